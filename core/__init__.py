@@ -1,0 +1,1 @@
+"""The benchmark DSL and its expansion: pure values, no I/O, no torch."""

@@ -1,0 +1,310 @@
+"""What a definition file is written with.
+
+`GroupedStmts`, `GroupedModules` and `GroupedVariants` describe clusters of related benchmarks from
+which `core.expand.materialize` derives the concrete ones; `TimerArgs` states one case as it is.
+Everything is validated when it is constructed, and a mistake raises
+`core.errors.DefinitionError` naming the field, what it holds and what it should hold.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from typing import Any
+
+import attrs
+
+from core.errors import Broken, BrokenText, DefinitionError, deferrable, is_deferring, quoted
+from core.invocation import call_model
+from core.signature import Signature, parse_signature
+from core.types import AutogradMode, AutoLabels, Label, Language, RuntimeMode
+from core.variants import pair_lines, parse_block
+
+__all__ = [
+    "AutoLabels",
+    "AutogradMode",
+    "GroupedBenchmark",
+    "GroupedModules",
+    "GroupedSetup",
+    "GroupedStmts",
+    "GroupedVariants",
+    "Language",
+    "RuntimeMode",
+    "TimerArgs",
+]
+
+
+def _dedented(text: Any) -> Any:
+    if isinstance(text, BrokenText) or not isinstance(text, str):
+        return text
+    return textwrap.dedent(text).strip("\n").rstrip()
+
+
+def _raise_if_broken(value: object) -> None:
+    if isinstance(value, BrokenText):
+        raise value.error
+
+
+def _check_text(field: str, value: object) -> None:
+    _raise_if_broken(value)
+    if not isinstance(value, str):
+        raise DefinitionError(field, quoted(value), "text")
+
+
+@attrs.frozen
+class GroupedSetup:
+    """Setup code in both languages, run once before the statement; each text is dedented.
+
+    ``global_setup`` goes to the top of the C++ file, outside every function (``#include`` lines).
+    """
+
+    py_setup: str = attrs.field(default="", converter=_dedented)
+    cpp_setup: str = attrs.field(default="", converter=_dedented)
+    global_setup: str = attrs.field(default="", converter=_dedented)
+
+    def __attrs_post_init__(self) -> None:
+        error = self.mistake()
+        if error is not None and not is_deferring():
+            raise error
+
+    def mistake(self) -> DefinitionError | None:
+        """The first mistake that these texts hold, if any."""
+        try:
+            for name in ("py_setup", "cpp_setup", "global_setup"):
+                _check_text(name, getattr(self, name))
+        except DefinitionError as error:
+            return error
+        return None
+
+
+@attrs.frozen
+class TimerArgs:
+    """One explicit case, mapped one to one to a ``torch.utils.benchmark.Timer``.
+
+    ``num_threads`` may be a tuple in a definition; a materialized case holds one int.
+    """
+
+    stmt: str = attrs.field(converter=_dedented)
+    setup: str = attrs.field(default="pass", converter=_dedented)
+    global_setup: str = attrs.field(default="", converter=_dedented)
+    num_threads: int | tuple[int, ...] = 1
+    language: Language = Language.PYTHON
+
+    def __attrs_post_init__(self) -> None:
+        error = self.mistake()
+        if error is None:
+            # torch's own enum and plain names are as good as ours.
+            object.__setattr__(self, "language", Language.parse(self.language))
+            if self.language is Language.CPP and self.setup == "pass":
+                object.__setattr__(self, "setup", "")
+        elif not is_deferring():
+            raise error
+
+    def mistake(self) -> DefinitionError | None:
+        """The first mistake that these arguments hold, if any."""
+        try:
+            for name in ("stmt", "setup", "global_setup"):
+                _check_text(name, getattr(self, name))
+            if not self.stmt:
+                raise DefinitionError("stmt", quoted(self.stmt), "a statement")
+            language = Language.parse(self.language)
+            if language is Language.PYTHON and self.global_setup:
+                raise DefinitionError(
+                    "global_setup", quoted(self.global_setup), "nothing: it is for C++ only"
+                )
+            _thread_counts(self.num_threads)
+        except DefinitionError as error:
+            return error
+        return None
+
+
+@attrs.frozen
+class GroupedBenchmark:
+    """A cluster of related benchmarks: one computation in several languages and modes.
+
+    Built by `GroupedStmts`, `GroupedModules` and `GroupedVariants`. The arguments they share:
+
+    - ``setup``: how the inputs are made, in both languages.
+    - ``signature``: ``f(a, b) -> y``, the inputs and the output of the computation. Needed for
+      modules, for ``torchscript`` and for ``autograd``; ``-> None`` where it works in place.
+    - ``torchscript``: also measure the scripted statement or module.
+    - ``autograd``: also measure forward and backward together; needs an output.
+    - ``num_threads``: a count, or a tuple of counts, each of which gives cases of its own.
+    """
+
+    py_fwd_stmt: str | None
+    cpp_fwd_stmt: str | None
+    setup: GroupedSetup
+    signature: Signature | None = None
+    torchscript: bool = False
+    autograd: bool = False
+    num_threads: tuple[int, ...] = (1,)
+    py_model_setup: str | None = None
+    cpp_model_setup: str | None = None
+
+    @property
+    def from_model(self) -> bool:
+        """Whether the statement calls a module that the setup defines."""
+        return self.py_model_setup is not None or self.cpp_model_setup is not None
+
+    @classmethod
+    @deferrable(Broken)
+    def init_from_stmts(
+        cls,
+        py_stmt: str | None = None,
+        cpp_stmt: str | None = None,
+        setup: GroupedSetup = GroupedSetup(),
+        signature: str | None = None,
+        torchscript: bool = False,
+        autograd: bool = False,
+        num_threads: int | tuple[int, ...] = 1,
+    ) -> GroupedBenchmark:
+        """A cluster from free-form statements; either language may be missing."""
+        py_stmt, cpp_stmt = _code("py_stmt", py_stmt), _code("cpp_stmt", cpp_stmt)
+        if py_stmt is None and cpp_stmt is None:
+            raise DefinitionError("py_stmt", "no statement in either language", "at least one")
+        if torchscript is True and py_stmt is None:
+            raise DefinitionError("py_stmt", "nothing", "the Python statement to script")
+        parsed = _parse_modes(signature, torchscript, autograd)
+        if parsed is not None and parsed.output:
+            # Only the Python statement is scripted; both are followed by the backward pass.
+            if torchscript or autograd:
+                _check_names("py_stmt", py_stmt, parsed.output)
+            if autograd:
+                _check_names("cpp_stmt", cpp_stmt, parsed.output)
+        return cls(
+            py_fwd_stmt=py_stmt,
+            cpp_fwd_stmt=cpp_stmt,
+            setup=_checked_setup(setup),
+            signature=parsed,
+            torchscript=torchscript,
+            autograd=autograd,
+            num_threads=_thread_counts(num_threads),
+        )
+
+    @classmethod
+    @deferrable(Broken)
+    def init_from_model(
+        cls,
+        py_model_setup: str | None = None,
+        cpp_model_setup: str | None = None,
+        setup: GroupedSetup = GroupedSetup(),
+        signature: str | None = None,
+        torchscript: bool = False,
+        autograd: bool = False,
+        num_threads: int | tuple[int, ...] = 1,
+    ) -> GroupedBenchmark:
+        """A cluster from modules: the model setup defines ``model``, which is then called."""
+        py_model_setup = _code("py_model_setup", py_model_setup)
+        cpp_model_setup = _code("cpp_model_setup", cpp_model_setup)
+        if py_model_setup is None and cpp_model_setup is None:
+            raise DefinitionError("py_model_setup", "no model in either language", "at least one")
+        if torchscript is True and py_model_setup is None:
+            raise DefinitionError("py_model_setup", "nothing", "the Python model to script")
+        parsed = _parse_modes(signature, torchscript, autograd)
+        if parsed is None:
+            raise DefinitionError(
+                "signature", "nothing", '"f(a, b, …) -> output": a module is called by it'
+            )
+        _check_names("py_model_setup", py_model_setup, "model")
+        _check_names("cpp_model_setup", cpp_model_setup, "model")
+        py_call, cpp_call = (
+            None if model is None else call_model(parsed, RuntimeMode.EAGER, language)
+            for model, language in (
+                (py_model_setup, Language.PYTHON),
+                (cpp_model_setup, Language.CPP),
+            )
+        )
+        return cls(
+            py_fwd_stmt=py_call,
+            cpp_fwd_stmt=cpp_call,
+            setup=_checked_setup(setup),
+            signature=parsed,
+            torchscript=torchscript,
+            autograd=autograd,
+            num_threads=_thread_counts(num_threads),
+            py_model_setup=py_model_setup,
+            cpp_model_setup=cpp_model_setup,
+        )
+
+    @classmethod
+    @deferrable(lambda error: {(): Broken(error)})
+    def init_from_variants(
+        cls,
+        py_block: str = "",
+        cpp_block: str = "",
+        num_threads: int | tuple[int, ...] = 1,
+    ) -> dict[Label, GroupedBenchmark]:
+        """Several benchmarks, one a line; see `core.variants` for the form of a block."""
+        _raise_if_broken(py_block)
+        _raise_if_broken(cpp_block)
+        py = parse_block(py_block, Language.PYTHON)
+        cpp = parse_block(cpp_block, Language.CPP)
+        if py.global_setup:
+            raise DefinitionError(
+                "py_block", quoted(py.global_setup), "no global setup: it is for C++ only"
+            )
+        if not py.cases and not cpp.cases:
+            raise DefinitionError("py_block", "no benchmark in either block", "at least one line")
+        setup = GroupedSetup(py.setup, cpp.setup, cpp.global_setup)
+        counts = _thread_counts(num_threads)
+        return {
+            label: cls(py_line, cpp_line, setup, num_threads=counts)
+            for label, (py_line, cpp_line) in pair_lines(py.cases, cpp.cases).items()
+        }
+
+
+GroupedStmts = GroupedBenchmark.init_from_stmts
+GroupedModules = GroupedBenchmark.init_from_model
+GroupedVariants = GroupedBenchmark.init_from_variants
+
+
+def _code(field: str, value: str | None) -> str | None:
+    """A statement or setup, dedented; None where there is none."""
+    if value is None:
+        return None
+    _check_text(field, value)
+    return _dedented(value) or None
+
+
+def _check_names(field: str, code: str | None, name: str) -> None:
+    if code is not None and re.search(rf"\b{name}\b", code) is None:
+        raise DefinitionError(field, quoted(code), f"code that defines `{name}`")
+
+
+def _checked_setup(setup: object) -> GroupedSetup:
+    if isinstance(setup, GroupedSetup):
+        error = setup.mistake()
+        if error is not None:
+            raise error
+        return setup
+    hint = " (its .value)" if hasattr(setup, "value") else ""
+    raise DefinitionError("setup", quoted(setup), f"a GroupedSetup{hint}")
+
+
+def _parse_modes(signature: str | None, torchscript: bool, autograd: bool) -> Signature | None:
+    for field, flag in (("torchscript", torchscript), ("autograd", autograd)):
+        if not isinstance(flag, bool):
+            raise DefinitionError(field, quoted(flag), "True or False")
+    if signature is None:
+        if torchscript or autograd:
+            mode = "torchscript" if torchscript else "autograd"
+            raise DefinitionError(
+                "signature", "nothing", f'"f(a, b, …) -> output": {mode}=True needs it'
+            )
+        return None
+    parsed = parse_signature(signature)
+    if autograd and parsed.output is None:
+        raise DefinitionError(
+            "signature", quoted(signature), "an output: autograd=True runs backward from it"
+        )
+    return parsed
+
+
+def _thread_counts(num_threads: object) -> tuple[int, ...]:
+    counts = num_threads if isinstance(num_threads, tuple) else (num_threads,)
+    expected = "an int of at least 1, or a tuple of different ones"
+    is_valid = all(type(count) is int and count >= 1 for count in counts)
+    if not counts or not is_valid or len(set(counts)) != len(counts):
+        raise DefinitionError("num_threads", quoted(num_threads), expected)
+    return counts

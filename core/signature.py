@@ -1,0 +1,50 @@
+"""The signature of a benchmark: ``f(a, b) -> y``."""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+import attrs
+
+from core.errors import DefinitionError, quoted
+
+_SIGNATURE = re.compile(r"f\((?P<args>[^()]*)\)\s*->\s*(?P<output>.*)")
+_EXPECTED = '"f(a, b, …) -> output" or "f(a, b, …) -> None"'
+
+
+@attrs.frozen
+class Signature:
+    """Names of the inputs, and of the output (None where the statement works in place)."""
+
+    args: tuple[str, ...]
+    output: str | None
+
+    def __str__(self) -> str:
+        return f"f({', '.join(self.args)}) -> {self.output}"
+
+
+def parse_signature(text: str) -> Signature:
+    """Parse ``f(a, b) -> y`` or ``f(a, b) -> None``; no arguments are allowed too.
+
+    Raises:
+        DefinitionError: the text has another form, or names two outputs.
+    """
+    if not isinstance(text, str):
+        raise DefinitionError("signature", quoted(text), _EXPECTED)
+    match = _SIGNATURE.fullmatch(text.strip())
+    if match is None:
+        raise DefinitionError("signature", quoted(text), _EXPECTED)
+    args, output = match["args"].strip(), match["output"].strip()
+    names = tuple(name.strip() for name in args.split(",")) if args else ()
+    if "," in output:
+        raise DefinitionError("signature", quoted(text), "one output: put several into a tuple")
+    if not all(map(_is_name, names)) or not (output == "None" or _is_name(output)):
+        raise DefinitionError("signature", quoted(text), _EXPECTED)
+    if len(set(names)) != len(names):
+        raise DefinitionError("signature", quoted(text), "each argument once")
+    return Signature(names, None if output == "None" else output)
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not keyword.iskeyword(text)

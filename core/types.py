@@ -1,0 +1,133 @@
+"""The vocabulary of the DSL: labels, modes, and what definitions and cases are made of."""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import attrs
+
+from core.errors import DefinitionError, quoted
+
+if TYPE_CHECKING:
+    from core.api import GroupedBenchmark, TimerArgs
+
+Label: TypeAlias = tuple[str, ...]
+"""The path of a benchmark in its tree: ``("Pointwise", "Math", "add")``."""
+
+Definition: TypeAlias = Mapping[Any, Any]
+"""Nested mappings of benchmarks; a key is a string, a tuple of strings, or None (adds nothing)."""
+
+FlatIntermediateDefinition: TypeAlias = "dict[Label, GroupedBenchmark | TimerArgs]"
+"""What `core.utils.flatten` returns: one level, keyed by the whole label."""
+
+FlatDefinition: TypeAlias = "tuple[Case, ...]"
+"""What `core.expand.materialize` returns: every concrete case, in a fixed order."""
+
+
+class Language(enum.Enum):
+    """The language in which a statement is written."""
+
+    PYTHON = "Python"
+    CPP = "C++"
+
+    @classmethod
+    def parse(cls, value: object) -> Language:
+        """The language named by ``value``.
+
+        Accepts our members, their values, their names in any case, and the members of torch's own
+        ``torch.utils.benchmark.Language`` (told by their name, so that torch need not be imported).
+        """
+        if isinstance(value, cls):
+            return value
+        name = value.name if isinstance(value, enum.Enum) else value
+        if isinstance(name, str):
+            for member in cls:
+                if name.lower() in (member.name.lower(), member.value.lower()):
+                    return member
+        raise DefinitionError("language", quoted(value), 'Language.PYTHON ("python") or "c++"')
+
+
+class RuntimeMode(enum.Enum):
+    """How a statement is executed; explicit cases (`TimerArgs`) do not say."""
+
+    EAGER = "Eager"
+    JIT = "TorchScript"
+    EXPLICIT = ""
+
+
+class AutogradMode(enum.Enum):
+    """Whether the backward pass is part of the statement; explicit cases do not say."""
+
+    FORWARD = "Forward"
+    FORWARD_BACKWARD = "Forward + Backward"
+    EXPLICIT = ""
+
+
+def _language(value: object) -> Language:
+    return Language.parse(value)
+
+
+@attrs.frozen
+class AutoLabels:
+    """The labels that `core.expand.materialize` infers for a case."""
+
+    runtime: RuntimeMode
+    autograd: AutogradMode
+    language: Language = attrs.field(converter=_language)
+
+    @property
+    def as_dict(self) -> dict[str, str]:
+        """The three labels as plain text, as reports show them."""
+        return {
+            "runtime": self.runtime.value,
+            "autograd": self.autograd.value,
+            "language": self.language.value,
+        }
+
+
+@attrs.frozen
+class Case:
+    """One concrete benchmark: a label, the inferred labels, and exactly what is executed.
+
+    ``model_source`` is the Python source that defines ``jit_model`` for TorchScript cases; the
+    worker runs it inside the build under test, saves the result, and puts the path of the file
+    where ``timer_args.setup`` holds `core.invocation.MODEL_PATH`.
+    """
+
+    label: Label
+    autolabels: AutoLabels
+    timer_args: TimerArgs
+    model_source: str | None = None
+
+    @property
+    def num_threads(self) -> int:
+        """The number of threads that the case runs with."""
+        threads = self.timer_args.num_threads
+        assert isinstance(threads, int), "a materialized case has one thread count"
+        return threads
+
+    @property
+    def title(self) -> str:
+        """The identity of the case as people read it."""
+        modes = [self.autolabels.language.value]
+        modes += [
+            mode.value for mode in (self.autolabels.runtime, self.autolabels.autograd) if mode.value
+        ]
+        threads = f"{self.num_threads} thread{'' if self.num_threads == 1 else 's'}"
+        return " · ".join([" / ".join(self.label), *modes, threads])
+
+    @property
+    def definition_hash(self) -> str:
+        """Changes when the code of the case does, and never otherwise (SHA-256, 16 digits)."""
+        parts = (
+            self.autolabels.language.value,
+            self.timer_args.stmt,
+            self.timer_args.setup,
+            self.timer_args.global_setup,
+            str(self.num_threads),
+            self.model_source or "",
+        )
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""Benchmark definitions: data, written with `core.api`."""

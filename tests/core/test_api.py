@@ -1,0 +1,504 @@
+"""The constructors: what they derive, and every mistake that a definition can hold."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.api import (
+    GroupedBenchmark,
+    GroupedModules,
+    GroupedSetup,
+    GroupedStmts,
+    GroupedVariants,
+    TimerArgs,
+)
+from core.errors import DefinitionError
+from core.signature import Signature
+from core.types import Language
+
+NAMED_STMTS = {"py_stmt": "y = x + x", "cpp_stmt": "auto y = x + x;", "signature": "f(x) -> y"}
+MODELS = {
+    "py_model_setup": "model = torch.nn.ReLU()",
+    "cpp_model_setup": "auto model = torch::nn::ReLU();",
+    "signature": "f(x) -> y",
+}
+THREADS = "an int of at least 1, or a tuple of different ones"
+ANY_VALUE = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(),
+    st.lists(st.integers()), st.tuples(st.integers(), st.text()), st.sampled_from(Language),
+)  # fmt: skip
+
+
+class Inputs(enum.Enum):
+    """Shared inputs, as definition files keep them."""
+
+    SMALL = GroupedSetup("x = 1")
+
+
+# GroupedSetup
+
+
+def test_a_setup_is_empty_unless_it_is_given() -> None:
+    """Each of the three texts may be left out."""
+    expected = {"py_setup": "", "cpp_setup": "", "global_setup": ""}
+    assert expected == attrs.asdict(GroupedSetup())
+
+
+@pytest.mark.parametrize("field", ["py_setup", "cpp_setup", "global_setup"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = 1", "x = 1"),
+        ("    x = 1\n    y = 2", "x = 1\ny = 2"),
+        ("\n    if x:\n        y = 2\n\n    z = 3\n    ", "if x:\n    y = 2\n\nz = 3"),
+        ("   \n", ""),
+    ],
+)
+def test_the_texts_of_a_setup_are_dedented(field: str, text: str, expected: str) -> None:
+    """Code reads the same wherever it stands in the file."""
+    setup = GroupedSetup(**{field: text})
+    assert expected == getattr(setup, field)
+
+
+# GroupedStmts
+
+
+def test_statements_stand_as_they_are_given() -> None:
+    """The defaults ask for one thread, eager, forward."""
+    expected = GroupedBenchmark("x + y", "x + y;", GroupedSetup("x = 1"))
+    assert expected == GroupedStmts("x + y", "x + y;", GroupedSetup("x = 1"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("\n    x += 1\n    x -= 1\n", "x += 1\nx -= 1"),
+        ("  x", "x"),
+        ("for _ in y:\n    x\n", "for _ in y:\n    x"),
+    ],
+)
+def test_statements_are_dedented(text: str, expected: str) -> None:
+    """The same holds in both languages."""
+    group = GroupedStmts(text, text)
+    assert (expected, expected) == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+
+
+@pytest.mark.parametrize(
+    ("kwargs", "expected"),
+    [
+        ({"py_stmt": "x"}, ("x", None)),
+        ({"cpp_stmt": "x;"}, (None, "x;")),
+        ({"py_stmt": "x", "cpp_stmt": ""}, ("x", None)),
+        ({"py_stmt": " \n", "cpp_stmt": "x;"}, (None, "x;")),
+    ],
+)
+def test_either_statement_may_be_missing(kwargs: Any, expected: Any) -> None:
+    """A blank statement is as good as none."""
+    group = GroupedStmts(**kwargs)
+    assert expected == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+
+
+def test_statements_come_from_no_model() -> None:
+    """The two sources of a statement are told apart."""
+    assert not GroupedStmts("x").from_model
+
+
+def test_a_signature_is_parsed_even_where_no_mode_needs_it() -> None:
+    """It documents the statement, and must be right."""
+    assert Signature(("x",), "y") == GroupedStmts("y = x", signature="f(x) -> y").signature
+
+
+@pytest.mark.parametrize(
+    "kwargs",
+    [
+        {"py_stmt": "x + y", "signature": "f(x, y) -> z"},
+        {"py_stmt": "x += y", "signature": "f(x, y) -> None", "torchscript": True},
+        {"py_stmt": "z = x", "cpp_stmt": "x;", "signature": "f(x) -> z", "torchscript": True},
+        {"cpp_stmt": "auto z = x;", "signature": "f(x) -> z", "autograd": True},
+        {"py_stmt": "x = x + 1", "signature": "f(x) -> x", "autograd": True},
+    ],
+)
+def test_a_mode_asks_only_for_what_it_uses(kwargs: Any) -> None:
+    """Only the scripted statement and what runs backward must name the output."""
+    assert isinstance(GroupedStmts(**kwargs), GroupedBenchmark)
+
+
+# GroupedModules
+
+
+def test_the_statement_of_a_module_follows_from_its_signature() -> None:
+    """The module is called with the inputs, and its answer gets the name of the output."""
+    group = GroupedModules(**{**MODELS, "signature": "f(a, b) -> y"})
+    expected = ("y = model(a, b)", "auto y = model->forward(a, b);")
+    assert expected == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+
+
+def test_a_module_without_an_output_is_called_for_its_effect() -> None:
+    """Nothing is assigned."""
+    group = GroupedModules(**{**MODELS, "signature": "f() -> None"})
+    assert ("model()", "model->forward();") == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+
+
+@pytest.mark.parametrize(
+    ("missing", "expected"),
+    [
+        ("cpp_model_setup", ("y = model(x)", None)),
+        ("py_model_setup", (None, "auto y = model->forward(x);")),
+    ],
+)
+def test_either_module_may_be_missing(missing: str, expected: tuple[str, str]) -> None:
+    """A language without a module has no statement."""
+    group = GroupedModules(**{name: text for name, text in MODELS.items() if name != missing})
+    assert expected == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+
+
+def test_the_setup_of_a_module_is_dedented() -> None:
+    """A class in the middle of a definition file reads as a class."""
+    group = GroupedModules("\n    def model(x):\n        return x\n", signature="f(x) -> y")
+    assert "def model(x):\n    return x" == group.py_model_setup
+
+
+def test_modules_are_known_as_such() -> None:
+    """The two sources of a statement are told apart."""
+    assert GroupedModules(**MODELS).from_model
+
+
+# TimerArgs
+
+
+def test_timer_args_have_the_defaults_of_a_timer() -> None:
+    """Only the statement must be given."""
+    expected = ("x", "pass", "", 1, Language.PYTHON)
+    assert expected == attrs.astuple(TimerArgs("x"), recurse=False)
+
+
+def test_timer_args_in_cpp_have_no_setup_by_default() -> None:
+    """``pass`` is Python."""
+    assert "" == TimerArgs("x;", language=Language.CPP).setup
+
+
+@pytest.mark.parametrize("language", ["c++", "cpp", Language.CPP])
+def test_timer_args_know_a_language_by_its_names(language: Any) -> None:
+    """It is stored as our own."""
+    assert Language.CPP is TimerArgs("x;", language=language).language
+
+
+def test_timer_args_are_dedented() -> None:
+    """All their texts are."""
+    args = TimerArgs("\n  x;\n  y;\n", "\n  int x;\n", "\n  #include <a>\n", 2, Language.CPP)
+    expected = ("x;\ny;", "int x;", "#include <a>", 2, Language.CPP)
+    assert expected == attrs.astuple(args, recurse=False)
+
+
+@pytest.mark.parametrize(
+    ("num_threads", "expected"), [(1, (1,)), (7, (7,)), ((1, 2), (1, 2)), ((4, 2), (4, 2))]
+)
+def test_thread_counts_are_kept_in_their_order(
+    num_threads: int | tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    """One count is a tuple of one."""
+    assert expected == GroupedStmts("x", num_threads=num_threads).num_threads
+
+
+# What all of them share
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [(GroupedSetup(), "py_setup"), (TimerArgs("x"), "stmt"), (GroupedStmts("x"), "py_fwd_stmt")],
+)
+def test_definitions_cannot_be_changed(value: Any, field: str) -> None:
+    """Benchmarks share their parts, so every part is frozen."""
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        setattr(value, field, "y")
+
+
+MISTAKES = [
+    (GroupedSetup, {"py_setup": 1}, "py_setup", "1 (int)", "text"),
+    (GroupedSetup, {"cpp_setup": None}, "cpp_setup", "None (NoneType)", "text"),
+    (GroupedSetup, {"global_setup": ["a"]}, "global_setup", "['a'] (list)", "text"),
+    # Statements
+    (GroupedStmts, {}, "py_stmt", "no statement in either language", "at least one"),
+    (
+        GroupedStmts,
+        {"py_stmt": "", "cpp_stmt": " \n"},
+        "py_stmt",
+        "no statement in either language",
+        "at least one",
+    ),
+    (GroupedStmts, {"py_stmt": 1}, "py_stmt", "1 (int)", "text"),
+    (GroupedStmts, {"cpp_stmt": b"x;"}, "cpp_stmt", "b'x;' (bytes)", "text"),
+    (
+        GroupedStmts,
+        {"cpp_stmt": "auto y = x;", "signature": "f(x) -> y", "torchscript": True},
+        "py_stmt",
+        "nothing",
+        "the Python statement to script",
+    ),
+    (
+        GroupedStmts,
+        {"py_stmt": "x", "torchscript": True},
+        "signature",
+        "nothing",
+        '"f(a, b, …) -> output": torchscript=True needs it',
+    ),
+    (
+        GroupedStmts,
+        {"py_stmt": "x", "autograd": True},
+        "signature",
+        "nothing",
+        '"f(a, b, …) -> output": autograd=True needs it',
+    ),
+    (
+        GroupedStmts,
+        {"py_stmt": "x += 1", "signature": "f(x) -> None", "autograd": True},
+        "signature",
+        '"f(x) -> None"',
+        "an output: autograd=True runs backward from it",
+    ),
+    (
+        GroupedStmts,
+        {"py_stmt": "x", "signature": "x -> y"},
+        "signature",
+        '"x -> y"',
+        '"f(a, b, …) -> output" or "f(a, b, …) -> None"',
+    ),
+    (
+        GroupedStmts,
+        {"py_stmt": "x", "signature": "f(x) -> y, z"},
+        "signature",
+        '"f(x) -> y, z"',
+        "one output: put several into a tuple",
+    ),
+    (
+        GroupedStmts,
+        {**NAMED_STMTS, "py_stmt": "yy = x", "torchscript": True},
+        "py_stmt",
+        '"yy = x"',
+        "code that defines `y`",
+    ),
+    (
+        GroupedStmts,
+        {**NAMED_STMTS, "py_stmt": "x + x", "autograd": True},
+        "py_stmt",
+        '"x + x"',
+        "code that defines `y`",
+    ),
+    (
+        GroupedStmts,
+        {**NAMED_STMTS, "cpp_stmt": "x + x;", "autograd": True},
+        "cpp_stmt",
+        '"x + x;"',
+        "code that defines `y`",
+    ),
+    (GroupedStmts, {**NAMED_STMTS, "torchscript": 1}, "torchscript", "1 (int)", "True or False"),
+    (
+        GroupedStmts,
+        {**NAMED_STMTS, "autograd": "yes"},
+        "autograd",
+        '"yes"',
+        "True or False",
+    ),
+    (GroupedStmts, {"py_stmt": "x", "setup": "x = 1"}, "setup", '"x = 1"', "a GroupedSetup"),
+    (
+        GroupedStmts,
+        {"py_stmt": "x", "setup": None},
+        "setup",
+        "None (NoneType)",
+        "a GroupedSetup",
+    ),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": -1}, "num_threads", "-1 (int)", THREADS),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": True}, "num_threads", "True (bool)", THREADS),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": 1.0}, "num_threads", "1.0 (float)", THREADS),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": "2"}, "num_threads", '"2"', THREADS),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": [1]}, "num_threads", "[1] (list)", THREADS),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": ()}, "num_threads", "() (tuple)", THREADS),
+    (
+        GroupedStmts,
+        {"py_stmt": "x", "num_threads": (1, 0)},
+        "num_threads",
+        "(1, 0) (tuple)",
+        THREADS,
+    ),
+    (
+        GroupedStmts,
+        {"py_stmt": "x", "num_threads": (2, 2)},
+        "num_threads",
+        "(2, 2) (tuple)",
+        THREADS,
+    ),
+    (
+        GroupedStmts,
+        {"py_stmt": "x", "num_threads": (1, [2])},
+        "num_threads",
+        "(1, [2]) (tuple)",
+        THREADS,
+    ),
+    # Modules
+    (
+        GroupedModules,
+        {"signature": "f(x) -> y"},
+        "py_model_setup",
+        "no model in either language",
+        "at least one",
+    ),
+    (
+        GroupedModules,
+        {"py_model_setup": "model = 1"},
+        "signature",
+        "nothing",
+        '"f(a, b, …) -> output": a module is called by it',
+    ),
+    (
+        GroupedModules,
+        {**MODELS, "py_model_setup": "net = torch.nn.ReLU()"},
+        "py_model_setup",
+        '"net = torch.nn.ReLU()"',
+        "code that defines `model`",
+    ),
+    (
+        GroupedModules,
+        {**MODELS, "cpp_model_setup": "auto my_model = f();"},
+        "cpp_model_setup",
+        '"auto my_model = f();"',
+        "code that defines `model`",
+    ),
+    (GroupedModules, {**MODELS, "py_model_setup": 1}, "py_model_setup", "1 (int)", "text"),
+    (
+        GroupedModules,
+        {**MODELS, "py_model_setup": None, "torchscript": True},
+        "py_model_setup",
+        "nothing",
+        "the Python model to script",
+    ),
+    (
+        GroupedModules,
+        {**MODELS, "signature": "f(x) -> None", "autograd": True},
+        "signature",
+        '"f(x) -> None"',
+        "an output: autograd=True runs backward from it",
+    ),
+    (GroupedModules, {**MODELS, "signature": 1}, "signature", "1 (int)", None),
+    (GroupedModules, {**MODELS, "torchscript": None}, "torchscript", "None (NoneType)", None),
+    (GroupedModules, {**MODELS, "setup": {}}, "setup", "{} (dict)", "a GroupedSetup"),
+    (GroupedModules, {**MODELS, "num_threads": 0}, "num_threads", "0 (int)", THREADS),
+    # Variants
+    (GroupedVariants, {}, "py_block", "no benchmark in either block", "at least one line"),
+    (
+        GroupedVariants,
+        {"py_block": "# @Setup\nx = 1", "cpp_block": "// @a"},
+        "py_block",
+        "no benchmark in either block",
+        "at least one line",
+    ),
+    (
+        GroupedVariants,
+        {"py_block": "# @Global_Setup\nx = 1\n# @a\nx"},
+        "py_block",
+        '"x = 1"',
+        "no global setup: it is for C++ only",
+    ),
+    (GroupedVariants, {"py_block": "# @\nx"}, "py_block", '"# @"', "a label after the @"),
+    (GroupedVariants, {"cpp_block": "// @\nx;"}, "cpp_block", '"// @"', "a label after the @"),
+    (GroupedVariants, {"py_block": None}, "py_block", "None (NoneType)", None),
+    (GroupedVariants, {"cpp_block": 1}, "cpp_block", "1 (int)", None),
+    (GroupedVariants, {"py_block": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
+    # Explicit cases
+    (TimerArgs, {"stmt": ""}, "stmt", '""', "a statement"),
+    (TimerArgs, {"stmt": "  \n "}, "stmt", '""', "a statement"),
+    (TimerArgs, {"stmt": None}, "stmt", "None (NoneType)", "text"),
+    (TimerArgs, {"stmt": "x", "setup": 1}, "setup", "1 (int)", "text"),
+    (TimerArgs, {"stmt": "x", "global_setup": None}, "global_setup", "None (NoneType)", "text"),
+    (
+        TimerArgs,
+        {"stmt": "x", "global_setup": "#include <a>"},
+        "global_setup",
+        '"#include <a>"',
+        "nothing: it is for C++ only",
+    ),
+    (
+        TimerArgs,
+        {"stmt": "x", "language": "rust"},
+        "language",
+        '"rust"',
+        'Language.PYTHON ("python") or "c++"',
+    ),
+    (TimerArgs, {"stmt": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
+    (TimerArgs, {"stmt": "x", "num_threads": (1, 1)}, "num_threads", "(1, 1) (tuple)", THREADS),
+]
+
+
+@pytest.mark.parametrize(("build", "kwargs", "field", "found", "expected"), MISTAKES)
+def test_a_mistake_names_its_field_and_what_was_found(
+    build: Callable[..., object],
+    kwargs: dict[str, Any],
+    field: str,
+    found: str,
+    expected: str | None,
+) -> None:
+    """Every mistake is one error with data: the field, what it holds, what it should hold."""
+    with pytest.raises(DefinitionError) as caught:
+        build(**kwargs)
+    error = caught.value
+    assert (field, found, expected or error.expected) == (error.field, error.found, error.expected)
+
+
+def test_a_setup_that_is_an_enum_member_gets_a_hint() -> None:
+    """Shared setups are enum members, and their value is what is wanted."""
+    with pytest.raises(DefinitionError) as caught:
+        GroupedStmts("x", setup=Inputs.SMALL)
+    assert "a GroupedSetup (its .value)" == caught.value.expected
+
+
+def test_a_setup_that_is_an_enum_member_is_shown_in_short() -> None:
+    """A long value does not drown the message."""
+    with pytest.raises(DefinitionError) as caught:
+        GroupedStmts("x", setup=Inputs.SMALL)
+    expected = "<Inputs.SMALL: GroupedSetup(py_setup='x = 1', cpp_setup='',… (Inputs)"
+    assert expected == caught.value.found
+
+
+# Whatever is written
+
+
+@given(st.text(), st.text(), st.text(), st.integers(-1, 3), st.text() | st.sampled_from(Language))
+@settings(deadline=None)
+def test_any_texts_are_timer_args_or_a_definition_error(
+    stmt: str, setup: str, global_setup: str, num_threads: int, language: Any
+) -> None:
+    """No text makes the constructor fail in another way."""
+    with contextlib.suppress(DefinitionError):
+        assert TimerArgs(stmt, setup, global_setup, num_threads, language).stmt
+
+
+@pytest.mark.parametrize(
+    ("build", "fields"),
+    [
+        (GroupedSetup, ("py_setup", "cpp_setup", "global_setup")),
+        (
+            GroupedStmts,
+            ("py_stmt", "cpp_stmt", "setup", "signature", "torchscript", "autograd", "num_threads"),
+        ),
+        (GroupedModules, ("py_model_setup", "cpp_model_setup", "signature", "autograd")),
+        (GroupedVariants, ("py_block", "cpp_block", "num_threads")),
+        (TimerArgs, ("stmt", "setup", "global_setup", "num_threads", "language")),
+    ],
+)
+@given(data=st.data())
+@settings(deadline=None, max_examples=50)
+def test_values_of_any_type_are_accepted_or_a_definition_error(
+    build: Callable[..., object], fields: tuple[str, ...], data: st.DataObject
+) -> None:
+    """A wrong type anywhere is one clear error, never another exception."""
+    kwargs = {field: data.draw(ANY_VALUE, label=field) for field in fields}
+    with contextlib.suppress(DefinitionError):
+        assert build(**kwargs) is not None

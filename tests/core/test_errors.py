@@ -1,0 +1,304 @@
+"""Errors as values: printing, pickling, copying, and the mistakes of a whole file at once."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
+from core.errors import (
+    Broken,
+    BrokenText,
+    DefinitionError,
+    DefinitionErrors,
+    deferring,
+    is_deferring,
+    quoted,
+)
+from core.expand import materialize
+from core.utils import flatten, parse_stmts
+
+ERROR = DefinitionError("signature", '"f(x)"', "an output", ("Pointwise", "add"), "suite.py")
+ERRORS = DefinitionErrors((ERROR, DefinitionError("stmt", "1 (int)", "text")))
+
+FLAWED = '''
+from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
+from core.utils import flatten, parse_stmts
+
+SHARED = GroupedSetup(*parse_stmts("""
+    Python                                   | C++
+    x = torch.ones((4, 4))                   | auto x = torch::ones({4, 4});
+"""))
+
+BENCHMARKS = flatten({
+    "good": GroupedStmts("x + x"),
+    "statements": {
+        "missing": GroupedStmts(),
+        "signature": GroupedStmts("y = x", signature="x -> y"),
+        "two outputs": GroupedStmts("y = x", signature="f(x) -> y, z"),
+        "no output": GroupedStmts("x += 1", signature="f(x) -> None", autograd=True),
+        "unscripted": GroupedStmts(
+            cpp_stmt="auto y = x;", signature="f(x) -> y", torchscript=True
+        ),
+        "wrong type": GroupedStmts(3),
+        "threads": GroupedStmts("x", num_threads=0),
+        "columns": GroupedStmts(*parse_stmts("x | x;")),
+        "shared setup": GroupedStmts("x", setup=SHARED),
+        "own setup": GroupedStmts("x", setup=GroupedSetup(py_setup=1)),
+    },
+    ("modules", "no model"): GroupedModules("net = 1", signature="f(x) -> y"),
+    "variants": {
+        "empty": GroupedVariants("# @Setup"),
+        "columns": GroupedVariants(*parse_stmts("x | x;")),
+    },
+    "explicit": {
+        "language": TimerArgs("x", language="rust"),
+        "columns": TimerArgs(parse_stmts("x | x;")[0]),
+        "setup": TimerArgs("x", setup=1),
+    },
+    "nothing at all": None,
+    "keys": {7: GroupedStmts("x")},
+    ("good",): GroupedStmts("x + x"),
+})
+'''
+
+FLAWS = [
+    (("statements", "missing"), "py_stmt"),
+    (("statements", "signature"), "signature"),
+    (("statements", "two outputs"), "signature"),
+    (("statements", "no output"), "signature"),
+    (("statements", "unscripted"), "py_stmt"),
+    (("statements", "wrong type"), "py_stmt"),
+    (("statements", "threads"), "num_threads"),
+    (("statements", "columns"), "parse_stmts"),
+    (("statements", "shared setup"), "parse_stmts"),
+    (("statements", "own setup"), "py_setup"),
+    (("modules", "no model"), "py_model_setup"),
+    (("variants", "empty"), "py_block"),
+    (("variants", "columns"), "parse_stmts"),
+    (("explicit", "language"), "language"),
+    (("explicit", "columns"), "parse_stmts"),
+    (("explicit", "setup"), "setup"),
+    (("nothing at all",), "value"),
+    (("keys",), "key"),
+    (("good",), "label"),
+]
+
+
+def run_definition(text: str) -> dict[str, Any]:
+    """Execute a definition file as a program that loads one does."""
+    namespace: dict[str, Any] = {}
+    exec(compile(text, "suite.py", "exec"), namespace)  # noqa: S102 - definitions are code
+    return namespace
+
+
+# One error
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (
+            DefinitionError("stmt", "1 (int)", "text"),
+            "stmt\n  found     1 (int)\n  expected  text",
+        ),
+        (
+            DefinitionError("stmt", "1 (int)", "text", ("a", "b c")),
+            "BENCHMARKS['a']['b c'].stmt\n  found     1 (int)\n  expected  text",
+        ),
+        (
+            DefinitionError("stmt", "1 (int)", "text", ("a",), "suite.py"),
+            "suite.py: BENCHMARKS['a'].stmt\n  found     1 (int)\n  expected  text",
+        ),
+        (
+            DefinitionError("BENCHMARKS", "no benchmark", "at least one", source="suite.py"),
+            "suite.py: BENCHMARKS\n  found     no benchmark\n  expected  at least one",
+        ),
+    ],
+)
+def test_an_error_prints_its_place_what_was_found_and_what_was_expected(
+    error: DefinitionError, expected: str
+) -> None:
+    """As much of the place as is known stands first."""
+    assert expected == str(error)
+
+
+def test_several_errors_print_one_below_the_other() -> None:
+    """Each prints as it would alone."""
+    assert f"{ERRORS.errors[0]}\n{ERRORS.errors[1]}" == str(ERRORS)
+
+
+def fields(error: DefinitionError) -> tuple[object, ...]:
+    """The data of an error; errors themselves compare by identity."""
+    return error.field, error.found, error.expected, error.label, error.source
+
+
+def through_pickle(value: Any) -> Any:
+    """What another process gets."""
+    return pickle.loads(pickle.dumps(value))  # noqa: S301 - our own bytes
+
+
+@pytest.mark.parametrize("duplicate", [through_pickle, copy.copy, copy.deepcopy])
+def test_an_error_keeps_its_data_in_pickles_and_copies(duplicate: Callable[[Any], Any]) -> None:
+    """It crosses processes whole."""
+    assert fields(ERROR) == fields(duplicate(ERROR))
+
+
+@pytest.mark.parametrize("duplicate", [through_pickle, copy.copy, copy.deepcopy])
+def test_several_errors_keep_their_data_in_pickles_and_copies(
+    duplicate: Callable[[Any], Any],
+) -> None:
+    """All of them do."""
+    expected = [fields(error) for error in ERRORS.errors]
+    assert expected == [fields(error) for error in duplicate(ERRORS).errors]
+
+
+@pytest.mark.parametrize("error", [ERROR, ERRORS])
+def test_errors_are_value_errors(error: Exception) -> None:
+    """Whoever catches those catches ours."""
+    assert isinstance(error, ValueError)
+
+
+def test_an_error_is_placed_at_a_label() -> None:
+    """The rest of it stays."""
+    error = DefinitionError("stmt", "1 (int)", "text", source="suite.py")
+    expected = ("stmt", "1 (int)", "text", ("a", "b"), "suite.py")
+    assert expected == fields(error.labelled(("a", "b")))
+
+
+def test_placing_an_error_leaves_the_original_alone() -> None:
+    """One mistake in a shared setup is reported at each label that uses it."""
+    error = DefinitionError("stmt", "1 (int)", "text")
+    error.labelled(("a",))
+    assert error.label is None
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("x + y", '"x + y"'),
+        ("  x\n    y\n", '"x ⏎ y"'),
+        ("", '""'),
+        ("x" * 60, f'"{"x" * 60}"'),
+        ("x" * 61, f'"{"x" * 59}…"'),
+        (3, "3 (int)"),
+        (None, "None (NoneType)"),
+        (True, "True (bool)"),
+        (["x"], "['x'] (list)"),
+        ([0] * 99, f"[{'0, ' * 19}0… (list)"),
+    ],
+)
+def test_a_value_is_quoted_on_one_short_line(value: object, expected: str) -> None:
+    """Text stands in quotes, anything else with its type, and nothing runs on."""
+    assert expected == quoted(value)
+
+
+# Many errors
+
+
+def test_every_mistake_of_a_file_is_reported_with_its_label() -> None:
+    """One run shows them all, in the order of the file."""
+    with deferring(), pytest.raises(DefinitionErrors) as caught:
+        run_definition(FLAWED)
+    assert FLAWS == [(error.label, error.field) for error in caught.value.errors]
+
+
+def test_without_deferring_the_first_mistake_is_raised_at_once() -> None:
+    """A definition that is written at a prompt fails where it is wrong."""
+    with pytest.raises(DefinitionError):
+        run_definition(FLAWED)
+
+
+def test_a_single_mistake_is_raised_by_itself() -> None:
+    """One mistake needs no collection."""
+    with deferring(), pytest.raises(DefinitionError) as caught:
+        flatten({"a": GroupedStmts(), "b": GroupedStmts("x")})
+    assert ("a",) == caught.value.label
+
+
+def test_a_valid_file_is_the_same_with_and_without_deferring() -> None:
+    """Nothing but mistakes is deferred."""
+    text = (
+        "from core.api import GroupedStmts, TimerArgs\nfrom core.utils import flatten\n"
+        "BENCHMARKS = flatten({'a': GroupedStmts('x'), 'b': TimerArgs('y', language='cpp')})\n"
+    )
+    with deferring():
+        deferred = run_definition(text)["BENCHMARKS"]
+    assert materialize(run_definition(text)["BENCHMARKS"]) == materialize(deferred)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        GroupedStmts,
+        lambda: GroupedModules("net = 1", signature="f(x) -> y"),
+        lambda: GroupedVariants()[()],
+    ],
+)
+def test_a_deferred_constructor_returns_a_stand_in(build: Callable[[], object]) -> None:
+    """It holds the error that would have been raised."""
+    with deferring():
+        assert isinstance(build(), Broken)
+
+
+def test_deferred_columns_are_texts_that_remember_why_they_are_empty() -> None:
+    """Whoever uses either of them reports the mistake."""
+    with deferring():
+        columns = parse_stmts("x | y")
+    assert ["parse_stmts"] * 2 == [
+        text.error.field for text in columns if isinstance(text, BrokenText)
+    ]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: TimerArgs(1),
+        lambda: GroupedSetup(cpp_setup=1),
+    ],
+)
+def test_a_deferred_value_knows_its_mistake(build: Callable[[], Any]) -> None:
+    """It is made all the same, and tells on being asked."""
+    with deferring():
+        assert "1 (int)" == build().mistake().found
+
+
+def test_nothing_is_deferred_by_default() -> None:
+    """Deferring is for those who ask for it."""
+    assert not is_deferring()
+
+
+def test_deferring_ends_with_its_block() -> None:
+    """Even when the block raises."""
+    with pytest.raises(RuntimeError), deferring():
+        raise RuntimeError
+    assert not is_deferring()
+
+
+def test_deferring_can_be_nested() -> None:
+    """The inner block does not end the outer one."""
+    with deferring():
+        with deferring():
+            pass
+        assert is_deferring()
+
+
+def test_deferring_is_not_seen_by_other_threads() -> None:
+    """Two files can be loaded at once."""
+    seen: list[bool] = []
+    with deferring():
+        thread = threading.Thread(target=lambda: seen.append(is_deferring()))
+        thread.start()
+        thread.join()
+    assert [False] == seen
+
+
+def test_mistakes_of_another_kind_are_never_deferred() -> None:
+    """An unknown argument is Python's own affair."""
+    with deferring(), pytest.raises(TypeError):
+        GroupedStmts("x", threads=2)

@@ -1,0 +1,650 @@
+"""Expansion: exactly the cases that were asked for, with exactly the code that they need."""
+
+from __future__ import annotations
+
+import string
+from itertools import product
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.api import (
+    GroupedBenchmark,
+    GroupedModules,
+    GroupedSetup,
+    GroupedStmts,
+    GroupedVariants,
+    TimerArgs,
+)
+from core.errors import deferring
+from core.expand import materialize
+from core.invocation import MODEL_PATH
+from core.types import AutogradMode, Case, Label, Language, RuntimeMode
+from core.utils import flatten
+
+PYTHON, CPP = Language.PYTHON, Language.CPP
+EAGER, JIT = RuntimeMode.EAGER, RuntimeMode.JIT
+FORWARD, BACKWARD = AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD
+
+SETUP = GroupedSetup(
+    "import math\nx = torch.ones((1,))\nw = torch.ones((1,), requires_grad=True)",
+    "auto x = torch::ones({1});\nauto w = torch::ones({1});\nw.set_requires_grad(true);",
+    "#include <cmath>",
+)
+STMTS = GroupedStmts(
+    "\n    a = torch.relu(x)\n    y = a * w\n",
+    "auto a = torch::relu(x);\nauto y = a * w;",
+    SETUP,
+    signature="f(x, w) -> y",
+    torchscript=True,
+    autograd=True,
+    num_threads=(1, 2),
+)
+MODULE = GroupedModules(
+    "model = torch.nn.Linear(1, 1)",
+    "auto model = torch::nn::Linear(1, 1);",
+    GroupedSetup("x = torch.ones((1,))", "auto x = torch::ones({1});"),
+    signature="f(x) -> y",
+    torchscript=True,
+    autograd=True,
+)
+
+# A definition in the manner of PyTorch's own suite, with everything that such files use.
+SUITE = r'''
+"""Cases of one pull request."""
+import functools
+
+from core.api import GroupedModules, GroupedStmts, GroupedVariants, TimerArgs
+from core.types import FlatIntermediateDefinition
+from core.utils import flatten, iter_parsed_lines, parse_stmts
+from definitions.setup import Setup
+
+
+# Most statements below work on two matrices.
+GenericStmts = functools.partial(GroupedStmts, setup=Setup.GENERIC.value)
+
+
+BENCHMARKS: FlatIntermediateDefinition = flatten({
+    "Allocation": {
+        "nothing": GroupedStmts(r"torch.zeros(())", r"torch::zeros({0});"),
+
+        # The overloads differ in C++ alone.
+        "overloads": GroupedVariants(
+            cpp_block=r"""
+                // @Setup
+                using namespace torch::indexing;
+                auto options = at::TensorOptions().dtype(at::kDouble);
+
+                // @Global_Setup
+                #include <array>
+
+                // @Options
+                at::zeros({3}, options);
+                at::zeros({3}, at::kDouble);  // converts
+
+                // @Plain
+                // Neither dtype nor device.
+                at::zeros({3});
+            """
+        ),
+    },
+
+    ("Pointwise", "Math"): {
+        "subtract": {
+            "in place": GenericStmts(
+                r"x -= y_float",
+                r"x -= y_float;",
+                signature=r"f(x, y_float) -> None",
+                torchscript=True,
+            ),
+            "promoted": GenericStmts(r"x - y_int", r"x - y_int;", num_threads=(1, 2)),
+        },
+        None: GroupedVariants(
+            *parse_stmts(r"""
+                Python                                   | C++
+                ---------------------------------------- | ----------------------------------------
+                # @setup                                 | // @setup
+                x = torch.rand((4, 4))                   | auto x = torch::rand({4, 4});
+                y = torch.rand(                          | auto y = torch::rand({4, 4});
+                    (4, 4))                              |
+                                                         |
+                # @divide                                | // @divide
+                x / y                                    | x / y;
+                torch.div(x, y, out=x)                   | torch::div_out(/*out=*/x, x, y);
+                                                         | x.div_(y);
+                                                         |
+                # @negate                                | // @negate
+                -x                                       | -x;
+            """)
+        ),
+    },
+
+    "Indexing": {
+        py_index: GroupedStmts(
+            f"""
+                x{py_index} = 2
+                y{py_index} = x{py_index}
+            """,
+            f"""
+                x.index_put_({cpp_index}, 2);
+                y.index_put_({cpp_index}, x.index({cpp_index}));
+            """,
+            Setup.INDEXING.value,
+        )
+        for py_index, cpp_index in iter_parsed_lines(r"""
+            Python                                   | C++
+            ---------------------------------------- | ----------------------------------------
+            [0, ..., 0]                              | {0, "...", 0}
+            [None, 0]                                | {None, 0}
+        """)
+    },
+
+    ("Indexing", "by tensor"): GroupedStmts(
+        r"a[None, b] = 3",
+        r"a.index_put_({None, b}, 3);",
+        Setup.INDEXING.value,
+        signature=r"f(a, b) -> None",
+        torchscript=True,
+    ),
+
+    "Layers": {
+        constructor.split("(")[0]: GroupedModules(
+            f"model = torch.nn.{constructor}",
+            f"auto model = torch::nn::{constructor};",
+            setup=setup.value,
+            signature="f(x) -> y",
+            torchscript=torchscript,
+        )
+        for setup, torchscript, constructor in (
+            (Setup.TRIVIAL_2D, True, "Tanh()"),
+            (Setup.TRIVIAL_3D, False, "GRU(4, 3)"),
+            (Setup.TRIVIAL_4D, True, "AvgPool2d(2)"),
+        )
+    },
+
+    "Training": GroupedStmts(
+        *parse_stmts(r"""
+            Python                                   | C++
+            ---------------------------------------- | ----------------------------------------
+            h = torch.sigmoid(x * w0)                | auto h = torch::sigmoid(x * w0);
+            z = torch.cat(                           | auto z = torch::cat(
+                [h, w1], dim=0).dot(w2)              |     {h, w1}, 0).dot(w2);
+        """),
+        Setup.TRAINING.value,
+        num_threads=(1, 2),
+        signature=r"f(x, w0, w1, w2) -> z",
+        torchscript=True,
+        autograd=True,
+    ),
+
+    ("Explicit", "seed"): TimerArgs("torch.manual_seed(0)"),
+})
+'''
+
+
+def identity(case: Case) -> tuple[Any, ...]:
+    """What tells a case from every other."""
+    labels = case.autolabels
+    return case.label, labels.runtime, labels.autograd, labels.language, case.num_threads
+
+
+def only(group: GroupedBenchmark, *modes: object) -> Case:
+    """The one case of a group at one thread in the given modes."""
+    (case,) = (case for case in materialize({("a",): group}) if identity(case)[1:] == (*modes, 1))
+    return case
+
+
+def suite_cases() -> tuple[Case, ...]:
+    """The cases of the definition above, loaded as a program loads it."""
+    namespace: dict[str, Any] = {}
+    with deferring():
+        exec(compile(SUITE, "suite.py", "exec"), namespace)  # noqa: S102 - definitions are code
+    return materialize(namespace["BENCHMARKS"])
+
+
+# The code of each mode
+
+STMTS_CODE = {
+    (EAGER, FORWARD, PYTHON): "a = torch.relu(x)\ny = a * w",
+    (EAGER, FORWARD, CPP): "auto a = torch::relu(x);\nauto y = a * w;",
+    (EAGER, BACKWARD, PYTHON): "a = torch.relu(x)\ny = a * w\ny.backward()",
+    (EAGER, BACKWARD, CPP): "auto a = torch::relu(x);\nauto y = a * w;\ny.backward();",
+    (JIT, FORWARD, PYTHON): "y = jit_model(x, w)",
+    (JIT, FORWARD, CPP): (
+        "std::vector<torch::jit::IValue> ivalue_inputs"
+        "{torch::jit::IValue(x), torch::jit::IValue(w)};\n"
+        "auto y = jit_model.forward(ivalue_inputs);"
+    ),
+    (JIT, BACKWARD, PYTHON): "y = jit_model(x, w)\ny.backward()",
+    (JIT, BACKWARD, CPP): (
+        "std::vector<torch::jit::IValue> ivalue_inputs"
+        "{torch::jit::IValue(x), torch::jit::IValue(w)};\n"
+        "auto y = jit_model.forward(ivalue_inputs);\n"
+        "y.toTensor().backward();"
+    ),
+}
+PY_LOAD = """\
+import math
+x = torch.ones((1,))
+w = torch.ones((1,), requires_grad=True)
+
+jit_model = torch.jit.load("@TORCHSCRIPT_MODEL_PATH@")
+
+# The profiling executor specialises during the first calls.
+for _ in range(3):
+    jit_model(x, w)"""
+CPP_LOAD = """\
+auto x = torch::ones({1});
+auto w = torch::ones({1});
+w.set_requires_grad(true);
+
+auto jit_model = torch::jit::load("@TORCHSCRIPT_MODEL_PATH@");
+
+// The profiling executor specialises during the first calls.
+for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {
+    std::vector<torch::jit::IValue> warm_up_inputs{torch::jit::IValue(x), torch::jit::IValue(w)};
+    jit_model.forward(warm_up_inputs);
+}"""
+STMTS_SETUP = {
+    (EAGER, FORWARD, PYTHON): SETUP.py_setup,
+    (EAGER, FORWARD, CPP): SETUP.cpp_setup,
+    (EAGER, BACKWARD, PYTHON): SETUP.py_setup,
+    (EAGER, BACKWARD, CPP): SETUP.cpp_setup,
+    (JIT, FORWARD, PYTHON): PY_LOAD,
+    (JIT, FORWARD, CPP): CPP_LOAD,
+    (JIT, BACKWARD, PYTHON): PY_LOAD,
+    (JIT, BACKWARD, CPP): CPP_LOAD,
+}
+
+
+@pytest.mark.parametrize(("modes", "expected"), STMTS_CODE.items())
+def test_the_statement_of_each_mode_is_exactly_this(modes: Any, expected: str) -> None:
+    """Statement, scripted call, and the backward pass below either."""
+    assert expected == only(STMTS, *modes).timer_args.stmt
+
+
+@pytest.mark.parametrize(("modes", "expected"), STMTS_SETUP.items())
+def test_the_setup_of_each_mode_is_exactly_this(modes: Any, expected: str) -> None:
+    """The inputs, and for scripted cases the loaded model, warmed up."""
+    assert expected == only(STMTS, *modes).timer_args.setup
+
+
+@pytest.mark.parametrize(
+    ("modes", "expected"),
+    [
+        ((EAGER, FORWARD, PYTHON), ""),
+        ((JIT, FORWARD, PYTHON), ""),
+        ((EAGER, FORWARD, CPP), "#include <cmath>"),
+        (
+            (JIT, BACKWARD, CPP),
+            "#include <vector>\n#include <torch/script.h>\n#include <cmath>",
+        ),
+    ],
+)
+def test_the_global_setup_of_each_mode_is_exactly_this(modes: Any, expected: str) -> None:
+    """Only C++ has one, and TorchScript needs its headers there."""
+    assert expected == only(STMTS, *modes).timer_args.global_setup
+
+
+@pytest.mark.parametrize("language", Language)
+@pytest.mark.parametrize("autograd", [FORWARD, BACKWARD])
+def test_the_scripted_function_of_a_statement_is_exactly_this(
+    autograd: AutogradMode, language: Language
+) -> None:
+    """It takes the inputs, returns the output, and is the same for every scripted case."""
+    expected = (
+        "import torch\n\nimport math\n\n"
+        "def f(x, w):\n    a = torch.relu(x)\n    y = a * w\n    return y\n\n"
+        "jit_model = torch.jit.script(f)\n"
+    )
+    assert expected == only(STMTS, JIT, autograd, language).model_source
+
+
+def test_a_scripted_function_without_an_output_returns_nothing() -> None:
+    """It works in place."""
+    group = GroupedStmts("x += y", signature="f(x, y) -> None", torchscript=True)
+    expected = "import torch\n\ndef f(x, y):\n    x += y\n\njit_model = torch.jit.script(f)\n"
+    assert expected == only(group, JIT, FORWARD, PYTHON).model_source
+
+
+def test_imports_over_several_lines_reach_the_scripted_function_whole() -> None:
+    """The setup's imports are found as Python finds them."""
+    setup = GroupedSetup("from math import (\n    cos,\n    sin,\n)\nx = torch.ones((1,))")
+    group = GroupedStmts("y = x", setup=setup, signature="f(x) -> y", torchscript=True)
+    expected = (
+        "import torch\n\nfrom math import cos, sin\n\n"
+        "def f(x):\n    y = x\n    return y\n\njit_model = torch.jit.script(f)\n"
+    )
+    assert expected == only(group, JIT, FORWARD, PYTHON).model_source
+
+
+@pytest.mark.parametrize("py_setup", ["import", "x = (", "x\0"])
+def test_a_setup_that_is_no_python_is_left_to_the_run(py_setup: str) -> None:
+    """The interpreter under test shows the line; expansion goes on."""
+    setup = GroupedSetup(py_setup)
+    group = GroupedStmts("y = x", setup=setup, signature="f(x) -> y", torchscript=True)
+    assert py_setup in only(group, JIT, FORWARD, PYTHON).timer_args.setup
+
+
+@pytest.mark.parametrize(
+    ("autograd", "language", "expected"),
+    [
+        (FORWARD, PYTHON, "y = model(x)"),
+        (FORWARD, CPP, "auto y = model->forward(x);"),
+        (BACKWARD, PYTHON, "y = model(x)\ny.backward()"),
+        (BACKWARD, CPP, "auto y = model->forward(x);\ny.backward();"),
+    ],
+)
+def test_an_eager_module_is_called(
+    autograd: AutogradMode, language: Language, expected: str
+) -> None:
+    """By its signature, in either language."""
+    assert expected == only(MODULE, EAGER, autograd, language).timer_args.stmt
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        (PYTHON, "x = torch.ones((1,))\n\nmodel = torch.nn.Linear(1, 1)"),
+        (CPP, "auto x = torch::ones({1});\n\nauto model = torch::nn::Linear(1, 1);"),
+    ],
+)
+def test_an_eager_module_is_made_after_its_inputs(language: Language, expected: str) -> None:
+    """Inputs may decide the shape of a module."""
+    assert expected == only(MODULE, EAGER, FORWARD, language).timer_args.setup
+
+
+def test_a_scripted_module_is_loaded_instead_of_made() -> None:
+    """The setup of the eager module has no place in a scripted case."""
+    assert "Linear" not in only(MODULE, JIT, FORWARD, CPP).timer_args.setup
+
+
+def test_the_source_of_a_scripted_module_is_exactly_this() -> None:
+    """The module is made as in the eager case, inputs first."""
+    expected = (
+        "import torch\n\nx = torch.ones((1,))\nmodel = torch.nn.Linear(1, 1)\n\n"
+        "jit_model = torch.jit.script(model)\n"
+    )
+    assert expected == only(MODULE, JIT, FORWARD, PYTHON).model_source
+
+
+def test_a_scripted_call_without_arguments_passes_an_empty_vector() -> None:
+    """A computation may have no inputs."""
+    group = GroupedStmts(
+        "y = torch.ones(1)", "torch::ones(1);", signature="f() -> y", torchscript=True
+    )
+    expected = (
+        "std::vector<torch::jit::IValue> ivalue_inputs{};\n"
+        "auto y = jit_model.forward(ivalue_inputs);"
+    )
+    assert expected == only(group, JIT, FORWARD, CPP).timer_args.stmt
+
+
+def test_only_scripted_cases_carry_a_model() -> None:
+    """And all of those do."""
+    cases = materialize({("a",): STMTS, ("b",): MODULE, ("c",): TimerArgs("x")})
+    expected = [case.autolabels.runtime is JIT for case in cases]
+    assert expected == [case.model_source is not None for case in cases]
+
+
+def test_only_setups_of_scripted_cases_hold_the_place_of_a_file() -> None:
+    """Exactly once, where the model is loaded."""
+    cases = materialize({("a",): STMTS, ("b",): MODULE, ("c",): TimerArgs("x")})
+    expected = [int(case.autolabels.runtime is JIT) for case in cases]
+    assert expected == [case.timer_args.setup.count(MODEL_PATH) for case in cases]
+
+
+# Which cases there are
+
+
+def test_cases_come_in_a_fixed_order() -> None:
+    """Runtime, then autograd, then language, then thread count."""
+    expected = list(product([("a",)], (EAGER, JIT), (FORWARD, BACKWARD), (PYTHON, CPP), (1, 2)))
+    assert expected == [identity(case) for case in materialize({("a",): STMTS})]
+
+
+@pytest.mark.parametrize(
+    ("group", "expected"),
+    [
+        (GroupedStmts("x"), [(EAGER, FORWARD, PYTHON, 1)]),
+        (GroupedStmts(cpp_stmt="x;"), [(EAGER, FORWARD, CPP, 1)]),
+        (GroupedStmts("x", "x;"), [(EAGER, FORWARD, PYTHON, 1), (EAGER, FORWARD, CPP, 1)]),
+        (
+            GroupedStmts("x", num_threads=(4, 1)),
+            [(EAGER, FORWARD, PYTHON, 4), (EAGER, FORWARD, PYTHON, 1)],
+        ),
+        (
+            GroupedStmts("y = x", signature="f(x) -> y", torchscript=True),
+            [(EAGER, FORWARD, PYTHON, 1), (JIT, FORWARD, PYTHON, 1)],
+        ),
+        (
+            GroupedModules(
+                cpp_model_setup="auto model = f();", signature="f(x) -> y", autograd=True
+            ),
+            [(EAGER, FORWARD, CPP, 1), (EAGER, BACKWARD, CPP, 1)],
+        ),
+        (GroupedVariants("x")[()], [(EAGER, FORWARD, PYTHON, 1)]),
+    ],
+)
+def test_what_was_not_asked_for_is_left_out(group: GroupedBenchmark, expected: Any) -> None:
+    """A missing language or mode gives no case."""
+    assert expected == [identity(case)[1:] for case in materialize({("a",): group})]
+
+
+def test_explicit_cases_keep_explicit_labels() -> None:
+    """Nobody knows whether such a statement is eager or goes backward."""
+    (case,) = materialize({("a",): TimerArgs("x;", language=CPP)})
+    assert (("a",), RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, CPP, 1) == identity(case)
+
+
+def test_explicit_arguments_are_used_as_they_are() -> None:
+    """Nothing is added to them."""
+    args = TimerArgs("x;", "int x;", "#include <a>", 3, CPP)
+    assert [args] == [case.timer_args for case in materialize({("a",): args})]
+
+
+def test_explicit_arguments_give_a_case_for_each_thread_count() -> None:
+    """Each holds one count."""
+    args = TimerArgs("x", num_threads=(2, 1))
+    expected = [attrs.evolve(args, num_threads=2), attrs.evolve(args, num_threads=1)]
+    assert expected == [case.timer_args for case in materialize({("a",): args})]
+
+
+def test_nothing_expands_to_nothing() -> None:
+    """Whether that is an error is decided where labels are known."""
+    assert () == materialize({})
+
+
+# Generated definitions
+
+NAMES = st.text(string.ascii_lowercase, min_size=2, max_size=5).map("v_{}".format)
+THREADS = st.integers(1, 8) | st.lists(st.integers(1, 8), min_size=1, max_size=3, unique=True).map(
+    tuple
+)
+LABELS = st.lists(st.sampled_from(["a", "b c", "d/e"]), min_size=1, max_size=3).map(tuple)
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> GroupedBenchmark:
+    """A valid group of statements or of modules."""
+    args, output = draw(st.lists(NAMES, max_size=3, unique=True)), draw(NAMES)
+    has_python, has_cpp = draw(st.sampled_from([(True, True), (True, False), (False, True)]))
+    kwargs = {
+        "signature": f"f({', '.join(args)}) -> {output}",
+        "torchscript": has_python and draw(st.booleans()),
+        "autograd": draw(st.booleans()),
+        "num_threads": draw(THREADS),
+    }
+    if draw(st.booleans()):
+        return GroupedModules(
+            "model = make()" if has_python else None,
+            "auto model = make();" if has_cpp else None,
+            **kwargs,
+        )
+    return GroupedStmts(
+        f"{output} = g({', '.join(args)})" if has_python else None,
+        f"auto {output} = g({', '.join(args)});" if has_cpp else None,
+        **kwargs,
+    )
+
+
+EXPLICIT = st.builds(
+    TimerArgs, st.just("x"), num_threads=THREADS, language=st.sampled_from(Language)
+)
+DEFINITIONS = st.dictionaries(LABELS, groups() | EXPLICIT, min_size=1, max_size=4)
+
+
+def asked_for(label: Label, benchmark: GroupedBenchmark | TimerArgs) -> list[tuple[Any, ...]]:
+    """The identities that one benchmark stands for."""
+    threads = benchmark.num_threads
+    counts = threads if isinstance(threads, tuple) else (threads,)
+    if isinstance(benchmark, TimerArgs):
+        modes = (RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, benchmark.language)
+        return [(label, *modes, count) for count in counts]
+    runtimes = [EAGER, JIT] if benchmark.torchscript else [EAGER]
+    autograds = [FORWARD, BACKWARD] if benchmark.autograd else [FORWARD]
+    stmts = {PYTHON: benchmark.py_fwd_stmt, CPP: benchmark.cpp_fwd_stmt}
+    languages = [language for language, stmt in stmts.items() if stmt is not None]
+    return list(product([label], runtimes, autograds, languages, counts))
+
+
+@given(DEFINITIONS)
+@settings(deadline=None)
+def test_a_definition_gives_exactly_the_cases_that_it_asks_for(definition: Any) -> None:
+    """In the order of its labels, and then of its modes."""
+    expected = [one for label, group in definition.items() for one in asked_for(label, group)]
+    assert expected == [identity(case) for case in materialize(definition)]
+
+
+@given(DEFINITIONS)
+@settings(deadline=None)
+def test_no_two_cases_are_the_same(definition: Any) -> None:
+    """Identities are unique, so results can be told apart."""
+    cases = materialize(definition)
+    assert len(cases) == len({identity(case) for case in cases})
+
+
+@given(DEFINITIONS)
+@settings(deadline=None)
+def test_expansion_is_deterministic(definition: Any) -> None:
+    """The same definition gives the same cases, to the last letter."""
+    assert materialize(definition) == materialize(dict(definition))
+
+
+@given(DEFINITIONS)
+@settings(deadline=None)
+def test_the_order_of_definitions_is_the_order_of_cases(definition: Any) -> None:
+    """Reversing one reverses the other, label by label."""
+    backwards = dict(reversed(definition.items()))
+    expected = [case for label in backwards for case in materialize({label: definition[label]})]
+    assert expected == list(materialize(backwards))
+
+
+@given(DEFINITIONS)
+@settings(deadline=None)
+def test_the_python_of_every_case_compiles(definition: Any) -> None:
+    """Statement, setup and scripted model are Python."""
+    for case in materialize(definition):
+        for text in python_texts(case):
+            compile(text, case.title, "exec")
+
+
+def python_texts(case: Case) -> list[str]:
+    """The Python that a case holds."""
+    args, model = case.timer_args, case.model_source
+    texts = [args.stmt, args.setup] if case.autolabels.language is PYTHON else []
+    return texts if model is None else [*texts, model]
+
+
+# A whole file
+
+
+def test_a_suite_in_pytorchs_manner_gives_these_cases() -> None:
+    """Each label has as many cases as its modes, languages and thread counts ask for."""
+    counts: dict[str, int] = {}
+    for case in suite_cases():
+        label = " / ".join(case.label)
+        counts[label] = counts.get(label, 0) + 1
+    expected = {
+        "Allocation / nothing": 2,
+        "Allocation / overloads / Options / Case:  0": 1,
+        "Allocation / overloads / Options / Case:  1": 1,
+        "Allocation / overloads / Plain": 1,
+        "Pointwise / Math / subtract / in place": 4,
+        "Pointwise / Math / subtract / promoted": 4,
+        "Pointwise / Math / divide / Case:  0": 2,
+        "Pointwise / Math / divide / Case:  1": 2,
+        "Pointwise / Math / divide / Case:  2": 1,
+        "Pointwise / Math / negate": 2,
+        "Indexing / [0, ..., 0]": 2,
+        "Indexing / [None, 0]": 2,
+        "Indexing / by tensor": 4,
+        "Layers / Tanh": 4,
+        "Layers / GRU": 2,
+        "Layers / AvgPool2d": 4,
+        "Training": 16,
+        "Explicit / seed": 1,
+    }
+    assert expected == counts
+
+
+def test_the_python_of_the_suite_compiles() -> None:
+    """Every statement, setup and scripted model of it."""
+    for case in suite_cases():
+        for text in python_texts(case):
+            compile(text, case.title, "exec")
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        (
+            "Allocation / overloads / Options / Case:  1 · C++ · Eager · Forward · 1 thread",
+            TimerArgs(
+                "at::zeros({3}, at::kDouble);  // converts",
+                "using namespace torch::indexing;\n"
+                "auto options = at::TensorOptions().dtype(at::kDouble);",
+                "#include <array>",
+                language=CPP,
+            ),
+        ),
+        (
+            "Pointwise / Math / divide / Case:  1 · Python · Eager · Forward · 1 thread",
+            TimerArgs(
+                "torch.div(x, y, out=x)",
+                "x = torch.rand((4, 4))\ny = torch.rand(\n    (4, 4))",
+            ),
+        ),
+        (
+            "Indexing / [None, 0] · Python · Eager · Forward · 1 thread",
+            TimerArgs(
+                "x[None, 0] = 2\ny[None, 0] = x[None, 0]",
+                "\ntorch.manual_seed(20_11)\nx = torch.randn((1, 1, 1))\n"
+                "y = torch.randn((1, 1, 1))\na = torch.zeros((100, 100, 1, 1, 1))\n"
+                "b = torch.arange(99, -1, -1)",
+            ),
+        ),
+        (
+            "Layers / GRU · C++ · Eager · Forward · 1 thread",
+            TimerArgs(
+                "auto y = model->forward(x);",
+                "auto x = torch::ones({4, 4, 4});\n\nauto model = torch::nn::GRU(4, 3);",
+                language=CPP,
+            ),
+        ),
+        ("Explicit / seed · Python · 1 thread", TimerArgs("torch.manual_seed(0)")),
+    ],
+)
+def test_cases_of_the_suite_hold_exactly_this(title: str, expected: TimerArgs) -> None:
+    """Each way of writing a benchmark comes out as the code that it means."""
+    assert [expected] == [case.timer_args for case in suite_cases() if case.title == title]
+
+
+def test_flattening_and_expansion_fit_together() -> None:
+    """What one returns, the other takes."""
+    expected = [("a", "b"), ("a", "c", "Case:  0"), ("a", "c", "Case:  1")]
+    flat = flatten({"a": {"b": GroupedStmts("x"), None: GroupedVariants("# @c\nx\ny")}})
+    assert expected == [case.label for case in materialize(flat)]

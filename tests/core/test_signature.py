@@ -1,0 +1,141 @@
+"""Signatures: what is read, what is refused, and that nothing is lost on the way."""
+
+from __future__ import annotations
+
+import contextlib
+import keyword
+import string
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.errors import DefinitionError
+from core.signature import Signature, parse_signature
+
+NAMES = st.text(string.ascii_letters + string.digits + "_äπ", min_size=1, max_size=8).filter(
+    lambda name: name.isidentifier() and not keyword.iskeyword(name)
+)
+SIGNATURES = st.builds(
+    Signature,
+    args=st.lists(NAMES, max_size=5, unique=True).map(tuple),
+    output=st.none() | NAMES,
+)
+SPACES = st.text(" \t", max_size=3)
+SHAPED_TEXT = st.text("fabxy_ ,()->\nNone1", max_size=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f(x) -> y", Signature(("x",), "y")),
+        ("f(x, y_float) -> z", Signature(("x", "y_float"), "z")),
+        ("f(x, w) -> None", Signature(("x", "w"), None)),
+        ("f() -> y", Signature((), "y")),
+        ("f() -> None", Signature((), None)),
+        ("f( ) -> y", Signature((), "y")),
+        ("  f(a,b)->c\n", Signature(("a", "b"), "c")),
+        ("f(x) -> x", Signature(("x",), "x")),
+        ("f(f) -> f", Signature(("f",), "f")),
+    ],
+)
+def test_a_signature_names_its_inputs_and_its_output(text: str, expected: Signature) -> None:
+    """Every legal form gives the names, with None for a computation that works in place."""
+    assert expected == parse_signature(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "f",
+        "x, y -> z",
+        "f(x)",
+        "f(x) ->",
+        "f(x) -> ",
+        "f(x) y",
+        "f(x -> y",
+        "fx) -> y",
+        "g(x) -> y",
+        "f(x) => y",
+        "f((x)) -> y",
+        "f(x y) -> z",
+        "f(x,) -> y",
+        "f(, x) -> y",
+        "f(1x) -> y",
+        "f(x) -> 2",
+        "f(x) -> y z",
+        "f(x=1) -> y",
+        "f(*x) -> y",
+        "f(x: int) -> y",
+        "f(x) -> y;",
+        "f(x) -> (y)",
+        "f(x) -> y\nf(x) -> y",
+        "f(None) -> y",
+        "f(lambda) -> y",
+        "f(x) -> True",
+        "f(x) -> return",
+    ],
+)
+def test_a_text_of_another_form_is_refused(text: str) -> None:
+    """A malformed signature is an error that shows the form that is wanted."""
+    with pytest.raises(DefinitionError) as caught:
+        parse_signature(text)
+    assert '"f(a, b, …) -> output" or "f(a, b, …) -> None"' == caught.value.expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("f(x) -> y, z", "one output: put several into a tuple"),
+        ("f(x) -> y,", "one output: put several into a tuple"),
+        ("f(x, y, x) -> z", "each argument once"),
+    ],
+)
+def test_a_well_formed_signature_can_still_be_wrong(text: str, expected: str) -> None:
+    """Two return values and a repeated argument say what is wrong with them."""
+    with pytest.raises(DefinitionError) as caught:
+        parse_signature(text)
+    assert expected == caught.value.expected
+
+
+@pytest.mark.parametrize("value", [None, 3, b"f(x) -> y", ("x",), ["f(x) -> y"]])
+def test_a_signature_is_text(value: Any) -> None:
+    """Anything but a string is refused with the type that it has."""
+    with pytest.raises(DefinitionError) as caught:
+        parse_signature(value)
+    assert f"{value!r} ({type(value).__name__})" == caught.value.found
+
+
+def test_a_refused_signature_is_shown_as_it_was_written() -> None:
+    """The error names the field and quotes the text."""
+    with pytest.raises(DefinitionError) as caught:
+        parse_signature("f(x) y")
+    assert ("signature", '"f(x) y"') == (caught.value.field, caught.value.found)
+
+
+@given(SIGNATURES)
+@settings(deadline=None)
+def test_a_printed_signature_reads_back_the_same(signature: Signature) -> None:
+    """Parsing is the inverse of printing."""
+    assert signature == parse_signature(str(signature))
+
+
+@given(SIGNATURES, SPACES, SPACES, SPACES)
+@settings(deadline=None)
+def test_spaces_between_the_parts_do_not_matter(
+    signature: Signature, around: str, inside: str, arrow: str
+) -> None:
+    """The same names come out, however the text is spaced."""
+    args = f"{inside},{inside}".join(signature.args)
+    text = f"{around}f({inside}{args}{inside}){arrow}->{arrow}{signature.output}{around}"
+    assert signature == parse_signature(text)
+
+
+@given(st.text() | SHAPED_TEXT)
+@settings(deadline=None)
+def test_any_text_is_a_signature_or_a_definition_error(text: str) -> None:
+    """No text makes the parser fail in another way."""
+    with contextlib.suppress(DefinitionError):
+        assert isinstance(parse_signature(text), Signature)

@@ -1,0 +1,188 @@
+"""The vocabulary: languages by any of their names, titles, and the hash of a definition."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any
+
+import attrs
+import pytest
+
+from core.api import TimerArgs
+from core.errors import DefinitionError
+from core.types import AutogradMode, AutoLabels, Case, Language, RuntimeMode
+
+
+class LookAlike(enum.Enum):
+    """Has the shape of torch's own enum of languages, and one member that is none."""
+
+    PYTHON = 0
+    CPP = 1
+    FORTRAN = 2
+
+
+EAGER_CPP = AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, Language.CPP)
+CASE = Case(
+    ("Pointwise", "Math", "add"),
+    EAGER_CPP,
+    TimerArgs("x + y;", "auto x = a;", "#include <vector>", 1, Language.CPP),
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Language.PYTHON, Language.PYTHON),
+        (Language.CPP, Language.CPP),
+        (LookAlike.PYTHON, Language.PYTHON),
+        (LookAlike.CPP, Language.CPP),
+        ("Python", Language.PYTHON),
+        ("python", Language.PYTHON),
+        ("C++", Language.CPP),
+        ("c++", Language.CPP),
+        ("cpp", Language.CPP),
+    ],
+)
+def test_a_language_is_known_by_its_names(value: object, expected: Language) -> None:
+    """Members, values, names in any case, and the members of another enum are all accepted."""
+    assert expected is Language.parse(value)
+
+
+@pytest.mark.parametrize("value", ["", "fortran", "C", " python", 0, None, LookAlike.FORTRAN, []])
+def test_an_unknown_language_is_refused(value: object) -> None:
+    """The error names the field, whatever was found."""
+    with pytest.raises(DefinitionError) as caught:
+        Language.parse(value)
+    assert "language" == caught.value.field
+
+
+@pytest.mark.parametrize("name", ["PYTHON", "CPP"])
+def test_torchs_own_languages_are_accepted(name: str) -> None:
+    """The enum of ``torch.utils.benchmark`` serves as well as ours."""
+    benchmark = pytest.importorskip("torch.utils.benchmark")
+    assert Language[name] is Language.parse(benchmark.Language[name])
+
+
+def test_inferred_labels_are_shown_as_plain_text() -> None:
+    """Reports get the three labels by name."""
+    expected = {"runtime": "Eager", "autograd": "Forward", "language": "C++"}
+    assert expected == EAGER_CPP.as_dict
+
+
+def test_inferred_labels_take_a_language_by_name() -> None:
+    """The language of the labels is converted like any other."""
+    labels = AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, "cpp")
+    assert EAGER_CPP == labels
+
+
+@pytest.mark.parametrize(
+    ("runtime", "autograd", "language", "num_threads", "expected"),
+    [
+        (
+            RuntimeMode.EAGER,
+            AutogradMode.FORWARD,
+            Language.CPP,
+            1,
+            "Pointwise / Math / add · C++ · Eager · Forward · 1 thread",
+        ),
+        (
+            RuntimeMode.JIT,
+            AutogradMode.FORWARD_BACKWARD,
+            Language.PYTHON,
+            2,
+            "Pointwise / Math / add · Python · TorchScript · Forward + Backward · 2 threads",
+        ),
+        (
+            RuntimeMode.EXPLICIT,
+            AutogradMode.EXPLICIT,
+            Language.PYTHON,
+            1,
+            "Pointwise / Math / add · Python · 1 thread",
+        ),
+    ],
+)
+def test_a_title_holds_the_identity(
+    runtime: RuntimeMode,
+    autograd: AutogradMode,
+    language: Language,
+    num_threads: int,
+    expected: str,
+) -> None:
+    """Label, language, modes and threads stand in it; explicit cases have no modes to show."""
+    args = TimerArgs("x", num_threads=num_threads, language=language)
+    assert expected == Case(CASE.label, AutoLabels(runtime, autograd, language), args).title
+
+
+def test_titles_do_not_depend_on_the_code() -> None:
+    """The identity of a case outlives a change to its statement."""
+    changed = attrs.evolve(CASE, timer_args=attrs.evolve(CASE.timer_args, stmt="x - y;"))
+    assert CASE.title == changed.title
+
+
+def test_a_case_knows_its_thread_count() -> None:
+    """It is the count of its timer arguments."""
+    args = TimerArgs("x + y", num_threads=3)
+    assert Case(("a",), EAGER_CPP, args).num_threads == 3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stmt": "x - y;"},
+        {"setup": "auto x = b;"},
+        {"global_setup": "#include <string>"},
+        {"global_setup": ""},
+        {"stmt": "x + y"},
+    ],
+)
+def test_the_hash_changes_with_the_code(change: dict[str, Any]) -> None:
+    """Each text that is executed counts."""
+    changed = attrs.evolve(CASE, timer_args=attrs.evolve(CASE.timer_args, **change))
+    assert CASE.definition_hash != changed.definition_hash
+
+
+def test_the_hash_changes_with_the_scripted_model() -> None:
+    """The source of a scripted model is code too."""
+    sources = ("jit_model = f\n", "jit_model = g\n", None)
+    assert 3 == len({attrs.evolve(CASE, model_source=text).definition_hash for text in sources})
+
+
+def test_the_hash_tells_the_parts_of_the_code_apart() -> None:
+    """The same text is other code in another place."""
+    args = (TimerArgs("a;", "b;", language="cpp"), TimerArgs("a;\nb;", "", language="cpp"))  # type: ignore[arg-type]
+    assert 2 == len({Case(("a",), EAGER_CPP, arg).definition_hash for arg in args})
+
+
+def test_the_hash_tells_the_languages_apart() -> None:
+    """A statement that is legal in both languages is two definitions."""
+    python = AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, Language.PYTHON)
+    cases = (
+        Case(("a",), python, TimerArgs("x", "", language=Language.PYTHON)),
+        Case(("a",), EAGER_CPP, TimerArgs("x", "", language=Language.CPP)),
+    )
+    assert 2 == len({case.definition_hash for case in cases})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"label": ("Elsewhere",)},
+        {"autolabels": AutoLabels(RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, Language.CPP)},
+        {"autolabels": attrs.evolve(EAGER_CPP, runtime=RuntimeMode.JIT)},
+        {"autolabels": attrs.evolve(EAGER_CPP, autograd=AutogradMode.FORWARD_BACKWARD)},
+    ],
+)
+def test_the_hash_ignores_where_the_case_stands(change: dict[str, Any]) -> None:
+    """Moving or relabelling a case leaves its hash alone."""
+    assert CASE.definition_hash == attrs.evolve(CASE, **change).definition_hash
+
+
+def test_the_hash_ignores_how_the_code_is_indented_in_the_file() -> None:
+    """Dedented code is the code that counts."""
+    indented = TimerArgs("\n    x + y;\n", "  auto x = a;", "#include <vector>\n", 1, Language.CPP)
+    assert CASE.definition_hash == attrs.evolve(CASE, timer_args=indented).definition_hash
+
+
+def test_the_hash_is_the_same_on_every_machine() -> None:
+    """Stored results are compared by it, so its recipe may not change unnoticed."""
+    assert "a1500479d9bafdaf" == CASE.definition_hash

@@ -1,0 +1,239 @@
+"""Blocks of one-line benchmarks: how they are split, and how two languages pair up."""
+
+from __future__ import annotations
+
+import contextlib
+import textwrap
+from typing import Any
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from core.api import GroupedBenchmark, GroupedSetup, GroupedVariants
+from core.errors import DefinitionError
+from core.types import Language
+from core.variants import VariantsBlock, pair_lines, parse_block
+
+LABELS = st.text("ABCxyz ()-", min_size=1, max_size=8).map(str.strip).filter(bool)
+PY_LINES = st.sampled_from(["", "x + y", "x += 1", "torch.add(x, y, out=x)", "# a remark"])
+CPP_LINES = st.sampled_from(["", "x + y;", "x += 1;", "torch::add_out(x, x, y);", "// a remark"])
+SECTIONS = st.dictionaries(LABELS, st.lists(st.tuples(PY_LINES, CPP_LINES), max_size=5))
+SHAPED_TEXT = st.lists(
+    st.sampled_from(["# @a", "// @a", "# @", "# @setup", "// @Global Setup", "x", "", "  y;", "#"])
+).map("\n".join)
+
+
+def stmts(variants: dict[tuple[str, ...], GroupedBenchmark]) -> dict[tuple[str, ...], Any]:
+    """The two statements of each benchmark."""
+    return {label: (one.py_fwd_stmt, one.cpp_fwd_stmt) for label, one in variants.items()}
+
+
+def test_each_line_is_a_case_of_its_label() -> None:
+    """Labels keep their order, and so do the lines below them."""
+    block = "\n    # @mul\n    x * y\n    # @add\n    x + y\n    x += y\n"
+    expected = [("mul", ("x * y",)), ("add", ("x + y", "x += y"))]
+    assert expected == list(parse_block(block, Language.PYTHON).cases.items())
+
+
+@pytest.mark.parametrize(
+    ("language", "heading"),
+    [
+        (Language.PYTHON, "# @a label (1)"),
+        (Language.PYTHON, "    # @ a label (1)  "),
+        (Language.PYTHON, "#@a label (1)"),
+        (Language.CPP, "// @a label (1)"),
+        (Language.CPP, "\t//  @a label (1)"),
+    ],
+)
+def test_a_heading_is_a_comment_with_an_at_sign(language: Language, heading: str) -> None:
+    """Indentation and the space before the sign do not matter."""
+    assert {"a label (1)": ("x",)} == parse_block(f"{heading}\nx", language).cases
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        (Language.PYTHON, "// @label"),
+        (Language.CPP, "# @label"),
+        (Language.PYTHON, "x @ y"),
+        (Language.PYTHON, "x + y  # @label"),
+        (Language.CPP, "x + y; // @label"),
+    ],
+)
+def test_only_a_whole_comment_of_the_language_is_a_heading(language: Language, line: str) -> None:
+    """Other lines with an at sign are statements."""
+    assert {"": (line,)} == parse_block(line, language).cases
+
+
+@pytest.mark.parametrize("heading", ["Setup", "setup", "SETUP", " sEtUp "])
+def test_the_setup_label_is_reserved_in_any_case(heading: str) -> None:
+    """Its lines are setup, dedented with the block, not cases."""
+    block = f"    # @{heading}\n    if a:\n        x = 1\n\n    # @b\n    x"
+    expected = VariantsBlock("if a:\n    x = 1", "", {"b": ("x",)})
+    assert expected == parse_block(block, Language.PYTHON)
+
+
+@pytest.mark.parametrize(
+    "heading", ["Global_Setup", "global setup", "GLOBAL_SETUP", "Global Setup"]
+)
+def test_the_global_setup_label_is_reserved_with_space_or_underscore(heading: str) -> None:
+    """Its lines go to the top of the C++ file."""
+    block = f"// @{heading}\n#include <vector>\n// @b\nx;"
+    expected = VariantsBlock("", "#include <vector>", {"b": ("x;",)})
+    assert expected == parse_block(block, Language.CPP)
+
+
+@pytest.mark.parametrize("label", ["Setup 2", "My setup", "Global"])
+def test_a_label_that_only_resembles_a_reserved_one_carries_cases(label: str) -> None:
+    """Only the whole words are reserved."""
+    assert {label: ("x",)} == parse_block(f"# @{label}\nx", Language.PYTHON).cases
+
+
+def test_blank_and_comment_lines_keep_their_position_and_carry_no_case() -> None:
+    """They stand as empty text, for the sake of the lines opposite."""
+    block = "# @a\n\nx\n  # a remark\ny"
+    assert {"a": ("", "x", "", "y")} == parse_block(block, Language.PYTHON).cases
+
+
+def test_a_label_without_a_line_carries_no_case() -> None:
+    """A heading alone, or one above remarks only, leaves nothing."""
+    assert {} == parse_block("# @a\n\n# remark\n# @b", Language.PYTHON).cases
+
+
+def test_a_label_that_comes_again_goes_on() -> None:
+    """Its lines follow those of its first block."""
+    block = "# @a\nx\n# @b\ny\n# @a\nz"
+    assert {"a": ("x", "z"), "b": ("y",)} == parse_block(block, Language.PYTHON).cases
+
+
+@pytest.mark.parametrize("heading", ["# @", "#  @   "])
+def test_a_heading_without_a_label_is_refused(heading: str) -> None:
+    """The error shows the line and says what is missing."""
+    with pytest.raises(DefinitionError) as caught:
+        parse_block(f"{heading}\nx", Language.PYTHON)
+    expected = ("py_block", f'"{heading.strip()}"', "a label after the @")
+    assert expected == (caught.value.field, caught.value.found, caught.value.expected)
+
+
+@pytest.mark.parametrize(
+    ("language", "field"), [(Language.PYTHON, "py_block"), (Language.CPP, "cpp_block")]
+)
+def test_a_block_is_text(language: Language, field: str) -> None:
+    """A list of lines is refused under the name of the argument."""
+    block: Any = ["x", "y"]
+    with pytest.raises(DefinitionError) as caught:
+        parse_block(block, language)
+    assert (field, "['x', 'y'] (list)") == (caught.value.field, caught.value.found)
+
+
+@pytest.mark.parametrize(
+    ("py_cases", "cpp_cases", "expected"),
+    [
+        ({}, {}, {}),
+        ({"a": ("x",)}, {"a": ("x;",)}, {("a",): ("x", "x;")}),
+        ({"a": ("x",)}, {}, {("a",): ("x", None)}),
+        ({}, {"a": ("x;",)}, {("a",): (None, "x;")}),
+        ({"": ("x",)}, {}, {(): ("x", None)}),
+        ({"": ("x", "y")}, {}, {("Case:  0",): ("x", None), ("Case:  1",): ("y", None)}),
+        (
+            {"a": ("x", "y")},
+            {"a": ("x;", "y;")},
+            {("a", "Case:  0"): ("x", "x;"), ("a", "Case:  1"): ("y", "y;")},
+        ),
+        (
+            {"a": ("x",)},
+            {"a": ("x;", "y;")},
+            {("a", "Case:  0"): ("x", "x;"), ("a", "Case:  1"): (None, "y;")},
+        ),
+        (
+            {"a": ("", "x", "")},
+            {"a": ("y;", "", "")},
+            {("a", "Case:  0"): (None, "y;"), ("a", "Case:  1"): ("x", None)},
+        ),
+        ({"a": ("", "x", "")}, {"a": ("", "x;", "")}, {("a",): ("x", "x;")}),
+        ({"a": ("x",)}, {"b": ("y;",)}, {("a",): ("x", None), ("b",): (None, "y;")}),
+    ],
+)
+def test_the_lines_of_a_label_pair_up_by_position(
+    py_cases: dict[str, tuple[str, ...]],
+    cpp_cases: dict[str, tuple[str, ...]],
+    expected: dict[tuple[str, ...], tuple[str | None, str | None]],
+) -> None:
+    """A position that is blank on one side has one language; blank on both, it is no case."""
+    assert expected == pair_lines(py_cases, cpp_cases)
+
+
+def test_case_numbers_are_two_wide() -> None:
+    """They sort as text as they do as numbers."""
+    labels = [label[-1] for label in pair_lines({"a": ("x",) * 11}, {})]
+    assert ["Case:  0", "Case:  9", "Case: 10"] == [labels[0], labels[9], labels[10]]
+
+
+def test_labels_of_python_come_before_those_only_in_cpp() -> None:
+    """The order is fixed: first as Python names them, then what C++ adds."""
+    pairs = pair_lines({"b": ("x",), "a": ("x",)}, {"c": ("x;",), "a": ("x;",)})
+    assert [("b",), ("a",), ("c",)] == list(pairs)
+
+
+def test_every_variant_has_the_setup_of_its_block() -> None:
+    """Python, C++ and global setup are collected from both blocks."""
+    variants = GroupedVariants(
+        "# @Setup\nx = 1\n# @a\nx\nx + x",
+        "// @Setup\nint x = 1;\n// @Global_Setup\n#include <vector>\n// @a\nx;\nx + x;",
+    )
+    expected = GroupedSetup("x = 1", "int x = 1;", "#include <vector>")
+    assert [expected, expected] == [one.setup for one in variants.values()]
+
+
+@pytest.mark.parametrize(("num_threads", "expected"), [(1, (1,)), (2, (2,)), ((1, 4), (1, 4))])
+def test_every_variant_has_the_thread_counts_of_its_block(
+    num_threads: int | tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    """One argument speaks for all the lines."""
+    variants = GroupedVariants("# @a\nx\ny", num_threads=num_threads)
+    assert [expected, expected] == [one.num_threads for one in variants.values()]
+
+
+@given(SECTIONS)
+@settings(deadline=None)
+def test_generated_blocks_pair_up_line_by_line(
+    sections: dict[str, list[tuple[str, str]]],
+) -> None:
+    """What was written side by side comes out side by side, and nothing else does."""
+    py_block, cpp_block, expected = "", "", {}
+    for label, rows in sections.items():
+        py_block += f"# @{label}\n" + "".join(f"{python}\n" for python, _ in rows)
+        cpp_block += f"// @{label}\n" + "".join(f"{cpp}\n" for _, cpp in rows)
+        code = [
+            ("" if python.startswith("#") else python, "" if cpp.startswith("//") else cpp)
+            for python, cpp in rows
+        ]
+        pairs = [(python or None, cpp or None) for python, cpp in code if python or cpp]
+        for number, pair in enumerate(pairs):
+            suffix = () if len(pairs) == 1 else (f"Case: {number:>2}",)
+            expected[label, *suffix] = pair
+    assume(expected)
+    assert expected == stmts(GroupedVariants(py_block, cpp_block))
+
+
+@given(SECTIONS, st.integers(0, 12))
+@settings(deadline=None)
+def test_the_indentation_of_a_block_does_not_matter(
+    sections: dict[str, list[tuple[str, str]]], width: int
+) -> None:
+    """A block reads the same wherever it stands in a file."""
+    block = "".join(
+        f"# @{label}\n" + "".join(f"{python}\n" for python, _ in rows)
+        for label, rows in sections.items()
+    )
+    indented = textwrap.indent(block, " " * width)
+    assert parse_block(block, Language.PYTHON) == parse_block(indented, Language.PYTHON)
+
+
+@given(st.text() | SHAPED_TEXT, st.text() | SHAPED_TEXT)
+@settings(deadline=None)
+def test_any_two_texts_are_variants_or_a_definition_error(py_block: str, cpp_block: str) -> None:
+    """No text makes the parser fail in another way, and none gives an empty answer."""
+    with contextlib.suppress(DefinitionError):
+        assert GroupedVariants(py_block, cpp_block)

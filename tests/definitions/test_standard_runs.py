@@ -1,0 +1,85 @@
+"""The Python cases of the standard suite, executed.
+
+The test starts this file as a script: torch is imported in that process alone, and a crash of one
+case cannot take pytest with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+import tempfile
+import textwrap
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.expand import materialize
+from core.invocation import MODEL_PATH
+from core.types import Case, Language
+from definitions.standard import BENCHMARKS
+
+ROOT = Path(__file__).resolve().parents[2]
+CASES = [case for case in materialize(BENCHMARKS) if case.autolabels.language is Language.PYTHON]
+
+
+@pytest.mark.slow
+def test_every_python_case_of_the_standard_suite_runs() -> None:
+    """Each case is set up and run twice, scripted ones with their saved and loaded model."""
+    child = subprocess.run(
+        [sys.executable, __file__],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+
+    assert json.loads(child.stdout) == {case.title: "ran" for case in CASES}
+
+
+def run_all() -> dict[str, str]:
+    """What became of each case: "ran", or its traceback."""
+    outcomes = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for case in CASES:
+            try:
+                run(case, Path(folder))
+            except Exception:  # noqa: BLE001 - whatever a case raises is its outcome
+                outcomes[case.title] = traceback.format_exc()
+            else:
+                outcomes[case.title] = "ran"
+    return outcomes
+
+
+def run(case: Case, folder: Path) -> None:
+    """Run one case like a timer does: the setup and then the statement in one function."""
+    import torch  # noqa: PLC0415 - for the subprocess alone
+
+    setup = case.timer_args.setup
+    if case.model_source is not None:
+        model = save_model(case.model_source, folder / case.definition_hash)
+        setup = setup.replace(MODEL_PATH, str(model))
+    body = f"{setup}\nfor _ in range(2):\n{textwrap.indent(case.timer_args.stmt, '    ')}"
+    torch.set_num_threads(case.num_threads)
+    namespace: dict[str, Any] = {"torch": torch}
+    exec(f"def run_case():\n{textwrap.indent(body, '    ')}", namespace)  # noqa: S102
+    namespace["run_case"]()
+
+
+def save_model(source: str, folder: Path) -> Path:
+    """Save the model that ``source`` makes in a new folder; TorchScript reads code from files."""
+    folder.mkdir()
+    code, model = folder / "model.py", folder / "model.pt"
+    code.write_text(source)
+    runpy.run_path(str(code))["jit_model"].save(str(model))
+    return model
+
+
+if __name__ == "__main__":
+    print(json.dumps(run_all()))  # noqa: T201 - the test reads it
