@@ -1,0 +1,1 @@
+"""Engines that count instructions, and readers of what they write."""

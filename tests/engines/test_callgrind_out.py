@@ -1,0 +1,837 @@
+"""The reader and writer of Callgrind profiles, on made, stored and freshly recorded ones."""
+
+import ast
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from instruction_counts.engines import callgrind_out
+from instruction_counts.engines.callgrind_out import (
+    Call,
+    CallgrindFormatError,
+    Function,
+    Profile,
+    normalised,
+    parse,
+    parse_parts,
+    read,
+    read_totals,
+    to_text,
+)
+
+STORED = Path(__file__).parents[1] / "fixtures" / "callgrind"
+ONE_PART = sorted(set(STORED.glob("*.out")) - {STORED / "four_parts.out"})
+
+MAIN = Function("/bin/app", "app.c", "main")
+WORK = Function("/bin/app", "work.c", "work")
+COPY = Function("/lib/libc.so.6", "copy.S", "copy")
+
+SMALL = """\
+# callgrind format
+version: 1
+creator: callgrind-3.19.0
+pid: 42
+cmd:  ./app --fast
+part: 3
+
+desc: I1 cache:
+desc: Trigger: Client Request: window 3
+
+positions: line
+events: Ir
+summary: 999
+
+ob=(1) /bin/app
+fl=(1) app.c
+fn=(1) main
+4 2
++1 10
+cfi=(2) work.c
+cfn=(2) work
+calls=2 +7
+* 50
+
+fl=(2)
+fn=(2)
+9 20
+cob=(2) /lib/libc.so.6
+cfi=(3) copy.S
+cfn=(3) copy
+calls=4 -1
+* 30
+
+ob=(2)
+fl=(3)
+fn=(3)
+1 30
+
+totals: 62
+"""
+
+
+def body(*lines: str) -> str:
+    """Give a profile of one event with these lines in the function ``f``."""
+    return "\n".join(["events: Ir", "fn=f", *lines, "totals: 1", ""])
+
+
+def function(name: str) -> Function:
+    """Give a function of which nothing but the name is known."""
+    return Function("???", "???", name)
+
+
+def self_cost_by_name(profile: Profile) -> Counter[str]:
+    """Add up over objects and files."""
+    costs: Counter[str] = Counter()
+    for key, cost in profile.exclusive.items():
+        costs[key.name] += cost
+    return costs
+
+
+# --- what a profile says -------------------------------------------------------------------------
+
+
+def test_the_totals_come_from_the_totals_line_and_not_from_the_summary() -> None:
+    """The summary of a dump may hold cost that no line of it shows."""
+    assert parse(SMALL).totals == 62
+
+
+def test_the_cost_of_a_call_is_no_self_cost_of_the_caller() -> None:
+    """The line after ``calls=`` is inclusive."""
+    assert parse(SMALL).exclusive == {MAIN: 12, WORK: 20, COPY: 30}
+
+
+def test_calls_carry_their_number_and_the_inclusive_instructions() -> None:
+    """Each pair of caller and callee is one entry, sorted."""
+    assert parse(SMALL).calls == (Call(MAIN, WORK, 2, 50), Call(WORK, COPY, 4, 30))
+
+
+def test_the_header_says_what_was_run_and_why_the_part_was_written() -> None:
+    """The trigger keeps the text of a client request whole, colons included."""
+    profile = parse(SMALL)
+    facts = (profile.creator, profile.command, profile.pid, profile.part, profile.trigger)
+    expected = ("callgrind-3.19.0", "./app --fast", 42, 3, "Client Request: window 3")
+    assert facts == expected
+
+
+def test_a_profile_without_a_trigger_has_none() -> None:
+    """Header lines are optional."""
+    assert parse("events: Ir\ntotals: 0\n").trigger is None
+
+
+def test_a_description_without_a_second_colon_has_an_empty_text() -> None:
+    """The reader does not insist on the shape of what it does not use."""
+    assert parse("desc: alone\nevents: Ir\ntotals: 0\n").descriptions == (("alone", ""),)
+
+
+def test_an_unknown_header_line_is_passed_over() -> None:
+    """Later versions of Valgrind may add some."""
+    assert parse("novelty: 7\nevents: Ir\ntotals: 5\n").totals == 5
+
+
+def test_a_profile_without_cost_is_read() -> None:
+    """Callgrind writes one for a window in which nothing was collected."""
+    profile = read(STORED / "empty.out")
+    assert (profile.totals, profile.exclusive, profile.calls) == (0, {}, ())
+
+
+def test_recursion_levels_are_one_function() -> None:
+    """The suffix of a level is removed, and the costs are added up."""
+    text = "events: Ir\nfn=(1) f\n1 2\nfn=(2) f'2\n1 3\nfn=(3) f'17\n1 4\ntotals: 9\n"
+    assert parse(text).exclusive == {function("f"): 9}
+
+
+def test_calls_between_recursion_levels_are_summed() -> None:
+    """Levels call each other, which is a call of a function by itself."""
+    text = body("cfn=f'2", "calls=1 1", "1 9", "fn=f'2", "cfn=f'2", "calls=3 1", "1 6")
+    assert parse(text).calls == (Call(function("f"), function("f"), 4, 15),)
+
+
+def test_inlined_code_costs_the_function_that_it_was_inlined_into() -> None:
+    """``fi=`` and ``fe=`` change the file and leave the function."""
+    text = "events: Ir\nfl=a.c\nfn=f\n1 2\nfi=b.h\n7 3\nfe=a.c\n2 4\ntotals: 9\n"
+    assert parse(text).exclusive == {Function("???", "a.c", "f"): 9}
+
+
+def test_a_function_without_a_file_line_is_of_the_file_named_last() -> None:
+    """Callgrind leaves out ``fl=`` where inlined code has just named the same file."""
+    text = "events: Ir\nfl=a.c\nfn=f\n1 2\nfi=b.h\n7 3\nfn=g\n2 4\ntotals: 9\n"
+    assert parse(text).exclusive[Function("???", "b.h", "g")] == 4
+
+
+def test_a_callee_without_a_file_line_is_of_the_file_named_last() -> None:
+    """The same holds for ``cfi=``."""
+    text = "events: Ir\nfl=a.c\nfn=f\nfi=b.h\ncfn=g\ncalls=1 1\n1 5\ntotals: 0\n"
+    assert parse(text).calls[0].callee == Function("???", "b.h", "g")
+
+
+def test_the_place_of_a_callee_holds_for_one_call() -> None:
+    """The next callee is of the caller's object and file again."""
+    text = body("cob=o", "cfi=h", "cfn=g", "calls=1 1", "1 5", "cfn=k", "calls=1 1", "1 5")
+    assert {call.callee for call in parse(text).calls} == {Function("o", "h", "g"), function("k")}
+
+
+@pytest.mark.parametrize("spelling", ["cfi", "cfl"])
+def test_both_spellings_of_the_file_of_a_callee_are_read(spelling: str) -> None:
+    """The older one is still part of the format."""
+    text = body(f"{spelling}=h.c", "cfn=g", "calls=1 1", "1 5")
+    assert parse(text).calls[0].callee.file == "h.c"
+
+
+def test_numbers_of_names_are_shared_between_callers_and_callees() -> None:
+    """``cob``, ``cfi`` and ``cfn`` may define what ``ob``, ``fl`` and ``fn`` use later."""
+    text = body("cob=(1) o", "cfi=(1) h", "cfn=(1) g", "calls=1 1", "1 5")
+    text = text.replace("totals", "ob=(1)\nfl=(1)\nfn=(1)\n1 5\ntotals")
+    assert parse(text).exclusive == {Function("o", "h", "g"): 5}
+
+
+def test_the_same_number_stands_for_different_objects_files_and_functions() -> None:
+    """Each of the three kinds counts for itself."""
+    text = "events: Ir\nob=(1) o\nfl=(1) f\nfn=(1) g\n1 5\ntotals: 5\n"
+    assert parse(text).exclusive == {Function("o", "f", "g"): 5}
+
+
+@pytest.mark.parametrize("kind", ["jfi", "jfn"])
+def test_a_jump_may_define_a_name(kind: str) -> None:
+    """A number that a jump introduces is known afterwards."""
+    use = {"jfi": "fl=(8)\nfn=f", "jfn": "fn=(8)"}[kind]
+    text = body(f"{kind}=(8) later", "jump=3 +1", "*", use, "1 5")
+    assert any("later" in (key.file, key.name) for key in parse(text).exclusive)
+
+
+@pytest.mark.parametrize("jump", ["jump=8 *", "jcnd=9/10 *", "jcnd=9 10 +4", "jump=1 0x4f +2"])
+def test_jumps_cost_nothing(jump: str) -> None:
+    """Neither the jump nor the line with its position is a cost."""
+    assert parse(body("1 5", jump, "*")).exclusive == {function("f"): 5}
+
+
+@pytest.mark.parametrize(
+    ("events", "cost"),
+    [("Ir", "7"), ("Ir Dr Dw", "7 1 2"), ("Ir Dr Dw", "7"), ("Dr Ir", "1 7"), ("Dr Ir Dw", "1 7")],
+)
+def test_instructions_are_taken_from_among_several_events(events: str, cost: str) -> None:
+    """The ``events:`` line says where; zeros at the end of a line may be left out."""
+    text = f"events: {events}\nfn=f\n12 {cost}\ntotals: {cost}\n"
+    profile = parse(text)
+    assert (profile.totals, profile.exclusive) == (7, {function("f"): 7})
+
+
+def test_a_cost_line_that_ends_before_the_instructions_has_none() -> None:
+    """Costs that are left out are zero."""
+    text = "events: Dr Ir\nfn=f\n12 4\n13 4 5\ntotals: 8 5\n"
+    assert parse(text).exclusive == {function("f"): 5}
+
+
+@pytest.mark.parametrize(
+    ("positions", "place"),
+    [
+        ("line", "12"),
+        ("line", "+3"),
+        ("line", "-2"),
+        ("line", "*"),
+        ("instr", "0x4f10"),
+        ("instr line", "0x4f10 12"),
+        ("instr line", "+4 *"),
+        ("instr bb line", "* * -3"),
+    ],
+)
+def test_every_kind_of_position_is_read(positions: str, place: str) -> None:
+    """Lines and addresses may be absolute, relative or repeated."""
+    text = f"positions: {positions}\nevents: Ir\nfn=f\n{place} 7\ntotals: 7\n"
+    assert parse(text).exclusive == {function("f"): 7}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "std::function<int (int)>::operator()(int) const",
+        "void f<char const*, 'x'>(char const*)",
+        'operator"" _kib(unsigned long long)',
+        "operator==(A const&, A const&)",
+        "main::{lambda(int)#1}::operator()(int) const [clone .isra.0]",
+        "(below main)",
+        "malloc_hook_ini@@GLIBC_2.2.5",
+        "f'",
+        "#not a comment",
+        "schöne_funktion",
+    ],
+)
+@pytest.mark.parametrize("spelling", ["{}", "(7) {}"])
+def test_names_are_kept_whole(name: str, spelling: str) -> None:
+    """Whatever a demangled name holds, it is one name."""
+    text = f"events: Ir\nfn={spelling.format(name)}\n1 5\ntotals: 5\n"
+    assert parse(text).exclusive == {function(name): 5}
+
+
+def test_an_empty_name_is_unknown() -> None:
+    """The format allows a name of no characters."""
+    assert parse("events: Ir\nfl=\nfn=f\n1 5\ntotals: 5\n").exclusive == {function("f"): 5}
+
+
+def test_comments_and_empty_lines_are_passed_over() -> None:
+    """They may stand between any two lines."""
+    assert parse(body("# note", "", "1 5", "   ")).exclusive == {function("f"): 5}
+
+
+def test_cost_that_no_function_has_is_told() -> None:
+    """A consistent profile has none."""
+    assert parse(body("1 5").replace("totals: 1", "totals: 8")).unattributed == 3
+
+
+# --- parts ---------------------------------------------------------------------------------------
+
+
+def test_every_part_of_a_combined_file_is_read() -> None:
+    """Names defined in one part hold in the next."""
+    parts = parse_parts((STORED / "four_parts.out").read_text())
+    assert [sum(part.exclusive.values()) for part in parts] == [0, 132, 11, 57]
+
+
+def test_parts_inherit_what_only_the_file_says() -> None:
+    """The command stands once; number and trigger stand in each part."""
+    parts = parse_parts((STORED / "four_parts.out").read_text())
+    told = [(part.command, part.part, part.trigger) for part in parts]
+    expected = [
+        ("./windows", 1, 'Client Request: empty: a "quoted"'),
+        ("./windows", 2, "Client Request: window 1"),
+        ("./windows", 3, "Client Request: mid"),
+        ("./windows", 4, "Program termination"),
+    ]
+    assert expected == told
+
+
+def test_a_combined_file_is_refused_where_one_part_is_expected() -> None:
+    """Taking the first part for the whole would lose instructions."""
+    with pytest.raises(CallgrindFormatError, match="line 23: expected the end"):
+        parse((STORED / "four_parts.out").read_text())
+
+
+# --- values --------------------------------------------------------------------------------------
+
+
+def test_the_library_of_a_function_is_the_base_name_of_its_object() -> None:
+    """Two builds keep the same library in different places."""
+    assert COPY.library == "libc.so.6"
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("0x000000000004a2b0", "???"),
+        ("0xABCDEF", "???"),
+        ("0x", "0x"),
+        ("main", "main"),
+        ("f(0x10)", "f(0x10)"),
+    ],
+)
+def test_bare_addresses_are_normalised(name: str, expected: str) -> None:
+    """An address says nothing across two builds of a stripped library."""
+    assert normalised(name) == expected
+
+
+@pytest.mark.parametrize("name", ["", " f", "\tf", "a\nb", "f'2", "f'2'3"])
+def test_a_function_with_a_name_that_no_profile_gives_is_refused(name: str) -> None:
+    """It could not be written and read back."""
+    with pytest.raises(ValueError, match="name must"):
+        function(name)
+
+
+def test_a_zero_cost_is_left_out() -> None:
+    """Having no cost line and costing nothing are the same."""
+    assert Profile(totals=1, exclusive={MAIN: 1, WORK: 0}).exclusive == {MAIN: 1}
+
+
+def test_a_negative_cost_is_refused() -> None:
+    """Counts only grow."""
+    with pytest.raises(ValueError, match="negative"):
+        Profile(totals=1, exclusive={MAIN: -1})
+
+
+def test_two_entries_for_one_pair_are_refused() -> None:
+    """Calls are sums."""
+    with pytest.raises(ValueError, match="summed per caller"):
+        Profile(totals=1, exclusive={}, calls=(Call(MAIN, WORK, 1, 1), Call(MAIN, WORK, 1, 2)))
+
+
+@pytest.mark.parametrize("pair", [("a:b", "c"), ("a", "b\nc"), (" a", "b"), ("a", "b ")])
+def test_a_description_that_is_no_key_and_line_is_refused(pair: tuple[str, str]) -> None:
+    """It could not be written and read back."""
+    with pytest.raises(ValueError, match="a description must"):
+        Profile(totals=1, exclusive={}, descriptions=(pair,))
+
+
+def test_a_command_of_two_lines_is_refused() -> None:
+    """It could not be written and read back."""
+    with pytest.raises(ValueError, match="command must"):
+        Profile(totals=1, exclusive={}, command="a\nb")
+
+
+def test_a_profile_travels_between_processes() -> None:
+    """Pickling keeps it equal."""
+    profile = parse(SMALL)
+    assert pickle.loads(pickle.dumps(profile)) == profile  # noqa: S301
+
+
+def test_the_module_needs_the_standard_library_and_attrs_alone() -> None:
+    """It can be used wherever attrs is installed."""
+    tree = ast.parse(Path(callgrind_out.__file__).read_text())
+    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    modules |= {
+        a.name for node in ast.walk(tree) if isinstance(node, ast.Import) for a in node.names
+    }
+    roots = {str(module).partition(".")[0] for module in modules}
+    assert roots - sys.stdlib_module_names == {"attrs"}
+
+
+# --- malformed input -----------------------------------------------------------------------------
+
+MALFORMED = {
+    "nothing": ("", 1, "a totals: line"),
+    "no totals": ("events: Ir\nfn=f\n1 5\n", 4, "a totals: line"),
+    "an unfinished totals line": ("events: Ir\ntotals: 5", 2, "a line break"),
+    "totals that are empty": ("events: Ir\ntotals:\n", 2, "the costs"),
+    "totals that are no number": ("events: Ir\ntotals: many\n", 2, "a number"),
+    "totals that are negative": ("events: Ir\ntotals: -5\n", 2, "a number"),
+    "totals before events": ("totals: 5\n", 1, "an events: line"),
+    "a function before events": ("fn=f\n1 5\ntotals: 5\n", 1, "an events: line"),
+    "a cost before events": ("1 5\ntotals: 5\n", 1, "an events: and an fn= line"),
+    "a cost before a function": ("events: Ir\n1 5\ntotals: 5\n", 2, "an events: and an fn= line"),
+    "events twice": ("events: Ir\nevents: Ir\ntotals: 5\n", 2, "one events: line"),
+    "events without Ir": ("events: Cy\ntotals: 5\n", 1, "the event Ir"),
+    "no events": ("events:\ntotals: 5\n", 1, "the event Ir"),
+    "a later version": ("version: 2\nevents: Ir\ntotals: 5\n", 1, "version 0 or 1"),
+    "unknown positions": ("positions: page\nevents: Ir\ntotals: 5\n", 1, "positions: instr"),
+    "no positions": ("positions:\nevents: Ir\ntotals: 5\n", 1, "positions: instr"),
+    "a pid of letters": ("pid: me\nevents: Ir\ntotals: 5\n", 1, "a number"),
+    "a number of superscripts": ("pid: ²\nevents: Ir\ntotals: 5\n", 1, "a number"),
+    "a number without end": (f"events: Ir\ntotals: {'9' * 5000}\n", 2, "a number"),
+    "a header line in the body": (body("cmd: x"), 3, "a header line, a name"),
+    "an unknown name": (body("zz=(1) x"), 3, "a header line, a name"),
+    "a line of noise": (body("!?"), 3, "a header line, a name"),
+    "a cost of letters": (body("1 x"), 3, "a cost line"),
+    "a cost that is negative": (body("1 -5"), 3, "a cost line"),
+    "a cost with an underscore": (body("1 1_000"), 3, "a cost line"),
+    "a cost without end": (body("1 " + "9" * 5000), 3, "a cost line"),
+    "too many costs": (body("1 5 6"), 3, "a cost line"),
+    "a broken position": (body("+ 5"), 3, "a cost line"),
+    "too few positions": (
+        "positions: instr line\nevents: Ir\nfn=f\n0x1\ntotals: 5\n",
+        4,
+        "a cost line",
+    ),
+    "a number of a name never given": (body("fl=(9)"), 3, "the name that (9) stands for"),
+    "a number of a name left open": (body("fl=(9 x"), 3, "a closing parenthesis"),
+    "a number of another kind": (body("cfi=(9) x", "cfn=(9)"), 4, "the name that (9) stands for"),
+    "calls without a callee": (body("calls=1 1", "1 5"), 3, "an fn= and a cfn= line"),
+    "calls before a function": ("events: Ir\ncfn=g\ncalls=1 1\n1 5\n", 3, "an fn= and a cfn="),
+    "a second call of one callee": (
+        body("cfn=g", "calls=1 1", "1 5", "calls=1 1", "1 5"),
+        6,
+        "an fn= and a cfn= line",
+    ),
+    "calls without a number": (body("cfn=g", "calls=", "1 5"), 4, "calls=, a number"),
+    "calls without a target": (body("cfn=g", "calls=1", "1 5"), 4, "calls=, a number"),
+    "calls without a cost": (body("cfn=g", "calls=1 1", "fn=h"), 5, "the cost line of the call"),
+    "calls at the end": ("events: Ir\nfn=f\ncfn=g\ncalls=1 1", 4, "the cost line of the call"),
+    "a jump without a count": (body("jump=x *"), 3, "the counts of a jump"),
+    "a jump without a target": (body("jcnd=1/2"), 3, "the counts of a jump"),
+    "something after the totals": ("events: Ir\ntotals: 5\n1 5\n", 3, "a header line, a name"),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "line_number", "expected"), MALFORMED.values(), ids=MALFORMED.keys()
+)
+def test_malformed_text_is_refused_with_its_place_and_what_was_expected(
+    text: str, line_number: int, expected: str
+) -> None:
+    """The error carries the number of the line, and the line."""
+    with pytest.raises(CallgrindFormatError) as caught:
+        parse(text)
+    error = caught.value
+    line = text.split("\n")[line_number - 1]
+    told = (error.path, error.line_number, error.line, error.expected[: len(expected)])
+    assert told == (None, line_number, line, expected)
+
+
+def test_an_error_prints_its_place_what_was_expected_and_what_was_found() -> None:
+    """One line says it all."""
+    error = CallgrindFormatError(Path("cg.7.1"), 3, "1 x", "a cost line")
+    assert str(error) == "cg.7.1, line 3: expected a cost line, found '1 x'"
+
+
+def test_an_error_without_a_path_prints_without() -> None:
+    """Text need not come from a file."""
+    error = CallgrindFormatError(None, 3, "1 x", "a cost line")
+    assert str(error) == "Callgrind profile, line 3: expected a cost line, found '1 x'"
+
+
+def test_an_error_shows_the_start_of_a_long_line() -> None:
+    """Template names fill pages."""
+    assert len(str(CallgrindFormatError(None, 1, "x" * 9999, "a cost line"))) < 300
+
+
+def test_an_error_travels_between_processes() -> None:
+    """Pickling keeps what it says."""
+    error = CallgrindFormatError(Path("cg.7.1"), 3, "1 x", "a cost line")
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
+
+
+def test_an_error_in_a_file_names_the_file(tmp_path: Path) -> None:
+    """Dumps are many."""
+    path = tmp_path / "cg.7.1"
+    path.write_text(body("1 x"))
+    with pytest.raises(CallgrindFormatError) as caught:
+        read(path)
+    assert caught.value.path == path
+
+
+def test_no_proper_beginning_of_a_profile_is_taken_for_one() -> None:
+    """A dump that was cut off must not count fewer instructions."""
+    text = (STORED / "window.out").read_text()
+    for length in range(len(text)):
+        with pytest.raises(CallgrindFormatError):
+            parse(text[:length])
+
+
+# --- totals alone --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ONE_PART, ids=lambda path: path.stem)
+def test_reading_only_the_totals_gives_the_same_totals(path: Path) -> None:
+    """Whatever else the file holds."""
+    assert read_totals(path) == read(path).totals
+
+
+@pytest.mark.parametrize(
+    ("text", "line_number", "expected"),
+    [
+        ("# x\nevents: Ir\n", 3, "one complete totals: line"),
+        ("# x\nevents: Ir\ntotals: 5", 3, "one complete totals: line"),
+        ("# x\nevents: Ir\ntotals: 5\ntotals: 6\n", 4, "one complete totals: line"),
+        ("# x\ntotals: 5\n", 3, "one complete events: line"),
+        ("# x\nevents: Cy\ntotals: 5\n", 2, "the event Ir, once, among the events"),
+        ("# x\nevents: Ir\ntotals: x\n", 3, "a number"),
+    ],
+    ids=["none", "unfinished", "two", "no events", "no Ir", "no number"],
+)
+def test_totals_that_are_missing_or_malformed_are_refused(
+    tmp_path: Path, text: str, line_number: int, expected: str
+) -> None:
+    """The cheap way is as strict as the full one."""
+    path = tmp_path / "cg"
+    path.write_text(text)
+    with pytest.raises(CallgrindFormatError) as caught:
+        read_totals(path)
+    line = text.split("\n")[line_number - 1]
+    assert caught.value.args == (path, line_number, line, expected)
+
+
+# --- stored profiles -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ONE_PART, ids=lambda path: path.stem)
+def test_self_costs_of_a_stored_profile_add_up_to_its_totals(path: Path) -> None:
+    """No line is lost and none is counted twice."""
+    assert read(path).unattributed == 0
+
+
+@pytest.mark.parametrize("path", ONE_PART, ids=lambda path: path.stem)
+def test_a_stored_profile_is_read_back_equal(path: Path) -> None:
+    """Writing keeps all that reading found."""
+    profile = read(path)
+    assert parse(to_text(profile)) == profile
+
+
+def test_recursive_calls_are_all_counted() -> None:
+    """fib(0) to fib(9) call fib 266 times from inside."""
+    calls = read(STORED / "recursion.out").calls
+    assert [c.calls for c in calls if c.caller.name == c.callee.name == "fib"] == [266]
+
+
+@pytest.mark.parametrize("other", ["jumps_and_addresses", "cache_events"])
+def test_options_of_callgrind_do_not_change_what_the_functions_cost(other: str) -> None:
+    """The same program, recorded with jumps and addresses, or with a simulated cache."""
+    expected = read(STORED / "recursion.out")
+    assert read(STORED / f"{other}.out").exclusive == expected.exclusive
+
+
+def test_functions_of_a_stripped_program_keep_their_addresses() -> None:
+    """Only ``normalised`` takes them away."""
+    own = [f for f in read(STORED / "stripped.out").exclusive if f.library == "stripped"]
+    assert {normalised(f.name) for f in own} == {"???"}
+
+
+# --- properties ----------------------------------------------------------------------------------
+
+one_line = st.text(st.characters(exclude_characters="\n"), max_size=12)
+names = one_line.map(lambda text: text.lstrip(" \t")).filter(bool) | st.sampled_from(
+    ["???", "(below main)", "(3) odd", "a::operator()(int) const", "x=y", "+3 4", "totals: 7"]
+)
+functions = st.builds(
+    Function, names, names, names.filter(lambda name: not re.search(r".'[0-9]+\Z", name))
+)
+counts = st.integers(0, 2**64 - 1)
+lines = one_line.map(str.strip)
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    """Draw a profile of a few functions that call each other."""
+    known = draw(st.lists(functions, min_size=1, max_size=6))
+    pairs = st.tuples(st.sampled_from(known), st.sampled_from(known))
+    calls = draw(st.dictionaries(pairs, st.tuples(counts, counts), max_size=8))
+    optional = st.none() | counts
+    keys = lines.filter(lambda key: ":" not in key)
+    return Profile(
+        totals=draw(counts),
+        exclusive=draw(st.dictionaries(st.sampled_from(known), counts)),
+        calls=tuple(Call(*pair, *sums) for pair, sums in calls.items()),
+        creator=draw(lines),
+        command=draw(lines),
+        pid=draw(optional),
+        thread=draw(optional),
+        part=draw(optional),
+        descriptions=tuple(draw(st.lists(st.tuples(keys, lines), max_size=3))),
+    )
+
+
+@settings(deadline=None)
+@given(profiles())
+def test_a_written_profile_is_read_back_equal(profile: Profile) -> None:
+    """Whatever the names hold."""
+    assert parse(to_text(profile)) == profile
+
+
+@settings(deadline=None)
+@given(profiles(), st.randoms(use_true_random=False))
+def test_the_order_in_which_functions_were_met_does_not_show(
+    profile: Profile, random: Random
+) -> None:
+    """Equal profiles are written as the same text."""
+    shuffled = list(profile.exclusive.items())
+    random.shuffle(shuffled)
+    same = Profile(profile.totals, dict(shuffled), profile.calls[::-1])
+    plain = Profile(profile.totals, profile.exclusive, profile.calls)
+    assert to_text(same) == to_text(plain)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> str:
+    """Draw a stored profile in which some stretches are lost, replaced or doubled."""
+    names_of_files = ["window.out", "four_parts.out", "stripped.out", "jumps_and_addresses.out"]
+    text = (STORED / draw(st.sampled_from(names_of_files))).read_text()
+    for _ in range(draw(st.integers(1, 4))):
+        start = draw(st.integers(0, len(text)))
+        stretch = text[start : start + draw(st.integers(0, 40))]
+        instead = draw(st.sampled_from(["", stretch * 2, stretch[::-1]]) | noise)
+        text = text[:start] + instead + text[start + len(stretch) :]
+    return text
+
+
+noise = st.text(max_size=8) | st.text("0123456789 \n()=+-*:'cfnilobjmptas", max_size=12)
+
+
+@settings(deadline=None, max_examples=300)
+@given(damaged())
+def test_a_damaged_profile_is_read_or_refused(text: str) -> None:
+    """No other error than the reader's own leaves it, and what is read can be written."""
+    try:
+        profile = parse(text)
+    except CallgrindFormatError:
+        return
+    assert parse(to_text(profile)) == profile
+
+
+@settings(deadline=None)
+@given(damaged())
+def test_the_parts_of_a_damaged_profile_are_read_or_refused(text: str) -> None:
+    """The same holds for several parts."""
+    try:
+        parts = parse_parts(text)
+    except CallgrindFormatError:
+        return
+    assert parts
+
+
+@settings(deadline=None)
+@given(text=damaged())
+def test_the_totals_of_a_damaged_profile_are_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, text: str
+) -> None:
+    """The same holds for the cheap way."""
+    path = tmp_path_factory.getbasetemp() / "damaged.out"
+    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    try:
+        totals = read_totals(path)
+    except CallgrindFormatError:
+        return
+    assert totals >= 0
+
+
+@settings(deadline=None)
+@given(st.binary(max_size=200))
+def test_bytes_that_are_no_text_are_refused(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes
+) -> None:
+    """A path may be of any encoding, so bytes alone are no reason to fail otherwise."""
+    path = tmp_path_factory.getbasetemp() / "bytes.out"
+    path.write_bytes(content)
+    with pytest.raises(CallgrindFormatError):
+        read(path)
+
+
+# --- freshly recorded ----------------------------------------------------------------------------
+
+C_PROGRAM = """\
+#include <stdio.h>
+#include <stdlib.h>
+static inline __attribute__((always_inline)) int twice(int x) { return 2 * x + 1; }
+__attribute__((noinline)) int tree(int n) { return n < 2 ? n : tree(n - 1) + tree(n - 2); }
+__attribute__((noinline)) int odd(int n);
+__attribute__((noinline)) int even(int n) { return n == 0 ? 1 : odd(n - 1); }
+__attribute__((noinline)) int odd(int n) { return n == 0 ? 0 : even(n - 1); }
+int main(void) {
+  int sum = 0;
+  for (int i = 0; i < 12; i++) sum += tree(i) + twice(i) + even(i);
+  char *text = malloc(100);
+  snprintf(text, 100, "%d", sum);
+  puts(text);
+  free(text);
+  return 0;
+}
+"""
+
+CPP_PROGRAM = """\
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+template <class A, class B> struct Both {
+  A a;
+  B b;
+  bool operator()(const A &x) const { return x < a; }
+  bool operator<(const Both &other) const { return a < other.a; }
+};
+template <class F> __attribute__((noinline)) int repeat(F f, int n) {
+  return n ? f(n) + repeat(f, n - 1) : 0;
+}
+int main() {
+  std::function<int(int)> thrice = [](int x) { return x * 3; };
+  std::map<std::string, int> table;
+  std::vector<Both<int, std::string>> list;
+  for (int i = 0; i < 20; i++) table[std::to_string(i)] += thrice(i);
+  for (int i = 0; i < 20; i++) list.push_back({20 - i, "x"});
+  std::sort(list.begin(), list.end());
+  Both<int, std::string> limit{3, "y"};
+  auto below = [&](auto &item) { return limit(item.a); };
+  std::printf("%d %d\\n", repeat(thrice, 10) + (int)table.size(),
+              (int)std::count_if(list.begin(), list.end(), below));
+}
+"""
+
+PYTHON_PROGRAM = "print(sum(i * i for i in range(100)))"
+
+
+def compiled(folder: Path, compiler: str, source: Path) -> list[str]:
+    """Build a program with debug information."""
+    program = folder / "program"
+    subprocess.run([compiler, "-g", "-O1", source, "-o", program], check=True, timeout=60)
+    return [str(program)]
+
+
+def built(folder: Path, kind: str) -> list[str]:
+    """Give the command of one of the programs to record."""
+    if kind == "python":
+        return [sys.executable, "-I", "-S", "-c", PYTHON_PROGRAM]
+    if kind == "c++":
+        (folder / "program.cpp").write_text(CPP_PROGRAM)
+        return compiled(folder, "g++", folder / "program.cpp")
+    (folder / "program.c").write_text(C_PROGRAM)
+    command = compiled(folder, "gcc", folder / "program.c")
+    if kind == "stripped c":
+        subprocess.run(["strip", "-s", *command], check=True, timeout=60)
+    return command
+
+
+@pytest.fixture(scope="session", params=["c", "stripped c", "c++", "python"])
+def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Record a program from its first to its last instruction, and give the profile."""
+    tools = ("valgrind", "callgrind_annotate", "gcc", "g++", "strip")
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    folder = tmp_path_factory.mktemp("recorded")
+    path = folder / "callgrind.out"
+    options = ["-q", "--tool=callgrind", "--vgdb=no", f"--callgrind-out-file={path}"]
+    command = ["valgrind", *options, *built(folder, request.param)]
+    subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL)
+    return path
+
+
+ROW = re.compile(r" *([\d,]+)  [^:]*:(.*?)(?: \[(?:/[^\]]*|\?\?\?)\])?")
+
+
+def annotated(path: Path) -> Counter[str]:
+    """Let ``callgrind_annotate`` say what each function costs itself, added up over files."""
+    options = ["--threshold=100", "--show-percs=no", "--inclusive=no", "--auto=no"]
+    command = ["callgrind_annotate", *options, str(path)]
+    done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
+    assert not done.stderr
+    costs: Counter[str] = Counter()
+    for line in done.stdout.partition("file:function")[2].splitlines():
+        row = ROW.fullmatch(line)
+        if row is not None:
+            costs[re.sub(r"'\d+$", "", row[2])] += int(row[1].replace(",", ""))
+    return costs
+
+
+def test_self_costs_agree_with_callgrind_annotate(recorded: Path) -> None:
+    """Function by function, added up over files."""
+    assert self_cost_by_name(read(recorded)) == annotated(recorded)
+
+
+def test_self_costs_add_up_to_the_recorded_totals(recorded: Path) -> None:
+    """Every instruction belongs to one function."""
+    assert read(recorded).unattributed == 0
+
+
+def test_totals_are_those_that_callgrind_wrote(recorded: Path) -> None:
+    """The last line of the file says them."""
+    last = recorded.read_text().rstrip("\n").rpartition("\n")[2]
+    assert last == f"totals: {read(recorded).totals}"
+
+
+def test_the_cheap_way_finds_the_same_totals(recorded: Path) -> None:
+    """Without reading the rest."""
+    assert read_totals(recorded) == read(recorded).totals
+
+
+def test_a_callee_is_the_same_function_as_where_its_cost_stands(recorded: Path) -> None:
+    """Object and file of a callee, often left out in the file, are found rightly."""
+    profile = read(recorded)
+    assert {call.callee for call in profile.calls} <= profile.exclusive.keys()
+
+
+def test_callgrind_annotate_reads_what_was_written(recorded: Path, tmp_path: Path) -> None:
+    """Without a warning, and with the same costs."""
+    profile = read(recorded)
+    written = tmp_path / "written.out"
+    written.write_bytes(to_text(profile).encode("utf-8", "surrogateescape"))
+    assert annotated(written) == self_cost_by_name(profile)
+
+
+def test_a_recorded_profile_is_read_back_equal(recorded: Path) -> None:
+    """Writing keeps all that reading found."""
+    profile = read(recorded)
+    assert parse(to_text(profile)) == profile
