@@ -1,0 +1,44 @@
+# make run    set up, then measure (ARGS="--only 'Pointwise/*'" narrows it)
+# make test   set up, then lint, type-check and test
+
+PYTHON ?= python3
+VENV   := .venv
+STAMP  := $(VENV)/.installed
+BIN    := $(VENV)/bin
+ARGS   ?=
+
+.PHONY: help setup run test lint test-fast clean system
+
+help:
+	@sed -n 's/^# //p' Makefile
+
+setup: system $(STAMP)
+
+# Valgrind counts, the compiler builds C++ cases and a small C library.
+system:
+	@scripts/system-packages
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $(STAMP)
+
+run: setup
+	@$(BIN)/python main.py $(ARGS)
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo 2>/dev/null || $(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest $(ARGS)
+
+test-fast: setup
+	$(BIN)/pytest -m 'not slow' $(ARGS)
+
+clean:
+	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

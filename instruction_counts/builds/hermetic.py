@@ -1,0 +1,106 @@
+"""The hermetic profile: the same environment for every measured process, whoever starts it.
+
+Environment variables lie on the stack of a process and shift everything after them; hash seeds and
+address randomisation move objects. Each moves instruction counts by up to some percent. So nothing
+is inherited but what is listed here. ``docs/hermetic.md`` gives the reason for each setting.
+
+Profile history: 1, the first.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from instruction_counts.builds.build import Build
+from instruction_counts.errors import BuildError
+
+PROFILE_VERSION = 1
+
+INHERITED = ("LD_LIBRARY_PATH", "CC", "CXX")
+"""Variables that are passed on where they are set: without them some builds cannot start."""
+
+_FIXED = {
+    "LANG": "C.UTF-8",
+    "PYTHONHASHSEED": "0",
+    "PYTHONSAFEPATH": "1",
+    "PYTHONNOUSERSITE": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",
+    "GOMP_SPINCOUNT": "0",
+}
+
+STEADY_GLIBC = {"GLIBC_TUNABLES": "glibc.malloc.mxfast=0:glibc.malloc.arena_max=1"}
+"""What makes the system's allocator repeatable, where it is the one that is counted."""
+
+
+def interpreter_of(build: Build) -> str:
+    """The path of the build's interpreter."""
+    if build.python is not None:
+        return build.python
+    path = sourced_environment(build).get("PATH", os.defpath)
+    for name in ("python", "python3"):
+        found = shutil.which(name, path=path)
+        if found:
+            return found
+    raise BuildError(
+        f'build "{build.name}": no python on PATH after: {build.source_cmd}',
+        "Add python: PATH to the build.",
+    )
+
+
+def environment(build: Build, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The whole environment of a measured process of ``build``.
+
+    The interpreter's folder comes first on PATH, because torch starts the plain command ``python``.
+    """
+    folder = str(Path(interpreter_of(build)).parent)
+    inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    sourced = sourced_environment(build) if build.source_cmd else {}
+    path = sourced.get("PATH", "/usr/local/bin:/usr/bin:/bin")
+    return {
+        **inherited,
+        **sourced,
+        "PATH": f"{folder}:{path}",
+        **_FIXED,
+        **(extra or {}),
+        **build.env,
+    }
+
+
+@cache
+def without_aslr() -> tuple[str, ...]:
+    """The command prefix that turns address randomisation off; empty where that is refused."""
+    setarch = shutil.which("setarch")
+    if setarch is None:
+        return ()
+    tried = subprocess.run([setarch, "-R", "true"], capture_output=True, check=False)
+    return (setarch, "-R") if tried.returncode == 0 else ()
+
+
+def sourced_environment(build: Build) -> dict[str, str]:
+    """The variables that ``source_cmd`` leaves, run in a bash with an almost empty environment.
+
+    Raises:
+        BuildError: the command fails.
+    """
+    if build.source_cmd is None:
+        return {}
+    base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")}
+    script = f"{{ {build.source_cmd}\n}} >&2 && env -0"
+    done = subprocess.run(
+        ["/bin/bash", "-c", script], env=base, capture_output=True, check=False, text=True
+    )
+    if done.returncode != 0:
+        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise BuildError(
+            f'build "{build.name}": source_cmd failed with {done.returncode}: {last}',
+            f"Try it in a shell: {build.source_cmd}",
+        )
+    pairs = (entry.partition("=") for entry in done.stdout.split("\0") if entry)
+    left_out = {"HOME", "PWD", "OLDPWD", "SHLVL", "_"}
+    return {name: value for name, _, value in pairs if name not in left_out}

@@ -1,0 +1,93 @@
+"""The command line: what each command does is in the module of its name."""
+
+from __future__ import annotations
+
+import importlib
+import signal
+import sys
+from typing import Any
+
+import click
+
+from core.errors import DefinitionError, DefinitionErrors
+from instruction_counts import __version__, console
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.errors import UsageError
+
+_COMMANDS = {
+    "run": "Measure cases: instruction counts and wall times.",
+    "list": "List the cases that a selection holds.",
+    "show": "Show the code of a case as it will be executed.",
+    "selftest": "Count under conditions that must not matter, and compare.",
+    "cache": "Show or clear what is kept between runs.",
+    "env": "Show what a build is made of: its fingerprint.",
+}
+
+
+class _Commands(click.Group):
+    """Imports a command when it is used, and runs ``run`` where none is named."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        del ctx
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        del ctx
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"instruction_counts.cli.{cmd_name}_command")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        own = {"--help", "-h", "--version"}
+        if not args or (args[0].startswith("-") and args[0] not in own):
+            args = ["run", *args]
+        return super().parse_args(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="Exit codes: 0 all measured; 1 error in use or set-up; 2 wrong usage; "
+    "4 some cases failed or timed out; 130 interrupted, what was finished is kept.",
+)
+@click.version_option(__version__, prog_name="instruction-counts")
+def _main() -> None:
+    """What a change to PyTorch costs, to the single instruction.
+
+    Without a command, the standard suite is measured on the current interpreter (see: run --help).
+    """
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        return int(_main.main(args, prog_name="instruction-counts", standalone_mode=False) or 0)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        console.error("Interrupted.")
+        return ExitCode.INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (UsageError, DefinitionError, DefinitionErrors) as error:
+        console.error(str(error))
+        return ExitCode.ERROR
+    except BrokenPipeError:
+        # The reader has seen enough (``list | head``).
+        sys.stderr.close()
+        return ExitCode.OK
+
+
+def _interrupt(number: int, frame: Any) -> None:
+    del number, frame
+    raise KeyboardInterrupt

@@ -1,0 +1,38 @@
+"""``env``: what a build is made of."""
+
+from __future__ import annotations
+
+import json
+
+import attrs
+import click
+
+from instruction_counts import console
+from instruction_counts.builds.build import Build
+from instruction_counts.builds.fingerprint import probe
+from instruction_counts.builds.missing import missing
+from instruction_counts.cli.options import build_options
+
+
+@click.command("env")
+@build_options
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def command(builds: tuple[Build, ...], form: str) -> None:
+    """Show the fingerprint of each build: all that may change a count without a change of code."""
+    facts = [probe(build) for build in builds]
+    if form == "json":
+        data = {one.build.name: attrs.asdict(one.fingerprint) for one in facts}
+        console.write(json.dumps(data, indent=2))
+        return
+    for one in facts:
+        console.line(f"{one.build.name}  {one.interpreter}", style="bold")
+        for name, value in attrs.asdict(one.fingerprint).items():
+            if value != "":
+                console.line(f"  {name:<19} {shorten(str(value))}")
+        for lack in missing(one):
+            console.note(f"  missing: {lack}")
+
+
+def shorten(text: str) -> str:
+    """At most a line; `--format json` has the whole."""
+    return text if len(text) <= 56 else text[:55] + "…"

@@ -1,0 +1,16 @@
+"""The exit codes; documented in the README, and stable."""
+
+from __future__ import annotations
+
+import enum
+
+
+class ExitCode(enum.IntEnum):
+    """What the exit code of the program says."""
+
+    OK = 0
+    ERROR = 1
+    USAGE = 2
+    REGRESSION = 3
+    CASES_FAILED = 4
+    INTERRUPTED = 130

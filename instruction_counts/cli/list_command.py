@@ -1,0 +1,50 @@
+"""``list``: the cases that a selection holds."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from core.types import Case
+from instruction_counts import console
+from instruction_counts.cli.options import selection_options
+from instruction_counts.definitions import load
+from instruction_counts.select import Selection, select
+
+
+@click.command("list")
+@selection_options
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: identity fields and code, as in the files of `run --output`.",
+)
+def command(definitions: str, selection: Selection, form: str) -> None:
+    """List the cases that a selection holds; nothing is run.
+
+    One line for each case: its label path and its modes, which together are its identity.
+    """
+    cases = select(load(definitions), selection)
+    if form == "json":
+        console.write(json.dumps([_as_json(case) for case in cases], indent=2))
+    else:
+        console.write("\n".join(case.title for case in cases))
+        console.note(f"{len(cases)} cases")
+
+
+def _as_json(case: Case) -> dict[str, object]:
+    return {
+        "label": list(case.label),
+        "language": case.autolabels.language.value,
+        "runtime": case.autolabels.runtime.value,
+        "autograd": case.autolabels.autograd.value,
+        "num_threads": case.num_threads,
+        "definition_hash": case.definition_hash,
+        "stmt": case.timer_args.stmt,
+        "setup": case.timer_args.setup,
+        "global_setup": case.timer_args.global_setup,
+    }

@@ -1,0 +1,62 @@
+"""``selftest``: whether counts on this machine are exact, and how far layouts move them."""
+
+from __future__ import annotations
+
+import click
+
+from core.types import Case
+from instruction_counts import console
+from instruction_counts.builds.build import Build
+from instruction_counts.builds.fingerprint import probe
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.options import build_options, selection_options
+from instruction_counts.definitions import load
+from instruction_counts.measurements import Outcome
+from instruction_counts.report import selftest as report
+from instruction_counts.results.noise import store_noise
+from instruction_counts.select import Selection, select
+from instruction_counts.selftest import conditions, measure, representative
+
+
+@click.command("selftest")
+@selection_options
+@build_options
+@click.option(
+    "--layouts",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="K",
+    help="Also count in K other memory layouts: servers with another hash seed and environment.",
+)
+@click.option("--allocator", type=click.Choice(["steady", "system"]), default="steady")
+def command(
+    definitions: str,
+    selection: Selection,
+    builds: tuple[Build, ...],
+    layouts: int,
+    allocator: str,
+) -> int:
+    """Count a set of cases several times under different conditions, and compare.
+
+    Fresh servers, another directory, a busy machine and a larger inherited environment must not
+    change a count. Without a selection, a representative set is taken. Exits with 4 where a case
+    failed or its count changed.
+    """
+    cases = load(definitions)
+    cases = representative(cases) if selection == Selection() else select(cases, selection)
+    facts = probe(builds[0])
+    repeats: list[dict[Case, Outcome]] = []
+    others: list[dict[Case, Outcome]] = []
+    for condition in conditions(layouts):
+        console.note(f"{len(cases)} cases, {condition.title}")
+        outcomes = measure(cases, facts, condition, allocator, console.note)
+        (others if condition.layout else repeats).append(outcomes)
+    noises = report.noise_of(cases, repeats, others)
+    store_noise(facts, noises)
+    console.render(report.table(noises))
+    console.line("")
+    for line in report.summary(noises):
+        console.line(line)
+    repeated = all(noise.repeated for noise in noises)
+    return ExitCode.OK if repeated else ExitCode.CASES_FAILED

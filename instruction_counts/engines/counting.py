@@ -1,0 +1,186 @@
+"""From windows to instructions per run, and to the functions they were spent in.
+
+Windows of n and of 2n runs alternate. What surrounds the loop costs the same in both, so that
+(C(2n) - C(n)) / n is the cost of one run with its share of the loop; the same slope of an empty
+loop is subtracted. Of the windows of one length the smallest counts: what makes windows differ
+(an interpreter that retries a specialisation, say) only ever adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from instruction_counts.engines import callgrind_out
+from instruction_counts.measurements import FunctionCost, FunctionCosts, Instructions, Window
+
+PILOT_RUNS = (2, 2)
+
+PATTERN = (1, 1, 2, 1, 2, 1, 2)
+"""Window lengths, in units of n. The first window settles the hooks, and is not used."""
+
+SCHEDULE: tuple[tuple[int | None, int, int], ...] = (
+    (20_000, 118, 10),
+    (60_000, 56, 5),
+    (150_000, 24, 2),
+    (2_000_000, 24, 1),
+    (None, 4, 1),
+)
+"""For a cost per run of at most so many instructions: runs to warm up, and n.
+
+CPython 3.11 retries a failed specialisation after 8, 24, 56, 120, 248, … executions of a bytecode
+(the counter doubles, see ``adaptive_counter_backoff`` in its ``Include/internal/pycore_code.h``);
+pilot, warm-up and windows are laid between two retries. Heavier statements get fewer runs, since
+about 12 million instructions are counted in a second.
+"""
+
+_FIRST_THREAD = "-01"
+
+
+@attrs.frozen
+class Loop:
+    """What the empty loop costs in one run, in all and by function."""
+
+    per_run: int = 0
+    functions: Mapping[callgrind_out.Function, int] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Counted:
+    """What the windows of one case say."""
+
+    instructions: Instructions
+    functions: FunctionCosts
+    by_function: Mapping[callgrind_out.Function, int]
+    """Exclusive cost over ``functions.runs`` runs, the loop included."""
+
+
+@attrs.frozen
+class _Measured:
+    window: Window
+    all_threads: int
+    dump: Path
+
+
+def evaluate(answers: Sequence[Mapping[str, Any]], loop: Loop) -> Counted:
+    """The result of a case, from the windows that its child dumped (the first one is unused).
+
+    Raises:
+        CallgrindFormatError: a dump is damaged.
+        OSError: a dump is missing.
+    """
+    measured = [_measured(answer) for answer in answers[1:]]
+    unit = measured[0].window.runs
+    singles = [one for one in measured if one.window.runs == unit]
+    doubles = [one for one in measured if one.window.runs == 2 * unit]
+    single, double = (min(group, key=_instructions) for group in (singles, doubles))
+    first, second = (callgrind_out.read(one.dump) for one in (single, double))
+    slope = _slope(first.exclusive, second.exclusive)
+    functions = _functions(first, second, slope, unit, loop)
+    return Counted(_per_run(singles, doubles, single, double, loop, unit), functions, slope)
+
+
+def varying(answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The functions whose cost differs most between windows of the same length, at most three."""
+    measured = [_measured(answer) for answer in answers[1:]]
+    unit = measured[0].window.runs
+    singles = [one for one in measured if one.window.runs == unit]
+    low, high = min(singles, key=_instructions), max(singles, key=_instructions)
+    if _instructions(low) == _instructions(high):
+        doubles = [one for one in measured if one.window.runs == 2 * unit]
+        low, high = min(doubles, key=_instructions), max(doubles, key=_instructions)
+    first, second = (callgrind_out.read(one.dump) for one in (low, high))
+    difference = _slope(first.exclusive, second.exclusive)
+    largest = sorted(difference, key=lambda key: (-abs(difference[key]), key.name))
+    return tuple(key.name for key in largest[:3])
+
+
+def per_run_loop(counted: Counted) -> Loop:
+    """The cost of an empty loop, as it is subtracted from the cases."""
+    runs = counted.functions.runs
+    by_function = {key: round(cost / runs) for key, cost in counted.by_function.items()}
+    return Loop(counted.instructions.per_run, {k: v for k, v in by_function.items() if v})
+
+
+def _measured(answer: Mapping[str, Any]) -> _Measured:
+    dump = Path(answer["dump"] + _FIRST_THREAD)
+    others = dump.parent.glob(f"{dump.name.removesuffix(_FIRST_THREAD)}-*")
+    calls, allocated_bytes, _ = answer["allocations"]
+    window = Window(answer["runs"], callgrind_out.read_totals(dump), calls, allocated_bytes)
+    return _Measured(window, sum(callgrind_out.read_totals(path) for path in others), dump)
+
+
+def _instructions(one: _Measured) -> int:
+    return one.window.instructions
+
+
+def _per_run(
+    singles: Sequence[_Measured],
+    doubles: Sequence[_Measured],
+    single: _Measured,
+    double: _Measured,
+    loop: Loop,
+    unit: int,
+) -> Instructions:
+    difference = _instructions(double) - _instructions(single)
+    agree = all(len({_instructions(one) for one in group}) == 1 for group in (singles, doubles))
+    slopes = [
+        (_instructions(two) - _instructions(one)) / unit
+        for one, two in zip(singles, doubles, strict=True)
+    ]
+    several = any(one.all_threads != _instructions(one) for one in doubles)
+    everywhere = min(one.all_threads for one in doubles) - min(one.all_threads for one in singles)
+    windows = [one.window for pair in zip(singles, doubles, strict=True) for one in pair]
+    return Instructions(
+        per_run=round(difference / unit) - loop.per_run,
+        exact=agree and difference % unit == 0,
+        windows=tuple(windows),
+        spread=round(max(slopes) - min(slopes)),
+        loop=loop.per_run,
+        allocations=_allocated(single.window, double.window, "allocations"),
+        allocated_bytes=_allocated(single.window, double.window, "allocated_bytes"),
+        all_threads_per_run=round(everywhere / unit) - loop.per_run if several else None,
+    )
+
+
+def _allocated(single: Window, double: Window, name: str) -> int:
+    more: int = getattr(double, name) - getattr(single, name)
+    return round(more / single.runs)
+
+
+def _slope(
+    first: Mapping[callgrind_out.Function, int], second: Mapping[callgrind_out.Function, int]
+) -> dict[callgrind_out.Function, int]:
+    """Cost by function in the second window and not in the first."""
+    keys = dict.fromkeys([*second, *first])
+    differences = {key: second.get(key, 0) - first.get(key, 0) for key in keys}
+    return {key: cost for key, cost in differences.items() if cost}
+
+
+def _functions(
+    first: callgrind_out.Profile,
+    second: callgrind_out.Profile,
+    slope: Mapping[callgrind_out.Function, int],
+    runs: int,
+    loop: Loop,
+) -> FunctionCosts:
+    inclusive = _slope(_inclusive(first), _inclusive(second))
+    costs = []
+    for key in dict.fromkeys([*slope, *loop.functions]):
+        exclusive = slope.get(key, 0) - runs * loop.functions.get(key, 0)
+        if exclusive:
+            below = inclusive.get(key, 0) - runs * loop.functions.get(key, 0)
+            costs.append(FunctionCost(key.library, key.file, key.name, exclusive, below))
+    costs.sort(key=lambda cost: (-cost.exclusive, cost.function, cost.library, cost.file))
+    return FunctionCosts(runs, tuple(costs))
+
+
+def _inclusive(profile: callgrind_out.Profile) -> dict[callgrind_out.Function, int]:
+    costs = dict(profile.exclusive)
+    for call in profile.calls:
+        if call.caller != call.callee:
+            costs[call.caller] = costs.get(call.caller, 0) + call.instructions
+    return costs

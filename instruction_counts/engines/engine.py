@@ -1,0 +1,43 @@
+"""What an engine is: the seam between lanes, which schedule, and engines, which measure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from core.types import Case
+from instruction_counts.builds.fingerprint import Fingerprint
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import Outcome
+
+
+class Engine(Protocol):
+    """Measures work orders of one build; called by several lanes at once."""
+
+    def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
+        """Measure one case on ``cores``, with ``folder`` (empty, private) for its files.
+
+        Never raises for what the case does: a failure is an outcome.
+        """
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """What is measured: the build's fingerprint, with what the engine adds to it."""
+
+    def start(self, *, counts: bool, times: bool) -> None:
+        """Begin to get ready for measuring counts, times or both; returns at once."""
+
+    def close(self) -> None:
+        """End every process of the engine; from any thread, also while lanes measure."""
+
+
+def case_message(case: Case) -> dict[str, Any]:
+    """The case as the worker protocol carries it."""
+    return {
+        "stmt": case.timer_args.stmt,
+        "setup": case.timer_args.setup,
+        "global_setup": case.timer_args.global_setup,
+        "num_threads": case.num_threads,
+        "language": case.autolabels.language.value,
+        "model_source": case.model_source,
+    }

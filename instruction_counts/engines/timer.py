@@ -1,0 +1,157 @@
+"""The reference engine: one isolated worker for each case, torch's own Timer throughout.
+
+Slow by nature, since each case imports torch under Callgrind; it is the yardstick for the fork
+engine, and the fallback where forking is impossible.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint
+from instruction_counts.builds.hermetic import (
+    STEADY_GLIBC,
+    environment,
+    interpreter_of,
+    without_aslr,
+)
+from instruction_counts.engines.engine import case_message
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import (
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Status,
+    Times,
+    Window,
+)
+from instruction_counts.process import WorkerError, WorkerProcess, failure_of
+
+NUMBER = 100
+"""Runs in a window, and so pastes of a Python statement (the default of torch's Timer)."""
+REPEATS = 3
+
+
+class TimerEngine:
+    """Measures with `Timer.blocked_autorange` and `Timer.collect_callgrind`."""
+
+    def __init__(self, facts: BuildFacts, min_run_time_s: float = 0.2) -> None:
+        self._facts, self._build = facts, facts.build
+        self._min_run_time_s = min_run_time_s
+        self._running: set[WorkerProcess] = set()
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
+        """Measure one case in a process of its own."""
+        temporary = folder / "tmp"
+        temporary.mkdir(mode=0o700)
+        try:
+            with WorkerProcess(
+                interpreter_of(self._build),
+                environment(
+                    self._build,
+                    {**STEADY_GLIBC, "TMPDIR": str(temporary), "HOME": str(temporary)},
+                ),
+                folder,
+                without_aslr(),
+            ) as worker:
+                self._register(worker)
+                try:
+                    answer = worker.ask(self._request(order, cores, folder), order.timeout_s)
+                    return _outcome(answer, worker.output)
+                finally:
+                    self._unregister(worker)
+        except WorkerError as error:
+            return Outcome.failed(error.failure)
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The build's own; the system's allocator is counted."""
+        return self._facts.fingerprint
+
+    def start(self, *, counts: bool, times: bool) -> None:
+        """Nothing to get ready: every case has a process of its own."""
+
+    def close(self) -> None:
+        """Kill every worker; the lanes see failed outcomes."""
+        with self._lock:
+            self._closed = True
+            for worker in self._running:
+                worker.kill()
+
+    def _request(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> dict[str, Any]:
+        return {
+            "type": "measure",
+            "case": case_message(order.case),
+            "cores": list(cores),
+            "folder": str(folder),
+            "times": order.times,
+            "counts": order.counts,
+            "min_run_time_s": self._min_run_time_s,
+            "number": NUMBER,
+            "repeats": REPEATS,
+            "baseline": True,
+        }
+
+    def _register(self, worker: WorkerProcess) -> None:
+        with self._lock:
+            self._running.add(worker)
+            if self._closed:
+                worker.kill()
+
+    def _unregister(self, worker: WorkerProcess) -> None:
+        with self._lock:
+            self._running.discard(worker)
+
+
+def _outcome(answer: Mapping[str, Any], output: str) -> Outcome:
+    if answer["status"] != "ok":
+        return Outcome.failed(failure_of(answer["failure"], output))
+    times, counts = answer.get("times"), answer.get("counts")
+    return Outcome(
+        Status.OK,
+        instructions=_instructions(counts) if counts else None,
+        times=Times.of(times["values_s"], times["runs"]) if times else None,
+        functions=_functions(counts) if counts else None,
+    )
+
+
+def _instructions(counts: Mapping[str, Any]) -> Instructions:
+    """Per run: the smallest window less torch's baseline (the same harness around ``pass``).
+
+    The windows of a Python statement differ by its cold inline caches; the smallest is the warmest.
+    """
+    runs, baseline = counts["runs"], counts["baseline"]
+    per_run = [round((total - baseline) / runs) for total in counts["windows"]]
+    return Instructions(
+        per_run=min(per_run),
+        exact=len(set(counts["windows"])) == 1,
+        windows=tuple(Window(runs, total) for total in counts["windows"]),
+        spread=max(per_run) - min(per_run),
+        loop=round(baseline / runs),
+    )
+
+
+def _functions(counts: Mapping[str, Any]) -> FunctionCosts:
+    inclusive = {name: count for count, name in counts["inclusive"]}
+    costs = [
+        _function_cost(name, count, inclusive.get(name)) for count, name in counts["exclusive"]
+    ]
+    costs.sort(key=lambda cost: (-cost.exclusive, cost.function, cost.library))
+    return FunctionCosts(counts["runs"], tuple(costs))
+
+
+def _function_cost(name: str, exclusive: int, inclusive: int | None) -> FunctionCost:
+    """Parse torch's spelling, ``file:function [library]``."""
+    rest, _, library = (
+        name.removesuffix("]").partition(" [") if name.endswith("]") else (name, "", "")
+    )
+    file, separator, function = rest.partition(":")
+    if not separator:
+        file, function = "???", rest
+    return FunctionCost(library.rsplit("/", 1)[-1], file, function, exclusive, inclusive)

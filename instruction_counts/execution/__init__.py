@@ -1,0 +1,1 @@
+"""Running work orders: cores, lanes, retries, events."""

@@ -1,0 +1,128 @@
+"""Lanes: a thread pool that carries out work orders, and yields what happens as events."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+import tenacity
+from multiprocess.pool import ThreadPool
+
+from instruction_counts.engines.engine import Engine
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.execution.events import Event, Finished, Started
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import Failure, FailureKind, Outcome, Status
+
+Clock = Callable[[], float]
+
+
+def refuse_too_wide(orders: Sequence[WorkOrder], pool: CorePool) -> dict[WorkOrder, Outcome]:
+    """Outcomes for the orders that need more cores than this run can ever give them."""
+    refused = {}
+    for order in orders:
+        if order.cores > pool.widest:
+            message = f"needs {order.cores} contiguous cores, and this run has {pool.widest}"
+            failure = Failure(FailureKind.REFUSED, message)
+            refused[order] = Outcome(Status.SKIPPED, failure=failure)
+    return refused
+
+
+def execute(
+    orders: Sequence[WorkOrder],
+    engines: Mapping[str, Engine],
+    pool: CorePool,
+    jobs: int,
+    clock: Clock = time.monotonic,
+) -> Generator[Event]:
+    """Carry out ``orders`` on ``jobs`` lanes; ``engines`` are by build name.
+
+    Closing the iterator early (an interrupt does) ends every process before it returns.
+    """
+    for engine in engines.values():
+        engine.start(counts=any(o.counts for o in orders), times=any(o.times for o in orders))
+    lanes = _Lanes(orders, engines, pool, clock)
+    workers = ThreadPool(jobs)
+    try:
+        for _ in range(jobs):
+            workers.apply_async(lanes.work)
+        workers.close()
+        unfinished = len(orders)
+        while unfinished:
+            event = lanes.events.get()
+            if isinstance(event, BaseException):
+                raise event
+            unfinished -= isinstance(event, Finished)
+            yield event
+    finally:
+        lanes.stop()
+        workers.join()
+
+
+class _Lanes:
+    """What the lanes share: the orders that wait, and the events that they report."""
+
+    def __init__(
+        self,
+        orders: Sequence[WorkOrder],
+        engines: Mapping[str, Engine],
+        pool: CorePool,
+        clock: Clock,
+    ) -> None:
+        self.events: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[WorkOrder] = queue.SimpleQueue()
+        for order in orders:
+            self._orders.put(order)
+        self._engines, self._pool, self._clock = engines, pool, clock
+        self._stopping = threading.Event()
+
+    def work(self) -> None:
+        """What one lane does until no order waits."""
+        try:
+            while not self._stopping.is_set():
+                self._carry_out(self._orders.get_nowait())
+        except queue.Empty:
+            pass
+        except BaseException as error:  # noqa: BLE001 - told in the thread that decides
+            self.events.put(error)
+
+    def stop(self) -> None:
+        """End all processes; lanes leave after the order at hand."""
+        self._stopping.set()
+        for engine in self._engines.values():
+            engine.close()
+
+    def _carry_out(self, order: WorkOrder) -> None:
+        with self._pool.reserve(order.cores) as cores:
+            self.events.put(Started(order))
+            begin = self._clock()
+            attempts = tenacity.Retrying(
+                stop=tenacity.stop_after_attempt(1 + order.retries),
+                retry=tenacity.retry_if_result(self._is_worth_retrying),
+                retry_error_callback=lambda state: state.outcome.result(),  # type: ignore[union-attr]
+            )
+            outcome = attempts(self._measure, order, cores)
+            number = int(attempts.statistics["attempt_number"])
+            duration = self._clock() - begin
+        self.events.put(
+            Finished(order, attrs.evolve(outcome, duration_s=duration, attempts=number))
+        )
+
+    def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
+        folder = Path(tempfile.mkdtemp(prefix="instruction-counts-"))
+        try:
+            return self._engines[order.build.name].measure(order, cores, folder)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _is_worth_retrying(self, outcome: Outcome) -> bool:
+        failure = outcome.failure
+        return (
+            failure is not None and failure.kind.may_pass_on_retry and not self._stopping.is_set()
+        )

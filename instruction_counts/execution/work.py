@@ -1,0 +1,30 @@
+"""The unit of work: one case, on one build, with its limits."""
+
+from __future__ import annotations
+
+import attrs
+
+from core.types import Case
+from instruction_counts.builds.build import Build
+
+
+@attrs.frozen
+class WorkOrder:
+    """What a lane is told to do."""
+
+    case: Case
+    build: Build
+    timeout_s: float = 600.0
+    retries: int = 0
+    counts: bool = True
+    times: bool = True
+
+    @property
+    def cores(self) -> int:
+        """How many cores the case needs: one for each of its threads."""
+        return self.case.num_threads
+
+    @property
+    def title(self) -> str:
+        """The case, for people."""
+        return self.case.title

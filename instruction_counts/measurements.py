@@ -1,0 +1,152 @@
+"""What a measurement yields: values that engines make and everything after them reads."""
+
+from __future__ import annotations
+
+import enum
+import statistics
+from collections.abc import Sequence
+
+import attrs
+
+
+class Status(enum.Enum):
+    """How a work order ended."""
+
+    OK = "ok"
+    FAILED = "failed"
+    TIMEOUT = "timeout"
+    SKIPPED = "skipped"
+
+
+class FailureKind(enum.Enum):
+    """Where a failure comes from; only the last three may pass on another try."""
+
+    EXCEPTION = "exception"
+    COMPILE = "compile"
+    REFUSED = "refused"
+    EXIT = "exit"
+    SIGNAL = "signal"
+    TIMEOUT = "timeout"
+
+    @property
+    def may_pass_on_retry(self) -> bool:
+        """Whether the same case could succeed when it is tried again."""
+        return self in {FailureKind.EXIT, FailureKind.SIGNAL, FailureKind.TIMEOUT}
+
+
+@attrs.frozen
+class Failure:
+    """Why a case has no result: one line, the user's line if known, and the last of its output."""
+
+    kind: FailureKind
+    message: str
+    code: str = ""
+    """The user's line that failed, as written."""
+    place: str = ""
+    """Where that line stands: ``stmt line 1``."""
+    output: str = ""
+    """The tail of what the process printed."""
+
+    @property
+    def summary(self) -> str:
+        """One line for tables."""
+        where = f"   ({self.place}: {self.code})" if self.code else ""
+        return f"{self.message.splitlines()[0] if self.message else self.kind.value}{where}"
+
+
+@attrs.frozen
+class Window:
+    """One counted stretch: ``runs`` runs of the statement in a loop.
+
+    Allocation calls and bytes are None where the engine cannot see them.
+    """
+
+    runs: int
+    instructions: int
+    allocations: int | None = None
+    allocated_bytes: int | None = None
+
+
+@attrs.frozen
+class Instructions:
+    """Instructions per run, and how sure that is.
+
+    ``exact``: all windows agree to the instruction. Otherwise ``spread`` is the difference between
+    the largest and the smallest estimate of a run, and ``varying`` names the functions whose share
+    differs most. ``loop`` is the cost of the empty loop, already subtracted. Allocations are per
+    run, like the instructions.
+    """
+
+    per_run: int
+    exact: bool
+    windows: tuple[Window, ...]
+    spread: int = 0
+    loop: int = 0
+    allocations: int | None = None
+    allocated_bytes: int | None = None
+    all_threads_per_run: int | None = None
+    """Over all threads, where a case has several; ``per_run`` is the calling thread's share."""
+    varying: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Times:
+    """Wall times of one run, in seconds: one value for each block of ``runs`` runs."""
+
+    median_s: float
+    iqr_s: float
+    values_s: tuple[float, ...]
+    runs: int
+
+    @classmethod
+    def of(cls, values_s: Sequence[float], runs: int) -> Times:
+        """Median and interquartile range of ``values_s`` (inclusive quartiles)."""
+        values = tuple(values_s)
+        low, high = _quartiles(values)
+        return cls(statistics.median(values), high - low, values, runs)
+
+
+def _quartiles(values: tuple[float, ...]) -> tuple[float, float]:
+    if len(values) < 2:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
+
+
+@attrs.frozen
+class FunctionCost:
+    """Instructions of one function over the ``runs`` of a `FunctionCosts`."""
+
+    library: str
+    file: str
+    function: str
+    exclusive: int
+    inclusive: int | None = None
+    """None where the engine does not tell."""
+
+
+@attrs.frozen
+class FunctionCosts:
+    """Where the instructions of ``runs`` runs went, largest first; loop and hooks cancel out."""
+
+    runs: int
+    costs: tuple[FunctionCost, ...]
+
+
+@attrs.frozen
+class Outcome:
+    """How one work order ended: a value, whatever happened."""
+
+    status: Status
+    instructions: Instructions | None = None
+    times: Times | None = None
+    functions: FunctionCosts | None = None
+    failure: Failure | None = None
+    duration_s: float = 0.0
+    attempts: int = 1
+
+    @classmethod
+    def failed(cls, failure: Failure) -> Outcome:
+        """The outcome that a failure gives."""
+        status = Status.TIMEOUT if failure.kind is FailureKind.TIMEOUT else Status.FAILED
+        return cls(status, failure=failure)

@@ -1,0 +1,1 @@
+"""What people read: the results table and the summary."""

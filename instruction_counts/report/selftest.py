@@ -1,0 +1,122 @@
+"""What `selftest` found: a table, and the share of cases that is exact."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+from rich.table import Table
+from rich.text import Text
+
+from core.types import Case, Language
+from instruction_counts.measurements import Outcome
+
+
+@attrs.frozen
+class CaseNoise:
+    """One case over all rounds: counts that had to agree, and counts in other layouts."""
+
+    case: Case
+    repeats: tuple[int | None, ...]
+    layouts: tuple[int | None, ...]
+    windows_agree: bool
+
+    @property
+    def repeated(self) -> bool:
+        """Whether all rounds in the same layout gave the same count."""
+        return None not in self.repeats and len(set(self.repeats)) == 1
+
+    @property
+    def noise(self) -> float:
+        """Relative spread over the rounds that had to agree; 0 where the count repeated."""
+        return _spread(self.repeats)
+
+    @property
+    def layout_spread(self) -> float:
+        """Relative spread over all layouts."""
+        return _spread((*self.repeats[:1], *self.layouts))
+
+
+def noise_of(
+    cases: Sequence[Case],
+    repeats: Sequence[dict[Case, Outcome]],
+    layouts: Sequence[dict[Case, Outcome]],
+) -> tuple[CaseNoise, ...]:
+    """What the rounds say of each case."""
+    return tuple(
+        CaseNoise(
+            case,
+            tuple(_count(outcomes[case]) for outcomes in repeats),
+            tuple(_count(outcomes[case]) for outcomes in layouts),
+            all(_is_exact(outcomes[case]) for outcomes in repeats),
+        )
+        for case in cases
+    )
+
+
+def table(noises: Sequence[CaseNoise]) -> Table:
+    """A line for each case."""
+    has_layouts = any(noise.layouts for noise in noises)
+    result = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    result.add_column("case", overflow="fold", ratio=1)
+    result.add_column("instr", justify="right", no_wrap=True)
+    result.add_column("repeats", justify="right", no_wrap=True)
+    result.add_column("windows", justify="right", no_wrap=True)
+    if has_layouts:
+        result.add_column("layouts", justify="right", no_wrap=True)
+    for noise in noises:
+        first = noise.repeats[0]
+        cells = [
+            Text(noise.case.title),
+            Text("failed" if first is None else f"{first:,}"),
+            Text("same" if noise.repeated else percent(noise.noise)),
+            Text("agree" if noise.windows_agree else "vary"),
+        ]
+        result.add_row(*cells, *([Text(percent(noise.layout_spread))] if has_layouts else []))
+    return result
+
+
+def summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
+    """The shares, by language."""
+    for language in Language:
+        mine = [one for one in noises if one.case.autolabels.language is language]
+        if not mine:
+            continue
+        same = sum(one.repeated for one in mine)
+        agree = sum(one.windows_agree for one in mine)
+        worst = max(one.noise for one in mine)
+        yield (
+            f"{language.value}: {same} of {len(mine)} repeat to the instruction"
+            f" (noise floor of the others: {percent(worst)}); windows agree in {agree}"
+        )
+        if any(one.layouts for one in mine):
+            spreads = sorted(one.layout_spread for one in mine)
+            shares = ", ".join(
+                f"{100 * sum(one <= limit for one in spreads) / len(spreads):.0f}% within {name}"
+                for limit, name in (
+                    (0.0, "0"),
+                    (0.0001, "0.01%"),
+                    (0.0005, "0.05%"),
+                    (0.001, "0.1%"),
+                )
+            )
+            number = 1 + len(mine[0].layouts)
+            yield f"  over {number} layouts: {shares}; worst {percent(spreads[-1])}"
+
+
+def percent(share: float) -> str:
+    """A relative spread: ``0``, or at least ``0.0001%``."""
+    return "0" if share == 0 else f"{100 * share:.4f}%"
+
+
+def _count(outcome: Outcome) -> int | None:
+    return None if outcome.instructions is None else outcome.instructions.per_run
+
+
+def _is_exact(outcome: Outcome) -> bool:
+    return outcome.instructions is not None and outcome.instructions.exact
+
+
+def _spread(counts: Sequence[int | None]) -> float:
+    known = [count for count in counts if count is not None]
+    return (max(known) - min(known)) / max(1, *known) if known else 0.0

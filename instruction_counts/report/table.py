@@ -1,0 +1,148 @@
+"""The results table: the label tree down, the languages across."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from core.types import AutogradMode, Label, Language, RuntimeMode
+from instruction_counts.measurements import Status
+from instruction_counts.report import format as fmt
+from instruction_counts.results.records import Record, Run
+
+LEGEND = "instr: instructions per run, exact unless marked ~; time: median ± IQR"
+
+_Mode = tuple[str, RuntimeMode, AutogradMode, int]
+
+
+@attrs.frozen
+class _Row:
+    """One line: a mode of a benchmark, in both languages."""
+
+    label: Label
+    mode: str
+    records: dict[Language, Record]
+
+
+def results(run: Run, *, allocations: bool = False) -> Table:
+    """The table for a terminal; made to be readable at 80 columns."""
+    languages = _languages(run.cases)
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, expand=False, show_header=True)
+    table.add_column("", overflow="fold", ratio=1)
+    for language in languages:
+        table.add_column(Text(f"{language.value}\ninstr"), justify="right", no_wrap=True)
+        if allocations:
+            table.add_column(Text("\nallocs"), justify="right", no_wrap=True, style="dim")
+        table.add_column(Text("\ntime"), justify="right", no_wrap=True)
+        table.add_column(Text("\n"), justify="right", no_wrap=True, style="dim")
+    for row in _with_headings(list(_rows(run.cases, several=len(run.builds) > 1))):
+        if isinstance(row, Text):
+            table.add_row(row)
+        else:
+            name = Text("  " + row.mode)
+            cells = [cell for one in languages for cell in _cells(row, one, allocations)]
+            table.add_row(name, *cells)
+    return table
+
+
+def markdown(run: Run) -> str:
+    """The run as a Markdown table, with what failed below it."""
+    table = Table(box=box.MARKDOWN, pad_edge=True)
+    table.add_column("benchmark")
+    for language in _languages(run.cases):
+        for heading in ("instr", "time", "IQR"):
+            table.add_column(f"{language.value} {heading}", justify="right")
+    for row in _rows(run.cases, several=len(run.builds) > 1):
+        name = f"{' / '.join(row.label)} · {row.mode}".replace("|", "\\|").removesuffix(" · ")
+        cells = [
+            cell for one in _languages(run.cases) for cell in _cells(row, one, allocations=False)
+        ]
+        table.add_row(Text(name), *cells)
+    stream = io.StringIO()
+    console = Console(file=stream, width=10_000, color_system=None, legacy_windows=False)
+    console.print(table)
+    lines = [line.strip() for line in stream.getvalue().strip().splitlines()]
+    failures = [f"- {text}" for text in problems(run)]
+    header = [f"**{name}**: {build.torch}, {build.cpu}" for name, build in run.builds.items()]
+    return "\n".join([*header, "", *lines, "", LEGEND, "", *failures]).rstrip() + "\n"
+
+
+def problems(run: Run) -> Iterator[str]:
+    """A line for each case that has no result, with the reason."""
+    for record in run.cases:
+        failure = record.outcome.failure
+        if failure is not None:
+            title = f"{' / '.join(record.label)} · {record.language.value}"
+            mode = _mode_text(record, several=len(run.builds) > 1)
+            yield f"{record.outcome.status.value}  {title}{' · ' if mode else ''}{mode}: " + (
+                failure.summary
+            )
+
+
+def _rows(records: Iterable[Record], *, several: bool) -> Iterator[_Row]:
+    rows: dict[tuple[Label, str], dict[Language, Record]] = {}
+    for record in records:
+        key = record.label, _mode_text(record, several=several)
+        rows.setdefault(key, {})[record.language] = record
+    for (label, mode), by_language in rows.items():
+        yield _Row(label, mode, by_language)
+
+
+def _mode_text(record: Record, *, several: bool) -> str:
+    parts = [record.build] if several else []
+    if record.runtime is RuntimeMode.JIT:
+        parts.append(record.runtime.value)
+    if record.autograd is AutogradMode.FORWARD_BACKWARD:
+        parts.append("backward")
+    if record.num_threads > 1:
+        parts.append(f"{record.num_threads} threads")
+    return ", ".join(parts)
+
+
+def _with_headings(rows: Sequence[_Row]) -> Iterator[_Row | Text]:
+    """The rows, with a heading for each top label and one for each benchmark of several modes."""
+    above: Label = ()
+    for row in rows:
+        if row.label[:1] != above[:1]:
+            if above:
+                yield Text("")
+            yield Text(row.label[0], style="bold")
+        if row.label != above:
+            name = " / ".join(row.label[1:]) or row.label[0]
+            first = name if not row.mode else f"{name}, {row.mode}"
+            yield attrs.evolve(row, mode=first)
+        else:
+            yield attrs.evolve(row, mode=f"  {row.mode}")
+        above = row.label
+
+
+def _languages(records: Iterable[Record]) -> list[Language]:
+    present = {record.language for record in records}
+    return [language for language in Language if language in present]
+
+
+def _cells(row: _Row, language: Language, allocations: bool) -> list[Text]:
+    record = row.records.get(language)
+    width = 4 if allocations else 3
+    if record is None:
+        return [Text("")] * width
+    outcome = record.outcome
+    if outcome.status is not Status.OK:
+        style = "yellow" if outcome.status is Status.SKIPPED else "red"
+        return [Text(outcome.status.value, style=style), *[Text("")] * (width - 1)]
+    counted = outcome.instructions
+    calls = [
+        Text("" if counted is None or counted.allocations is None else str(counted.allocations))
+    ]
+    return [
+        Text(fmt.count(counted)),
+        *(calls if allocations else []),
+        Text(fmt.median(outcome.times)),
+        Text(fmt.spread(outcome.times)),
+    ]

@@ -1,0 +1,1 @@
+"""What was measured, as records: JSON, CSV, Markdown, and objects of torch itself."""

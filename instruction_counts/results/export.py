@@ -1,0 +1,208 @@
+"""Exporters: a run as JSON, CSV or Markdown; and the way back from JSON.
+
+JSON schema history: 1, the first. ``schema.json`` beside this module describes it.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
+from cattrs.preconf.json import make_converter
+
+from instruction_counts.errors import DataError, UsageError
+from instruction_counts.measurements import FunctionCost, FunctionCosts, Outcome
+from instruction_counts.report.table import markdown
+from instruction_counts.results.records import Record, Run
+
+SCHEMA_VERSION = 1
+_COLUMNS = ("exclusive", "inclusive", "function", "file", "library")
+
+
+def to_json(run: Run) -> str:
+    """The whole run; `from_json` gives it back."""
+    return _document(run, [record_to_json(record) for record in run.cases])
+
+
+def from_json(text: str, name: str) -> Run:
+    """A run from the text of a JSON file called ``name``.
+
+    Raises:
+        DataError: the text is no JSON, of another schema version, or does not fit the schema.
+    """
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{name} is not JSON: {error}", "Was it written by --output?") from error
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if version != SCHEMA_VERSION:
+        raise DataError(
+            f"{name}: schema_version is {version!r}, and this program reads {SCHEMA_VERSION}",
+            "Use the version of instruction-counts that wrote the file, or measure again.",
+        )
+    try:
+        fields = {key: value for key, value in data.items() if key != "schema_version"}
+        fields["cases"] = [_unflattened(case) for case in fields["cases"]]
+        return _CONVERTER.structure(fields, Run)
+    except cattrs.BaseValidationError as error:
+        problems = "\n  ".join(cattrs.transform_error(error, path="$"))
+        raise DataError(f"{name} does not fit the schema:\n  {problems}") from error
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise DataError(f"{name} does not fit the schema: {error!r}") from error
+
+
+def read_json(path: Path) -> Run:
+    """The run in a JSON file.
+
+    Raises:
+        DataError: the file cannot be read, or holds something else.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    return from_json(text, str(path))
+
+
+def record_to_json(record: Record) -> str:
+    """One case as the JSON object that stands in ``cases``."""
+    data = _CONVERTER.unstructure(record)
+    outcome = data.pop("outcome")
+    return json.dumps({**data, **outcome})
+
+
+def to_csv(run: Run) -> str:
+    """One line for each case."""
+    stream = io.StringIO()
+    rows = [_csv_row(record) for record in run.cases]
+    writer = csv.DictWriter(stream, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _csv_row(record: Record) -> dict[str, object]:
+    outcome = record.outcome
+    counted, times, failure = outcome.instructions, outcome.times, outcome.failure
+    return {
+        "label": "/".join(record.label),
+        "language": record.language.value,
+        "runtime": record.runtime.value,
+        "autograd": record.autograd.value,
+        "num_threads": record.num_threads,
+        "build": record.build,
+        "definition_hash": record.definition_hash,
+        "status": outcome.status.value,
+        "instructions": counted and counted.per_run,
+        "exact": counted and counted.exact,
+        "spread": counted and counted.spread,
+        "allocations": counted and counted.allocations,
+        "allocated_bytes": counted and counted.allocated_bytes,
+        "median_s": times and times.median_s,
+        "iqr_s": times and times.iqr_s,
+        "error": failure and failure.summary,
+    }
+
+
+class Exporter:
+    """Writes a growing run to a file, whole and atomically, in the format that its name asks for.
+
+    Raises:
+        UsageError: the name has no known suffix, or its folder does not exist.
+    """
+
+    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+        if path.suffix not in _FORMATS:
+            known = ", ".join(_FORMATS)
+            raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
+        if not path.parent.is_dir():
+            raise UsageError(f"--output {path}: there is no folder {path.parent}", "Make it first.")
+        self._path, self._clock = path, clock
+        self._serialise = _FORMATS[path.suffix]
+        self._next = clock()
+
+    def update(self, run: Run, *, final: bool = False) -> None:
+        """Write ``run``, which holds what it held before and perhaps more.
+
+        A large file is not rewritten for each case: writing takes 5% of the time at most, and the
+        last state is always written.
+        """
+        begin = self._clock()
+        if final or begin >= self._next:
+            write_atomically(self._path, self._serialise(run))
+            end = self._clock()
+            self._next = end + 20 * (end - begin)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace the file at ``path`` by ``text``; a reader sees the old or the new one, whole."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(temporary).chmod(0o666 & ~mask)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _document(run: Run, cases: list[str]) -> str:
+    head = _CONVERTER.unstructure(attrs.evolve(run, cases=()))
+    del head["cases"]
+    head = {"schema_version": SCHEMA_VERSION, **head}
+    body = ",\n    ".join(cases)
+    opening = json.dumps(head, indent=2).removesuffix("\n}")
+    return f'{opening},\n  "cases": [\n    {body}\n  ]\n}}\n'
+
+
+def _unflattened(case: dict[str, Any]) -> dict[str, Any]:
+    names = {field.name for field in attrs.fields(Outcome)} - {"failure"} | {"error"}
+    outcome = {key: value for key, value in case.items() if key in names}
+    rest = {key: value for key, value in case.items() if key not in names}
+    return {**rest, "outcome": outcome}
+
+
+def _make_converter() -> cattrs.Converter:
+    converter = make_converter(forbid_extra_keys=True)
+    converter.register_unstructure_hook(FunctionCosts, _functions_to_json)
+    converter.register_structure_hook(FunctionCosts, lambda data, _: _functions_from_json(data))
+    converter.register_unstructure_hook(
+        Outcome, make_dict_unstructure_fn(Outcome, converter, failure=override(rename="error"))
+    )
+    converter.register_structure_hook(
+        Outcome,
+        make_dict_structure_fn(
+            Outcome,
+            converter,
+            failure=override(rename="error"),
+            _cattrs_forbid_extra_keys=True,
+        ),
+    )
+    return converter
+
+
+def _functions_to_json(functions: FunctionCosts) -> dict[str, Any]:
+    rows = [[getattr(cost, name) for name in _COLUMNS] for cost in functions.costs]
+    return {"runs": functions.runs, "columns": list(_COLUMNS), "costs": rows}
+
+
+def _functions_from_json(data: dict[str, Any]) -> FunctionCosts:
+    costs = (FunctionCost(**dict(zip(_COLUMNS, row, strict=True))) for row in data["costs"])
+    return FunctionCosts(data["runs"], tuple(costs))
+
+
+_CONVERTER = _make_converter()
+_FORMATS: dict[str, Callable[[Run], str]] = {".json": to_json, ".csv": to_csv, ".md": markdown}

@@ -1,0 +1,1 @@
+"""The worker, one self-contained file."""

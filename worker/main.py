@@ -1,0 +1,663 @@
+"""Measures what it is told, in the interpreter of the build under test.
+
+This one file is all that a build needs: it imports the standard library, and torch inside
+functions, and nothing else of this project. It runs on Python 3.9 and later, from any directory.
+
+It speaks JSON lines over two inherited descriptors, never over stdout, which belongs to the user's
+code. Its first message is ``hello`` with the protocol version; then it answers requests:
+
+- ``identify``: which Python and torch this is.
+- ``measure``: one case with ``torch.utils.benchmark.Timer`` (the reference engine).
+- ``serve``: become a fork server (the fork engine): import torch, get ready, answer ``ready``; then
+  ``fork`` starts a child that carries out one request file, and ``reap`` tells how it ended.
+
+Protocol history: 1, the first.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import importlib.util
+import itertools
+import json
+import os
+import platform
+import re
+import resource
+import sys
+import tempfile
+import textwrap
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
+
+PROTOCOL_VERSION = 1
+MODEL_PATH = "@TORCHSCRIPT_MODEL_PATH@"
+_PR_SET_PDEATHSIG, _SIGKILL = 1, 9
+
+Message = Dict[str, Any]
+
+
+# ---------------------------------------------------------------------------------------------
+# The channel
+# ---------------------------------------------------------------------------------------------
+
+
+class Channel:
+    """JSON lines over a pair of descriptors."""
+
+    def __init__(self, read_fd: int, write_fd: int) -> None:
+        self._read_fd, self._write_fd = read_fd, write_fd
+        self._pending = b""
+
+    def send(self, message: Message) -> None:
+        """Write one message, whole."""
+        data = json.dumps(message).encode() + b"\n"
+        while data:
+            data = data[os.write(self._write_fd, data) :]
+
+    def receive(self) -> Optional[Message]:
+        """The next message, or None when the controller is gone."""
+        while b"\n" not in self._pending:
+            data = os.read(self._read_fd, 65536)
+            if not data:
+                return None
+            self._pending += data
+        line, self._pending = self._pending.split(b"\n", 1)
+        message: Message = json.loads(line)
+        return message
+
+
+def main(argv: Optional[Sequence[str]] = None) -> int:
+    """Say hello, then answer requests until the controller closes the channel."""
+    parser = argparse.ArgumentParser(description="Measurement worker; started by its controller.")
+    parser.add_argument("--read-fd", type=int, required=True)
+    parser.add_argument("--write-fd", type=int, required=True)
+    args = parser.parse_args(argv)
+    _die_with_parent()
+    channel = Channel(args.read_fd, args.write_fd)
+    channel.send({"type": "hello", "protocol": PROTOCOL_VERSION, "pid": os.getpid()})
+    answers = {"identify": identify, "measure": measure_with_timer}
+    while True:
+        request = channel.receive()
+        if request is None:
+            return 0
+        if request["type"] == "serve":
+            return serve(channel, request)
+        channel.send({"type": request["type"], **as_value(answers[request["type"]], request)})
+
+
+def as_value(function: Callable[[Message], Message], request: Message) -> Message:
+    """The result of a request as a message, whether it succeeded or raised."""
+    try:
+        return {"status": "ok", **function(request)}
+    except MeasurementError as error:
+        return {"status": "failed", "failure": error.failure}
+    except BaseException as error:  # noqa: BLE001 - sys.exit and all: a failure is a value
+        return {"status": "failed", "failure": describe(error, {})}
+
+
+def _die_with_parent() -> None:
+    # A controller that is killed leaves nothing behind. Linux only; elsewhere nothing happens.
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+
+
+def _pin(cores: Sequence[int]) -> None:
+    if cores and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, cores)
+
+
+# ---------------------------------------------------------------------------------------------
+# Failures as values
+# ---------------------------------------------------------------------------------------------
+
+
+class MeasurementError(Exception):
+    """A failure that is already described."""
+
+    def __init__(self, failure: Message) -> None:
+        super().__init__(failure["message"])
+        self.failure = failure
+
+
+class Source:
+    """Generated code, and where the user's parts stand in it: name -> (first line, lines)."""
+
+    def __init__(self, text: str, parts: Dict[str, Tuple[int, int]]) -> None:
+        self._lines = text.splitlines()
+        self._parts = parts
+
+    def locate(self, number: int) -> Tuple[str, str]:
+        """The place of a line in the user's terms, and the line; empty where it is not theirs."""
+        for name, (first, count) in self._parts.items():
+            if first <= number < first + count:
+                return "%s line %d" % (name, number - first + 1), self._lines[number - 1].strip()
+        return "", ""
+
+
+def describe(error: BaseException, sources: Dict[str, Source]) -> Message:
+    """A failure as a message: the exception, and the user's line that raised it.
+
+    ``sources`` maps the file names under which the user's code was compiled to their texts.
+    """
+    place, code = "", ""
+    for frame in traceback.extract_tb(error.__traceback__):
+        if frame.filename in sources:
+            place, code = sources[frame.filename].locate(frame.lineno or 0)
+    text = str(error)
+    if isinstance(error, SyntaxError):
+        text = error.msg
+        if error.filename in sources:
+            place, code = sources[error.filename].locate(error.lineno or 0)
+    if isinstance(error, SystemExit):
+        text = "the code called sys.exit(%s)" % (error.code,)
+    return {
+        "kind": "compile" if isinstance(error, SyntaxError) else "exception",
+        "message": ("%s: %s" % (type(error).__name__, text)).rstrip(": "),
+        "place": place,
+        "code": code,
+    }
+
+
+_COMPILER_ERROR = re.compile(r"^[^\s:][^:]*:\d+:(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
+
+
+def compiler_failure(output: str, case: Message) -> Message:
+    """The first error in the output of a C++ compiler, placed at the user's line."""
+    lines = output.splitlines()
+    for number, line in enumerate(lines):
+        match = _COMPILER_ERROR.match(line.strip())
+        if match:
+            shown = lines[number + 1] if number + 1 < len(lines) else ""
+            code = shown.split("|", 1)[1].strip() if "|" in shown else ""
+            message = "error: " + match.group("text")
+            place = place_of(code, case)
+            return {"kind": "compile", "message": message, "place": place, "code": code}
+    return {"kind": "compile", "message": "the C++ compiler failed", "output": output[-4000:]}
+
+
+def place_of(code: str, case: Message) -> str:
+    """Where a line of code stands in a case: ``stmt line 1``; empty if it is not there."""
+    for name in ("stmt", "setup", "global_setup"):
+        for number, line in enumerate(case[name].splitlines(), 1):
+            if code and line.strip() == code:
+                return "%s line %d" % (name, number)
+    return ""
+
+
+# ---------------------------------------------------------------------------------------------
+# Identity
+# ---------------------------------------------------------------------------------------------
+
+
+def identify(request: Message) -> Message:
+    """Which Python and torch this is; ``torch`` is None where it cannot be imported."""
+    del request
+    identity = {
+        "python": platform.python_version(),
+        "implementation": platform.python_implementation(),
+        "machine": platform.machine(),
+        "libc": "-".join(platform.libc_ver()),
+    }
+    try:
+        import torch
+    except Exception as error:  # noqa: BLE001 - a broken torch fails in many ways
+        return {**identity, "torch": None, "torch_error": "%s: %s" % (type(error).__name__, error)}
+    return {**identity, "torch": _torch_identity(torch), "torch_error": ""}
+
+
+def _torch_identity(torch: Any) -> Message:
+    from torch.utils import cpp_extension
+
+    root = Path(torch.__file__).parent
+    includes = [path for path in cpp_extension.include_paths() if Path(path).is_dir()]
+    return {
+        "version": torch.__version__,
+        "git_version": getattr(torch.version, "git_version", None) or "",
+        "debug": bool(torch.version.debug),
+        "cxx11_abi": bool(torch._C._GLIBCXX_USE_CXX11_ABI),
+        "capability": cpu_capability(torch),
+        "parallel": _line_with(torch.__config__.parallel_info(), "ATen parallel backend"),
+        "build_settings": _line_with(torch.__config__.show(), "Build settings"),
+        "root": str(root),
+        "include_paths": includes,
+        "library_paths": cpp_extension.library_paths(),
+        "cpp_headers": any((Path(path) / "torch" / "torch.h").exists() for path in includes),
+        "valgrind_headers": str(root / "utils" / "benchmark" / "utils" / "valgrind_wrapper"),
+    }
+
+
+def cpu_capability(torch: Any) -> str:
+    """The instruction set that torch's kernels are dispatched to in this process."""
+    backend = getattr(torch.backends, "cpu", None)
+    function = getattr(backend, "get_cpu_capability", None)
+    if function is not None:
+        return str(function())
+    return _line_with(torch.__config__.show(), "CPU capability usage")
+
+
+def _line_with(text: str, name: str) -> str:
+    for line in text.splitlines():
+        if name in line:
+            return line.split(":", 1)[1].strip()
+    return ""
+
+
+# ---------------------------------------------------------------------------------------------
+# TorchScript
+# ---------------------------------------------------------------------------------------------
+
+
+def save_model(source_text: str, path: str) -> None:
+    """Run ``source_text``, which defines ``jit_model``, and save that to ``path``."""
+    # torch.jit.script reads the source of what it scripts, so it has to be a file.
+    module_path = path + ".py"
+    Path(module_path).write_text(source_text, encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("instruction_counts_model", module_path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        with warnings.catch_warnings():
+            # torch announces the end of TorchScript; whoever measures it knows.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            warnings.simplefilter("ignore", FutureWarning)
+            spec.loader.exec_module(module)
+            module.jit_model.save(path)
+    except Exception as error:  # the user's model may fail in any way
+        parts = {"TorchScript model": (1, source_text.count("\n") + 1)}
+        failure = describe(error, {module_path: Source(source_text, parts)})
+        raise MeasurementError(failure) from error
+
+
+def with_model(case: Message, folder: str) -> Message:
+    """The case with the file of its scripted model in the setup; makes that file if needed."""
+    if not case.get("model_source"):
+        return case
+    path = case.get("model_file")
+    if not path:
+        path = str(Path(folder) / "model.pt")
+        save_model(case["model_source"], path)
+    return {**case, "setup": case["setup"].replace(MODEL_PATH, path), "model_file": path}
+
+
+# ---------------------------------------------------------------------------------------------
+# The reference engine: torch.utils.benchmark.Timer as it is
+# ---------------------------------------------------------------------------------------------
+
+
+def measure_with_timer(request: Message) -> Message:
+    """One case with ``Timer.blocked_autorange`` and ``Timer.collect_callgrind``."""
+    _pin(request["cores"])
+    case = with_model(request["case"], request["folder"])
+    timer = make_timer(case)
+    result = {}
+    try:
+        if request["times"]:
+            result["times"] = time_blocks(timer, request["min_run_time_s"])
+        if request["counts"]:
+            result["counts"] = _collect_callgrind(timer, request)
+    except BaseException as error:
+        raise MeasurementError(timer_failure(error, timer, case)) from error
+    return result
+
+
+def make_timer(case: Message) -> Any:
+    """The Timer of a case."""
+    from torch.utils.benchmark import Timer
+    from torch.utils.benchmark.utils.timer import Language
+
+    is_cpp = case["language"] == "C++"
+    try:
+        return Timer(
+            stmt=case["stmt"],
+            setup=case["setup"] or ("" if is_cpp else "pass"),
+            global_setup=case["global_setup"],
+            num_threads=case["num_threads"],
+            language=Language.CPP if is_cpp else Language.PYTHON,
+        )
+    except SyntaxError as error:
+        failure = describe(error, {})
+        failure["code"] = (error.text or "").strip()
+        failure["place"] = place_of(failure["code"], case)
+        raise MeasurementError(failure) from error
+
+
+def time_blocks(timer: Any, min_run_time_s: float) -> Message:
+    """Wall times of one run, a value for each block of runs that the Timer chose."""
+    measurement = timer.blocked_autorange(min_run_time=min_run_time_s)
+    return {"values_s": list(measurement.times), "runs": measurement.number_per_run}
+
+
+def _collect_callgrind(timer: Any, request: Message) -> Message:
+    stats = timer.collect_callgrind(
+        number=request["number"], repeats=request["repeats"], collect_baseline=request["baseline"]
+    )
+    return {
+        "runs": request["number"],
+        "windows": [one.counts(denoise=False) for one in stats],
+        "baseline": sum(cost.count for cost in stats[0].baseline_exclusive_stats),
+        "exclusive": [[cost.count, cost.function] for cost in stats[0].stmt_exclusive_stats],
+        "inclusive": [[cost.count, cost.function] for cost in stats[0].stmt_inclusive_stats],
+    }
+
+
+def timer_failure(error: BaseException, timer: Any, case: Message) -> Message:
+    """What went wrong inside a Timer, at the user's line."""
+    if isinstance(error, MeasurementError):
+        return error.failure
+    if case["language"] == "C++" and "error: " in str(error):
+        return compiler_failure(str(error), case)
+    # timeit compiles the code under this name, and keeps its text.
+    source = getattr(getattr(timer, "_timer", None), "src", "")
+    lines = {"line": (1, source.count("\n") + 1)}
+    failure = describe(error, {"<timeit-src>": Source(source, lines)})
+    failure["place"] = place_of(failure["code"], case)
+    return failure
+
+
+# ---------------------------------------------------------------------------------------------
+# The fork engine: one import of torch serves many cases
+# ---------------------------------------------------------------------------------------------
+
+
+def serve(channel: Channel, request: Message) -> int:
+    """Import torch, get ready, then fork a child for each request until the controller leaves.
+
+    The parent does as little as it can between forks, and always the same: children inherit its
+    memory, and with it the traces of all that it ever did.
+    """
+    shim = Shim(request["shim"])
+    ready = as_value(lambda one: _get_ready(one, shim), request)
+    channel.send({"type": "ready", **ready})
+    if ready["status"] != "ok":
+        return 1
+    while True:
+        message = channel.receive()
+        if message is None:
+            return 0
+        if message["type"] == "fork":
+            pid = os.fork()
+            if pid == 0:
+                _child(message["request"], shim)
+            channel.send({"type": "forked", "pid": pid})
+        else:
+            _, status = os.waitpid(message["pid"], 0)
+            channel.send({"type": "reaped", "pid": message["pid"], "wait_status": status})
+
+
+class Shim:
+    """The C library with the client requests, the window hooks and the allocation counters."""
+
+    def __init__(self, path: str) -> None:
+        self._library = library = ctypes.CDLL(path)
+        library.steady_clock_s.restype = ctypes.c_double
+        self.running_on_valgrind = library.steady_running_on_valgrind
+        self.start, self.toggle = library.steady_start, library.steady_toggle
+        self.zero, self.reset = library.steady_zero, library.steady_reset
+        self.clock_s = library.steady_clock_s
+        self.clock_hooks = (library.steady_clock_begin, library.steady_clock_end)
+        # Python loops call these between windows: without releasing the GIL, and without making
+        # an object of whatever is in the return register.
+        holding_gil = ctypes.PyDLL(path)
+        self.count_hooks = (holding_gil.steady_count_begin, holding_gil.steady_count_end)
+        self.idle_hooks = (holding_gil.steady_reset, holding_gil.steady_zero)
+        for hook in (*self.count_hooks, *self.idle_hooks):
+            hook.restype = None
+
+    def allocations(self, window: int) -> List[int]:
+        """Calls, bytes and frees during a window."""
+        numbers = (ctypes.c_uint64 * 3)()
+        self._library.steady_window(ctypes.c_uint64(window), numbers)
+        return list(numbers)
+
+
+def _get_ready(request: Message, shim: Shim) -> Message:
+    import torch
+    import torch.utils.benchmark
+
+    if request["role"] == "counts":
+        if not shim.running_on_valgrind():
+            raise MeasurementError({"kind": "refused", "message": "client requests have no effect"})
+        # Children inherit instrumented translations: START costs this once, instead of in each.
+        shim.start()
+        # Threads that a case starts are counted from their birth; the calling one, in windows.
+        shim.toggle()
+    torch.set_num_threads(1)
+    _rehearse(torch, shim)
+    gc.collect()
+    gc.freeze()
+    shim.zero()
+    shim.reset()
+    return {"torch": torch.__version__, "capability": cpu_capability(torch)}
+
+
+def _rehearse(torch: Any, shim: Shim) -> None:
+    """Run once what every child will run, so that children inherit it ready; always the same."""
+    case = {
+        "stmt": "z = torch.mm(x + y, y)\nz[0, 1:].sum().item()\n(w * x).relu().sum().backward()",
+        "setup": "x, y = torch.ones(4, 4), torch.ones(4, 4)\nw = torch.ones(4, requires_grad=True)",
+        "num_threads": 1,
+        "language": "Python",
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "request.json"
+        write_whole(path, {"case": case})
+        _rehearse_torchscript(torch, str(Path(folder) / "model.pt"))
+        for _ in range(2):
+            request = json.loads(path.read_text(encoding="utf-8"))
+            with_model(request["case"], folder)
+            torch.set_num_threads(1)
+            PythonLoop(case, shim.idle_hooks).run([1, 2], shim.idle_hooks, 3)
+            describe(ValueError("rehearsed"), {})
+            answer = as_value(lambda one: {"windows": [shim.allocations(0)], **one}, request)
+            write_whole(path, answer)
+
+
+def _sample_model(x, w):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - TorchScript infers
+    y = (x * w).relu()
+    return y + 1.0
+
+
+def _rehearse_torchscript(torch: Any, path: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            torch.jit.script(_sample_model).save(path)
+            model = torch.jit.load(path)
+        except (AttributeError, RuntimeError):
+            return  # a torch without TorchScript
+    x, w = torch.ones(4, 4), torch.ones(4, 4, requires_grad=True)
+    for _ in range(4):
+        model(x, x)
+        model(x, w).sum().backward()
+
+
+def write_whole(path: Path, message: Message) -> None:
+    """Write a message to a file that its reader sees whole, or not at all."""
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(message), encoding="utf-8")
+    partial.replace(path)
+
+
+def _child(request_path: str, shim: Shim) -> NoReturn:
+    """Carry out one request and leave; whatever happens here costs this case alone."""
+    code = 1
+    try:
+        os.setsid()
+        request = json.loads(Path(request_path).read_text(encoding="utf-8"))
+        _confine(request)
+        task = {"script": script_in_child, "times": time_in_child, "counts": count_in_child}
+        answer = as_value(lambda one: task[one["task"]](one, shim), request)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        write_whole(Path(request["result"]), answer)
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def _confine(request: Message) -> None:
+    _die_with_parent()
+    _pin(request["cores"])
+    output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    limit = request["max_file_bytes"]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with contextlib.suppress(OSError):
+        # Under memory pressure this child goes first, never its server.
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="utf-8")
+
+
+def script_in_child(request: Message, shim: Shim) -> Message:
+    """Make the TorchScript model of a case, inside the build."""
+    del shim
+    save_model(request["case"]["model_source"], request["case"]["model_file"])
+    return {}
+
+
+def time_in_child(request: Message, shim: Shim) -> Message:
+    """Wall times of a case."""
+    case = with_model(request["case"], request["folder"])
+    if case["language"] == "C++":
+        timer = make_timer(
+            {**case, "stmt": "pass", "setup": "", "global_setup": "", "language": ""}
+        )
+        timer._timer = _CompiledTimer(CompiledLoop(case), shim)
+    else:
+        timer = make_timer(case)
+    try:
+        return {"times": time_blocks(timer, request["min_run_time_s"])}
+    except BaseException as error:
+        raise MeasurementError(timer_failure(error, timer, case)) from error
+
+
+def count_in_child(request: Message, shim: Shim) -> Message:
+    """Instructions of a case: windows of a warmed loop, dumped to files.
+
+    The pilot tells what a run costs, and so how many runs a window can have. It is counted, not
+    timed, so that the same build chooses the same number of runs each time.
+    """
+    import torch
+
+    gc.disable()
+    case = with_model(request["case"], request["folder"])
+    torch.set_num_threads(case["num_threads"])
+    loop = CompiledLoop(case) if case["language"] == "C++" else PythonLoop(case, shim.idle_hooks)
+    dumps = "%s.%d" % (request["dumps"], os.getpid())
+    shim.zero()
+    pilot = request["pilot_runs"]
+    loop.run(pilot, shim.count_hooks, 0)
+    per_run = dump_total("%s.%d" % (dumps, len(pilot))) // pilot[-1]
+    warm_runs, runs = next(
+        (warm, runs) for limit, warm, runs in request["schedule"] if per_run <= (limit or per_run)
+    )
+    windows = [factor * runs for factor in request["pattern"]]
+    shim.reset()
+    loop.run(windows, shim.count_hooks, warm_runs)
+    return {
+        "windows": [
+            {
+                "runs": runs,
+                "dump": "%s.%d" % (dumps, len(pilot) + 1 + number),
+                "allocations": shim.allocations(number),
+            }
+            for number, runs in enumerate(windows)
+        ]
+    }
+
+
+def dump_total(path: str) -> int:
+    """Instructions of the calling thread in a dump."""
+    for name in (path + "-01", path):
+        if Path(name).exists():
+            text = Path(name).read_text(encoding="utf-8", errors="replace")
+            return int(text.rsplit("\ntotals: ", 1)[1].split(None, 1)[0])
+    raise MeasurementError({"kind": "exit", "message": "Callgrind wrote no dump " + path})
+
+
+class _CompiledTimer:
+    """What torch's Timer calls in place of ``timeit.Timer``: blocks of a compiled loop."""
+
+    def __init__(self, loop: CompiledLoop, shim: Shim) -> None:
+        self._loop, self._shim = loop, shim
+
+    def timeit(self, number: int) -> float:
+        """Seconds that ``number`` runs take, after some to warm up (TorchScript needs several)."""
+        self._loop.run([min(number, 10), number], self._shim.clock_hooks, 0)
+        return float(self._shim.clock_s())
+
+
+class CompiledLoop:
+    """A C++ case: a shared object whose entry point runs the setup, then windows of the loop."""
+
+    def __init__(self, case: Message) -> None:
+        library = ctypes.CDLL(case["library"])
+        self._entry = library.instruction_counts_case
+        if case.get("model_file"):
+            model = (ctypes.c_char * 4096).in_dll(library, "instruction_counts_model")
+            model.value = case["model_file"].encode()
+
+    def run(self, runs: Sequence[int], hooks: Sequence[Any], warm_runs: int) -> None:
+        """Run the setup, then a window for each of ``runs``; the first one warms up too."""
+        del warm_runs
+        begin, end = (ctypes.cast(hook, ctypes.c_void_p) for hook in hooks)
+        error = ctypes.create_string_buffer(4096)
+        numbers = (ctypes.c_uint64 * len(runs))(*runs)
+        sizes = ctypes.c_uint64(len(runs)), ctypes.c_uint64(len(error))
+        if self._entry(numbers, sizes[0], begin, end, error, sizes[1]) != 0:
+            message = "C++ exception: " + error.value.decode(errors="replace")
+            raise MeasurementError({"kind": "exception", "message": message})
+
+
+_LOOP = """\
+def ic_case(ic_windows, ic_repeat):
+{setup}
+    for ic_runs, ic_begin, ic_end in ic_windows:
+        ic_begin()
+        for ic_runs in ic_repeat(None, ic_runs):
+{stmt}
+        ic_end()
+"""
+# How often the loop over the windows itself runs idle first, to be as specialised as it gets.
+_IDLE_WINDOWS = 40
+
+
+class PythonLoop:
+    """A Python case: one function that runs the setup, then windows of the loop, as timeit does."""
+
+    def __init__(self, case: Message, idle_hooks: Sequence[Any]) -> None:
+        setup = textwrap.indent(case["setup"] or "pass", " " * 4)
+        stmt = textwrap.indent(case["stmt"], " " * 12)
+        text = _LOOP.format(setup=setup, stmt=stmt)
+        setup_lines = setup.count("\n") + 1
+        parts = {"setup": (2, setup_lines), "stmt": (5 + setup_lines, stmt.count("\n") + 1)}
+        self._sources = {"<case>": Source(text, parts)}
+        namespace: Dict[str, Any] = {}
+        try:
+            exec("import torch", namespace)
+            exec(compile(text, "<case>", "exec"), namespace)
+        except SyntaxError as error:
+            raise MeasurementError(describe(error, self._sources)) from error
+        self._function = namespace["ic_case"]
+        self._idle_hooks = tuple(idle_hooks)
+
+    def run(self, runs: Sequence[int], hooks: Sequence[Any], warm_runs: int) -> None:
+        """Run the setup, warm up with ``warm_runs``, then a window for each of ``runs``."""
+        idle = [(0, *self._idle_hooks)] * _IDLE_WINDOWS
+        windows = [*idle, (warm_runs, *self._idle_hooks), *((n, *hooks) for n in runs)]
+        try:
+            self._function(windows, itertools.repeat)
+        except BaseException as error:
+            raise MeasurementError(describe(error, self._sources)) from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
