@@ -18,12 +18,19 @@ def write(text: str) -> None:
 
 def error(text: str) -> None:
     """An error to stderr, in red on a terminal."""
-    _rich(stderr=True).print(text, style="red", highlight=False, markup=False, soft_wrap=True)
+    _remark(text, "red")
 
 
 def note(text: str) -> None:
     """A remark to stderr, that is no result."""
-    _rich(stderr=True).print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
+    _remark(text, "dim")
+
+
+def _remark(text: str, style: str) -> None:
+    if not sys.stderr.isatty():
+        sys.stderr.write(f"{text}\n")  # no style, and so no need for rich
+        return
+    _rich(stderr=True).print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
 def render(renderable: Any) -> None:
@@ -131,4 +138,5 @@ def describe(event: Any) -> str:
 def _rich(*, stderr: bool) -> Any:
     from rich.console import Console  # noqa: PLC0415 - start-up
 
-    return Console(stderr=stderr)
+    # Code holds texts like ``:b:``, which must not become pictures.
+    return Console(stderr=stderr, emoji=False)

@@ -52,12 +52,12 @@ def _run(name: str) -> ModuleType:
     except (DefinitionError, DefinitionErrors):
         raise
     except ModuleNotFoundError as error:
-        if not is_file and error.name and name.startswith(error.name):
+        if not is_file and f"{name}.".startswith(f"{error.name}."):
             raise UsageError(
                 f'--definitions: there is no module "{name}"', "Name a module, or a file by path."
             ) from None
         raise _cannot_run(name, error) from error
-    except Exception as error:  # a definition file may fail in any way
+    except (Exception, SystemExit) as error:  # a definition file may fail in any way
         raise _cannot_run(name, error) from error
 
 
@@ -74,10 +74,12 @@ def _run_file(path: Path) -> ModuleType:
     return module
 
 
-def _cannot_run(name: str, error: Exception) -> DataError:
+def _cannot_run(name: str, error: BaseException) -> DataError:
     line: Any = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
     if line is None:
-        path = str(Path(name).resolve()) if name.endswith(".py") else name.replace(".", "/") + ".py"
+        path = (
+            str(Path(name).absolute()) if name.endswith(".py") else name.replace(".", "/") + ".py"
+        )
         for frame in traceback.extract_tb(error.__traceback__):
             if frame.filename.endswith(path):
                 line = frame.lineno

@@ -22,6 +22,8 @@ PROTOCOL_VERSION = 1
 WORKER = Path(__file__).resolve().parents[1] / "worker" / "main.py"
 _TAIL_BYTES = 64 * 1024
 _HELLO_TIMEOUT_S = 60.0
+_LONGEST_WAIT_MS = 1 << 30  # some days; poll takes no more
+_MESSAGE_LIMIT = 4000
 
 
 @attrs.define(eq=False)
@@ -72,6 +74,8 @@ class WorkerProcess:
         finally:
             os.close(worker_read)
             os.close(worker_write)
+        # A worker that reads nothing must not hold its controller.
+        os.set_blocking(write_end, False)
         self._read_end, self._write_end = read_end, write_end
         self._pending = b""
         self._tail = bytearray()
@@ -86,14 +90,17 @@ class WorkerProcess:
 
     def ask(self, message: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
         """Send a request and wait for its answer."""
-        self.send(message)
+        self.send(message, timeout_s)
         return self.receive(timeout_s)
 
-    def send(self, message: Mapping[str, Any]) -> None:
+    def send(self, message: Mapping[str, Any], timeout_s: float) -> None:
         """Send a request."""
+        deadline = time.monotonic() + timeout_s
         data = json.dumps(message).encode() + b"\n"
         try:
             while data:
+                if not _wait(self._write_end, select.POLLOUT, deadline):
+                    raise self._too_late(timeout_s)
                 data = data[os.write(self._write_end, data) :]
         except OSError as error:
             raise self._gone() from error
@@ -102,9 +109,8 @@ class WorkerProcess:
         """The next message of the worker."""
         deadline = time.monotonic() + timeout_s
         while b"\n" not in self._pending:
-            if not self._wait_until(deadline):
-                message = f"no answer within {timeout_s:g} s"
-                raise WorkerError(Failure(FailureKind.TIMEOUT, message, output=self.output))
+            if not _wait(self._read_end, select.POLLIN, deadline):
+                raise self._too_late(timeout_s)
             data = os.read(self._read_end, 1 << 20)
             if not data:
                 raise self._gone()
@@ -125,6 +131,8 @@ class WorkerProcess:
         for descriptor in (self._read_end, self._write_end):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
+        # A second time these numbers may belong to somebody else.
+        self._read_end = self._write_end = -1
         assert self._process.stdout is not None
         self._process.stdout.close()
 
@@ -138,16 +146,12 @@ class WorkerProcess:
         try:
             hello = self.receive(_HELLO_TIMEOUT_S)
             if hello.get("protocol") != PROTOCOL_VERSION:
-                message = f"the worker speaks protocol {hello.get('protocol')!r}, not 1"
+                spoken = hello.get("protocol")
+                message = f"the worker speaks protocol {spoken!r}, not {PROTOCOL_VERSION}"
                 raise WorkerError(Failure(FailureKind.REFUSED, message))
         except BaseException:
             self.close()
             raise
-
-    def _wait_until(self, deadline: float) -> bool:
-        poll = select.poll()
-        poll.register(self._read_end, select.POLLIN)
-        return bool(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
         try:
@@ -157,6 +161,10 @@ class WorkerProcess:
         if not isinstance(message, dict):
             raise WorkerError(self._garbage(line))
         return message
+
+    def _too_late(self, timeout_s: float) -> WorkerError:
+        message = f"no answer within {timeout_s:g} s"
+        return WorkerError(Failure(FailureKind.TIMEOUT, message, output=self.output))
 
     def _garbage(self, line: bytes) -> Failure:
         shown = line[:80].decode(errors="replace")
@@ -175,6 +183,13 @@ class WorkerProcess:
             while data := os.read(self._process.stdout.fileno(), 1 << 16):
                 self._tail += data
                 del self._tail[:-_TAIL_BYTES]
+
+
+def _wait(descriptor: int, event: int, deadline: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, event)
+    left_ms = max(0.0, deadline - time.monotonic()) * 1000
+    return bool(poll.poll(min(left_ms, _LONGEST_WAIT_MS)))
 
 
 def ending(returncode: int | None, output: str) -> Failure:
@@ -196,8 +211,13 @@ def failure_of(message: Mapping[str, Any], output: str = "") -> Failure:
     """The failure that a worker describes in a message."""
     return Failure(
         FailureKind(message["kind"]),
-        message["message"],
-        message.get("code", ""),
+        _printable(message["message"])[:_MESSAGE_LIMIT],
+        _printable(message.get("code", "")),
         message.get("place", ""),
-        message.get("output") or output,
+        _printable(message.get("output") or output),
     )
+
+
+def _printable(text: str) -> str:
+    # The user's exception may hold surrogates, which no file and no terminal takes.
+    return text.encode(errors="replace").decode()

@@ -58,7 +58,7 @@ def select(cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
     kept = tuple(case for case in cases if selection.keeps(case))
     if not kept:
         asked = ", ".join(
-            f"--{name.removesuffix('s').replace('num_thread', 'num-threads')} {value}"
+            f"--{name.removesuffix('s').replace('num_thread', 'num-threads')} {value or 'explicit'}"
             for name, values in attrs.asdict(selection).items()
             for value in values
         )

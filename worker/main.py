@@ -33,7 +33,7 @@ import textwrap
 import traceback
 import warnings
 from pathlib import Path
-from typing import Any, Callable, Dict, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
 
 PROTOCOL_VERSION = 1
 MODEL_PATH = "@TORCHSCRIPT_MODEL_PATH@"
@@ -78,7 +78,6 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--read-fd", type=int, required=True)
     parser.add_argument("--write-fd", type=int, required=True)
     args = parser.parse_args(argv)
-    _die_with_parent()
     channel = Channel(args.read_fd, args.write_fd)
     channel.send({"type": "hello", "protocol": PROTOCOL_VERSION, "pid": os.getpid()})
     answers = {"identify": identify, "measure": measure_with_timer}
@@ -102,7 +101,8 @@ def as_value(function: Callable[[Message], Message], request: Message) -> Messag
 
 
 def _die_with_parent() -> None:
-    # A controller that is killed leaves nothing behind. Linux only; elsewhere nothing happens.
+    # For processes that do not read from the channel for long: when the thread that started them
+    # ends, so do they. A server notices its controller's end by the channel.
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
@@ -293,6 +293,7 @@ def with_model(case: Message, folder: str) -> Message:
 
 def measure_with_timer(request: Message) -> Message:
     """One case with ``Timer.blocked_autorange`` and ``Timer.collect_callgrind``."""
+    _die_with_parent()
     _pin(request["cores"])
     case = with_model(request["case"], request["folder"])
     timer = make_timer(case)
@@ -406,9 +407,21 @@ class Shim:
         # an object of whatever is in the return register.
         holding_gil = ctypes.PyDLL(path)
         self.count_hooks = (holding_gil.steady_count_begin, holding_gil.steady_count_end)
-        self.idle_hooks = (holding_gil.steady_reset, holding_gil.steady_zero)
+        # Clearing costs takes milliseconds, so idle windows call something else.
+        self.idle_hooks = (holding_gil.steady_windows, holding_gil.steady_windows)
         for hook in (*self.count_hooks, *self.idle_hooks):
             hook.restype = None
+
+    @contextlib.contextmanager
+    def after_each_window(self, function: Callable[[int], None]) -> Iterator[None]:
+        """Call ``function`` with the number of each window that ends; it is not counted."""
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
+        callback = kind(function)
+        self._library.steady_after_window(callback)
+        try:
+            yield
+        finally:
+            self._library.steady_after_window(kind())
 
     def allocations(self, window: int) -> List[int]:
         """Calls, bytes and frees during a window."""
@@ -453,29 +466,35 @@ def _rehearse(torch: Any, shim: Shim) -> None:
             request = json.loads(path.read_text(encoding="utf-8"))
             with_model(request["case"], folder)
             torch.set_num_threads(1)
-            PythonLoop(case, shim.idle_hooks).run([1, 2], shim.idle_hooks, 3)
+            PythonLoop(case, shim.idle_hooks).run([1, 3, 2], shim.idle_hooks)
             describe(ValueError("rehearsed"), {})
             answer = as_value(lambda one: {"windows": [shim.allocations(0)], **one}, request)
             write_whole(path, answer)
 
 
-def _sample_model(x, w):  # type: ignore[no-untyped-def]  # noqa: ANN001, ANN202 - TorchScript infers
-    y = (x * w).relu()
-    return y + 1.0
+_REHEARSED_MODEL = """\
+import torch
+
+def f(x, w):
+    y = torch.relu(x * w)
+    return torch.mm(y, x) + 1.0
+
+jit_model = torch.jit.script(f)
+"""
 
 
 def _rehearse_torchscript(torch: Any, path: str) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            torch.jit.script(_sample_model).save(path)
-            model = torch.jit.load(path)
-        except (AttributeError, RuntimeError):
-            return  # a torch without TorchScript
+    try:
+        save_model(_REHEARSED_MODEL, path)
+    except MeasurementError:
+        return  # a torch without TorchScript
     x, w = torch.ones(4, 4), torch.ones(4, 4, requires_grad=True)
-    for _ in range(4):
-        model(x, x)
-        model(x, w).sum().backward()
+    for inputs in ((x, x), (x, w)):
+        model = torch.jit.load(path)
+        for _ in range(5):
+            y = model(*inputs).sum()
+            if y.requires_grad:
+                y.backward()
 
 
 def write_whole(path: Path, message: Message) -> None:
@@ -540,10 +559,10 @@ def time_in_child(request: Message, shim: Shim) -> Message:
 
 
 def count_in_child(request: Message, shim: Shim) -> Message:
-    """Instructions of a case: windows of a warmed loop, dumped to files.
+    """Instructions of a case: windows of its loop, each dumped to a file.
 
-    The pilot tells what a run costs, and so how many runs a window can have. It is counted, not
-    timed, so that the same build chooses the same number of runs each time.
+    The first windows are the pilot, which tells what a run costs, and so how long to warm up and
+    how many runs a window can have. It is counted, not timed: the same build decides the same.
     """
     import torch
 
@@ -552,24 +571,33 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     torch.set_num_threads(case["num_threads"])
     loop = CompiledLoop(case) if case["language"] == "C++" else PythonLoop(case, shim.idle_hooks)
     dumps = "%s.%d" % (request["dumps"], os.getpid())
+    pilot, pattern = request["pilot_runs"], request["pattern"]
+    runs = [*pilot, 0, *(0 for _ in pattern)]
+    lengths = (ctypes.c_uint64 * len(runs))(*runs)
+
+    def decide(window: int) -> None:
+        if window == len(pilot) - 1:
+            per_run = dump_total("%s.%d" % (dumps, len(pilot))) // pilot[-1]
+            warm_up, unit = next(
+                (warm_up, unit)
+                for limit, warm_up, unit in request["schedule"]
+                if per_run <= (limit or per_run)
+            )
+            lengths[window + 1 :] = [warm_up, *(unit * factor for factor in pattern)]
+
     shim.zero()
-    pilot = request["pilot_runs"]
-    loop.run(pilot, shim.count_hooks, 0)
-    per_run = dump_total("%s.%d" % (dumps, len(pilot))) // pilot[-1]
-    warm_runs, runs = next(
-        (warm, runs) for limit, warm, runs in request["schedule"] if per_run <= (limit or per_run)
-    )
-    windows = [factor * runs for factor in request["pattern"]]
     shim.reset()
-    loop.run(windows, shim.count_hooks, warm_runs)
+    with shim.after_each_window(decide):
+        loop.run(lengths, shim.count_hooks)
+    first = len(pilot) + 1
     return {
         "windows": [
             {
-                "runs": runs,
-                "dump": "%s.%d" % (dumps, len(pilot) + 1 + number),
+                "runs": lengths[number],
+                "dump": "%s.%d" % (dumps, number + 1),
                 "allocations": shim.allocations(number),
             }
-            for number, runs in enumerate(windows)
+            for number in range(first, len(lengths))
         ]
     }
 
@@ -591,7 +619,8 @@ class _CompiledTimer:
 
     def timeit(self, number: int) -> float:
         """Seconds that ``number`` runs take, after some to warm up (TorchScript needs several)."""
-        self._loop.run([min(number, 10), number], self._shim.clock_hooks, 0)
+        lengths = (ctypes.c_uint64 * 2)(min(number, 10), number)
+        self._loop.run(lengths, self._shim.clock_hooks)
         return float(self._shim.clock_s())
 
 
@@ -605,14 +634,12 @@ class CompiledLoop:
             model = (ctypes.c_char * 4096).in_dll(library, "instruction_counts_model")
             model.value = case["model_file"].encode()
 
-    def run(self, runs: Sequence[int], hooks: Sequence[Any], warm_runs: int) -> None:
-        """Run the setup, then a window for each of ``runs``; the first one warms up too."""
-        del warm_runs
+    def run(self, lengths: Any, hooks: Sequence[Any]) -> None:
+        """Run the setup, then a window for each number of runs in the C array ``lengths``."""
         begin, end = (ctypes.cast(hook, ctypes.c_void_p) for hook in hooks)
         error = ctypes.create_string_buffer(4096)
-        numbers = (ctypes.c_uint64 * len(runs))(*runs)
-        sizes = ctypes.c_uint64(len(runs)), ctypes.c_uint64(len(error))
-        if self._entry(numbers, sizes[0], begin, end, error, sizes[1]) != 0:
+        sizes = ctypes.c_uint64(len(lengths)), ctypes.c_uint64(len(error))
+        if self._entry(lengths, sizes[0], begin, end, error, sizes[1]) != 0:
             message = "C++ exception: " + error.value.decode(errors="replace")
             raise MeasurementError({"kind": "exception", "message": message})
 
@@ -649,12 +676,12 @@ class PythonLoop:
         self._function = namespace["ic_case"]
         self._idle_hooks = tuple(idle_hooks)
 
-    def run(self, runs: Sequence[int], hooks: Sequence[Any], warm_runs: int) -> None:
-        """Run the setup, warm up with ``warm_runs``, then a window for each of ``runs``."""
+    def run(self, lengths: Any, hooks: Sequence[Any]) -> None:
+        """Run the setup, then a window for each number of runs in ``lengths``, read as it comes."""
         idle = [(0, *self._idle_hooks)] * _IDLE_WINDOWS
-        windows = [*idle, (warm_runs, *self._idle_hooks), *((n, *hooks) for n in runs)]
+        windows = ((lengths[number], *hooks) for number in range(len(lengths)))
         try:
-            self._function(windows, itertools.repeat)
+            self._function(itertools.chain(idle, windows), itertools.repeat)
         except BaseException as error:
             raise MeasurementError(describe(error, self._sources)) from error
 

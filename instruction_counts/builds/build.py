@@ -92,10 +92,12 @@ def read_builds(path: Path) -> tuple[Build, ...]:
     try:
         builds = converter.structure(data, _ConfigFile).builds
     except cattrs.BaseValidationError as error:
-        problems = "\n  ".join(cattrs.transform_error(error, path="builds.yaml"))
+        problems = "\n  ".join(cattrs.transform_error(error, path="$"))
         raise DataError(f"{path}: not a list of builds\n  {problems}", _EXAMPLE) from error
     except (TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{path}: not a list of builds", _EXAMPLE) from error
+    if not builds:
+        raise DataError(f"{path}: no build in the list", _EXAMPLE)
     return tuple(_checked(build, path) for build in builds)
 
 
@@ -114,6 +116,12 @@ def _checked(build: Build, path: Path) -> Build:
             f'{path}: build "{build.name}" has neither python nor source_cmd',
             "Name an interpreter, or a command that puts one on PATH.",
         )
+    for name, value in build.env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise DataError(
+                f'{path}: build "{build.name}" has an env that no process can have: {name!r}',
+                "A name has no =, and neither name nor value a null character.",
+            )
     if build.python is None:
         return build
     return attrs.evolve(build, python=find_interpreter(build.name, build.python))

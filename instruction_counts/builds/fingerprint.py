@@ -100,7 +100,7 @@ def probe(build: Build) -> BuildFacts:
     return BuildFacts(
         build=build,
         interpreter=interpreter,
-        fingerprint=_fingerprint(answer, compiler),
+        fingerprint=_fingerprint(answer, compiler, find_valgrind(build)),
         compiler=compiler,
         torch_root=found["root"],
         include_paths=tuple(found["include_paths"]),
@@ -118,6 +118,11 @@ def find_compiler(build: Build) -> str:
         if found:
             return found
     return ""
+
+
+def find_valgrind(build: Build) -> str:
+    """The Valgrind that processes of ``build`` find on their PATH; empty where there is none."""
+    return shutil.which("valgrind", path=environment(build)["PATH"]) or ""
 
 
 def first_line(command: list[str]) -> str:
@@ -142,7 +147,7 @@ def _identify(build: Build, interpreter: str) -> dict[str, Any]:
             ) from error
 
 
-def _fingerprint(answer: dict[str, Any], compiler: str) -> Fingerprint:
+def _fingerprint(answer: dict[str, Any], compiler: str, valgrind: str) -> Fingerprint:
     found = answer["torch"]
     return Fingerprint(
         torch=found["version"],
@@ -157,7 +162,7 @@ def _fingerprint(answer: dict[str, Any], compiler: str) -> Fingerprint:
         machine=answer["machine"],
         cpu=_cpu_model(),
         libc=answer["libc"],
-        valgrind=first_line(["valgrind", "--version"]) if shutil.which("valgrind") else "",
+        valgrind=first_line([valgrind, "--version"]) if valgrind else "",
         compiler=first_line([compiler, "--version"]) if compiler else "",
         aslr_off=bool(without_aslr()),
         profile_version=PROFILE_VERSION,

@@ -91,9 +91,14 @@ def sourced_environment(build: Build) -> dict[str, str]:
     if build.source_cmd is None:
         return {}
     base = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")}
-    script = f"{{ {build.source_cmd}\n}} >&2 && env -0"
+    script = 'eval "$1" >&2 && /usr/bin/env -0'
     done = subprocess.run(
-        ["/bin/bash", "-c", script], env=base, capture_output=True, check=False, text=True
+        ["/bin/bash", "-c", script, "source_cmd", build.source_cmd],
+        env=base,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        text=True,
     )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 from typing import Any
@@ -70,7 +71,8 @@ def main(args: list[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        return int(_main.main(args, prog_name="instruction-counts", standalone_mode=False) or 0)
+        code = int(_main.main(args, prog_name="instruction-counts", standalone_mode=False) or 0)
+        sys.stdout.flush()
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -82,10 +84,12 @@ def main(args: list[str] | None = None) -> int:
     except (UsageError, DefinitionError, DefinitionErrors) as error:
         console.error(str(error))
         return ExitCode.ERROR
-    except BrokenPipeError:
-        # The reader has seen enough (``list | head``).
-        sys.stderr.close()
+    except (BrokenPipeError, SystemExit):
+        # The reader has seen enough (``list | head``), also of what would be written at exit; click
+        # and rich would make an error of it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.OK
+    return code
 
 
 def _interrupt(number: int, frame: Any) -> None:

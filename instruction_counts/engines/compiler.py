@@ -88,7 +88,7 @@ PRELUDES = (
     Prelude(
         "script",
         ("torch/script.h",),
-        r"\b(jit::(?!IValue\b|Stack\b)|custom_class|AutogradContext|autograd::Function\b)",
+        r"\b(jit::(?!IValue\b|Stack\b)|AutogradContext\b|autograd::Function\b|torch/script\.h)",
     ),
     Prelude(
         "full",

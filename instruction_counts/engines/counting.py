@@ -19,8 +19,8 @@ from instruction_counts.measurements import FunctionCost, FunctionCosts, Instruc
 
 PILOT_RUNS = (2, 2)
 
-PATTERN = (1, 1, 2, 1, 2, 1, 2)
-"""Window lengths, in units of n. The first window settles the hooks, and is not used."""
+PATTERN = (1, 2, 1, 2, 1, 2)
+"""Window lengths, in units of n."""
 
 SCHEDULE: tuple[tuple[int | None, int, int], ...] = (
     (20_000, 118, 10),
@@ -66,13 +66,13 @@ class _Measured:
 
 
 def evaluate(answers: Sequence[Mapping[str, Any]], loop: Loop) -> Counted:
-    """The result of a case, from the windows that its child dumped (the first one is unused).
+    """The result of a case, from the windows that its child dumped.
 
     Raises:
         CallgrindFormatError: a dump is damaged.
         OSError: a dump is missing.
     """
-    measured = [_measured(answer) for answer in answers[1:]]
+    measured = [_measured(answer) for answer in answers]
     unit = measured[0].window.runs
     singles = [one for one in measured if one.window.runs == unit]
     doubles = [one for one in measured if one.window.runs == 2 * unit]
@@ -85,7 +85,7 @@ def evaluate(answers: Sequence[Mapping[str, Any]], loop: Loop) -> Counted:
 
 def varying(answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """The functions whose cost differs most between windows of the same length, at most three."""
-    measured = [_measured(answer) for answer in answers[1:]]
+    measured = [_measured(answer) for answer in answers]
     unit = measured[0].window.runs
     singles = [one for one in measured if one.window.runs == unit]
     low, high = min(singles, key=_instructions), max(singles, key=_instructions)

@@ -25,9 +25,11 @@ def parse_cores(text: str, available: tuple[int, ...]) -> tuple[int, ...]:
     cores: set[int] = set()
     for part in text.split(","):
         first, separator, last = part.strip().partition("-")
-        if not first.isdigit() or (separator and not last.isdigit()):
+        if not first.isdecimal() or (separator and not last.isdecimal()):
             raise UsageError(f'--cores "{text}" is no list of cores', "For example: 0-3,6")
-        cores.update(range(int(first), int(last or first) + 1))
+        # One past the last core there is, so that a huge number is refused and not spelled out.
+        end = min(int(last or first), max(int(first), *available) + 1)
+        cores.update(range(int(first), end + 1))
     missing = sorted(cores - set(available))
     if missing or not cores:
         shown = ", ".join(map(str, missing)) or "none"

@@ -100,6 +100,8 @@ class _Lanes:
 
     def _carry_out(self, order: WorkOrder) -> None:
         with self._pool.reserve(order.cores) as cores:
+            if self._stopping.is_set():
+                return
             self.events.put(Started(order))
             begin = self._clock()
             attempts = tenacity.Retrying(

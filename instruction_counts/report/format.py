@@ -17,8 +17,11 @@ def count(instructions: Instructions | None) -> str:
 def duration(seconds: float) -> str:
     """Three digits and a unit: ``4.71 us``."""
     for unit, name in _UNITS:
-        if seconds >= unit:
-            return f"{seconds / unit:.3g} {name}"
+        value = seconds / unit
+        if value >= 999.5:
+            return f"{value:,.0f} {name}"
+        if value >= 0.9995:  # what rounds to 1 is 1
+            return f"{value:.3g} {name}"
     return f"{seconds / 1e-9:.3g} ns"
 
 

@@ -59,7 +59,8 @@ def markdown(run: Run) -> str:
         for heading in ("instr", "time", "IQR"):
             table.add_column(f"{language.value} {heading}", justify="right")
     for row in _rows(run.cases, several=len(run.builds) > 1):
-        name = f"{' / '.join(row.label)} · {row.mode}".replace("|", "\\|").removesuffix(" · ")
+        name = f"{' / '.join(row.label)} · {row.mode}".removesuffix(" · ")
+        name = " ".join(name.replace("|", "\\|").split())
         cells = [
             cell for one in _languages(run.cases) for cell in _cells(row, one, allocations=False)
         ]

@@ -6,6 +6,7 @@ JSON schema history: 1, the first. ``schema.json`` beside this module describes 
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import json
 import os
@@ -13,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import GenericAlias
 from typing import Any
 
 import attrs
@@ -52,13 +54,10 @@ def from_json(text: str, name: str) -> Run:
         )
     try:
         fields = {key: value for key, value in data.items() if key != "schema_version"}
-        fields["cases"] = [_unflattened(case) for case in fields["cases"]]
         return _CONVERTER.structure(fields, Run)
     except cattrs.BaseValidationError as error:
-        problems = "\n  ".join(cattrs.transform_error(error, path="$"))
+        problems = "\n  ".join(map(_as_stored, cattrs.transform_error(error, path="$")))
         raise DataError(f"{name} does not fit the schema:\n  {problems}") from error
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{name} does not fit the schema: {error!r}") from error
 
 
 def read_json(path: Path) -> Run:
@@ -139,9 +138,18 @@ class Exporter:
         """
         begin = self._clock()
         if final or begin >= self._next:
-            write_atomically(self._path, self._serialise(run))
+            self._write(self._serialise(run))
             end = self._clock()
             self._next = end + 20 * (end - begin)
+
+    def _write(self, text: str) -> None:
+        try:
+            write_atomically(self._path, text)
+        except OSError as error:
+            raise UsageError(
+                f"--output {self._path} cannot be written: {error.strerror}",
+                "Name a file in a folder that you may write to.",
+            ) from error
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -168,7 +176,15 @@ def _document(run: Run, cases: list[str]) -> str:
     return f'{opening},\n  "cases": [\n    {body}\n  ]\n}}\n'
 
 
-def _unflattened(case: dict[str, Any]) -> dict[str, Any]:
+def _as_stored(problem: str) -> str:
+    # A file has the fields of an outcome beside those of its record, and calls a failure error.
+    text, at, place = problem.rpartition(" @ ")
+    return text + at + place.replace(".outcome", "").replace(".failure", ".error")
+
+
+def _unflattened(case: object) -> dict[str, Any]:
+    if not isinstance(case, dict):
+        raise TypeError(f"{case!r} is no case")
     names = {field.name for field in attrs.fields(Outcome)} - {"failure"} | {"error"}
     outcome = {key: value for key, value in case.items() if key in names}
     rest = {key: value for key, value in case.items() if key not in names}
@@ -177,6 +193,12 @@ def _unflattened(case: dict[str, Any]) -> dict[str, Any]:
 
 def _make_converter() -> cattrs.Converter:
     converter = make_converter(forbid_extra_keys=True)
+    for kind in (str, int, float, bool):
+        converter.register_structure_hook(kind, _scalar)
+    converter.register_structure_hook_factory(
+        lambda kind: getattr(kind, "__origin__", None) is tuple,
+        functools.partial(_list_hook, converter),
+    )
     converter.register_unstructure_hook(FunctionCosts, _functions_to_json)
     converter.register_structure_hook(FunctionCosts, lambda data, _: _functions_from_json(data))
     converter.register_unstructure_hook(
@@ -191,7 +213,30 @@ def _make_converter() -> cattrs.Converter:
             _cattrs_forbid_extra_keys=True,
         ),
     )
+    structure_record = make_dict_structure_fn(Record, converter, _cattrs_forbid_extra_keys=True)
+    converter.register_structure_hook(
+        Record, lambda data, kind: structure_record(_unflattened(data), kind)
+    )
     return converter
+
+
+def _scalar(value: Any, kind: type) -> Any:
+    # cattrs would make 1 of "1", and True of "no".
+    if type(value) is not kind and (kind, type(value)) != (float, int):
+        raise ValueError(f"expected {kind.__name__}, found {value!r}")
+    return kind(value)
+
+
+def _list_hook(converter: cattrs.Converter, kind: Any) -> Callable[[Any, Any], tuple[Any, ...]]:
+    as_list = GenericAlias(list, kind.__args__[:1])
+    hook = converter.get_structure_hook(as_list)
+
+    def structure(value: Any, _: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            raise TypeError(f"expected a list, found {value!r}")
+        return tuple(hook(value, as_list))
+
+    return structure
 
 
 def _functions_to_json(functions: FunctionCosts) -> dict[str, Any]:

@@ -716,6 +716,15 @@ static __attribute__((noinline)) void keep_window(void)
     CALLGRIND_ZERO_STATS;
 }
 
+/* Called after each window with its number, outside of what is counted: it may, from what the window
+ * cost, decide how long the next ones are. */
+static void (*after_window)(uint64_t number);
+
+void steady_after_window(void (*function)(uint64_t number))
+{
+    after_window = function;
+}
+
 /* Collection goes on as the last thing here, and off as the first thing below. */
 void steady_count_begin(void)
 {
@@ -727,6 +736,8 @@ void steady_count_end(void)
 {
     CALLGRIND_TOGGLE_COLLECT;
     keep_window();
+    if (after_window)
+        after_window(windows - 1);
 }
 
 uint64_t steady_windows(void)

@@ -1,0 +1,675 @@
+"""Compiling C++ cases, with a real compiler; mostly against headers of a few lines."""
+
+import ctypes
+import multiprocessing
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from core.invocation import MODEL_PATH
+from core.types import Language
+from instruction_counts.builds.build import Build
+from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint, probe
+from instruction_counts.builds.hermetic import environment
+from instruction_counts.cache import Cache
+from instruction_counts.definitions import STANDARD, load
+from instruction_counts.engines.compiler import (
+    MODEL_BUFFER,
+    MODEL_BUFFER_SIZE,
+    PRELUDES,
+    CompileError,
+    Compiler,
+    CppSource,
+    Prelude,
+    c_compiler,
+    candidates,
+    cpp_standard,
+    diagnosis,
+)
+from instruction_counts.measurements import Failure, FailureKind
+
+pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+
+ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+SMALL, FULL = Prelude("small", ("tiny/small.h",)), Prelude("full", ("tiny/full.h",), r"\bnn::")
+
+SMALL_H = """
+#pragma once
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <vector>
+namespace tiny {
+inline int twice(int x) { return 2 * x; }
+template <typename T> T half(T x) { static_assert(sizeof(T) > 1, "too small"); return x / 2; }
+}
+"""
+FULL_H = """
+#pragma once
+#include <tiny/small.h>
+namespace tiny { namespace nn { inline int thrice(int x) { return 3 * x; } } using nn::thrice; }
+"""
+
+SEEN = 'extern "C" { long seen = 0; }\n'
+"""A global that tests read back."""
+
+
+def source(stmt: str = "seen += 1;", setup: str = "", global_setup: str = SEEN) -> CppSource:
+    """A case that counts its runs in ``seen``."""
+    return CppSource(global_setup, setup, stmt)
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory: pytest.TempPathFactory) -> BuildFacts:
+    """A build whose headers are a few lines, and which has no torch."""
+    root = tmp_path_factory.mktemp("build")
+    (root / "tiny").mkdir()
+    (root / "tiny" / "small.h").write_text(SMALL_H)
+    (root / "tiny" / "full.h").write_text(FULL_H)
+    texts = {field.name: "" for field in attrs.fields(Fingerprint)}
+    fingerprint = Fingerprint(**{**texts, "cxx11_abi": True})  # type: ignore[arg-type]
+    return BuildFacts(
+        build=Build("tiny"),
+        interpreter=sys.executable,
+        fingerprint=fingerprint,
+        compiler=shutil.which("g++") or "",
+        torch_root=str(root),
+        include_paths=(str(root),),
+        library_paths=(),
+        has_cpp_headers=True,
+        valgrind_headers="",
+    )
+
+
+def fingerprinted(facts: BuildFacts, **changes: Any) -> BuildFacts:
+    """The build with another fingerprint."""
+    return attrs.evolve(facts, fingerprint=attrs.evolve(facts.fingerprint, **changes))
+
+
+def tiny_compiler(facts: BuildFacts, folder: Path, timeout_s: float = 60) -> Compiler:
+    """A compiler for tiny headers, with its cache in ``folder``."""
+    return Compiler(
+        facts,
+        Cache(folder),
+        ENVIRONMENT,
+        preludes=(SMALL, FULL),
+        libraries=(),
+        timeout_s=timeout_s,
+    )
+
+
+@pytest.fixture(scope="module")
+def compiler(facts: BuildFacts, tmp_path_factory: pytest.TempPathFactory) -> Compiler:
+    """A compiler whose precompiled headers are shared by the tests of this module."""
+    return tiny_compiler(facts, tmp_path_factory.mktemp("cache"))
+
+
+def scripted(facts: BuildFacts, folder: Path, script: str) -> BuildFacts:
+    """The build with a compiler that runs a line of shell before it becomes g++."""
+    path = folder / "g++"
+    path.write_text(f'#!/bin/sh\n{script}\nexec {facts.compiler} "$@"\n')
+    path.chmod(0o755)
+    return attrs.evolve(facts, compiler=str(path))
+
+
+def logging(facts: BuildFacts, folder: Path) -> tuple[BuildFacts, Callable[[], list[str]]]:
+    """The build with a compiler that logs its calls, and what it has logged: what was made."""
+    log = folder / "log"
+    log.touch()
+    made = f'while [ "$1" != -o ]; do shift; done; echo "$2" >> {log}'
+    return scripted(facts, folder, f"( {made} )"), lambda: log.read_text().split()
+
+
+def loaded(library: Path) -> ctypes.CDLL:
+    """A compiled case, in this process."""
+    return ctypes.CDLL(str(library))
+
+
+def run(library: ctypes.CDLL, *runs: int) -> tuple[int, str, list[int]]:
+    """Call the entry point: what it returned, its error, and ``seen`` at each window's ends."""
+    seen, marks = ctypes.c_long.in_dll(library, "seen"), list[int]()
+    hook = ctypes.CFUNCTYPE(None)(lambda: marks.append(seen.value))
+    error = ctypes.create_string_buffer(100)
+    numbers = (ctypes.c_uint64 * len(runs))(*runs)
+    size = ctypes.c_uint64(len(error))
+    code = library.instruction_counts_case(
+        numbers, ctypes.c_uint64(len(runs)), hook, hook, error, size
+    )
+    return code, error.value.decode(), marks
+
+
+def seen_by(compiler: Compiler, case: CppSource) -> int:
+    """What ``seen`` is after a single run."""
+    code, error, marks = run(loaded(compiler.case(case)), 1)
+    assert (0, "") == (code, error)
+    return marks[-1]
+
+
+def failure_of(compiler: Compiler, case: CppSource) -> Failure:
+    """How a case fails to compile."""
+    with pytest.raises(CompileError) as caught:
+        compiler.case(case)
+    return caught.value.failure
+
+
+class TestRunning:
+    """What the entry point does."""
+
+    def test_each_window_runs_as_often_as_it_is_told(self, compiler: Compiler) -> None:
+        """The setup runs once, before the first window; begin and end enclose each."""
+        library = loaded(compiler.case(source(setup="seen = 1000;")))
+        assert (0, "", [1000, 1002, 1002, 1002, 1002, 1007]) == run(library, 2, 0, 5)
+
+    @pytest.mark.parametrize(
+        ("stmt", "expected"),
+        [
+            (r'seen = std::string("\n\\d\1").size();', 4),
+            (r'seen = std::string(R"(\n"\d)").size();', 5),
+            ('seen = std::string(R"x(a\nb)x").size();', 3),
+            ("seen = tiny::half<std::vector<long>::value_type>(8);", 4),
+            ("seen = [&](auto x) { return [=] { return x + 1; }(); }(6);", 7),
+            ("seen = 1  // a comment ends the last line", 1),
+            ("seen = 2  // a backslash, too \\", 2),
+            ("seen = 3", 3),
+            ("seen += 1; break; seen += 10;", 1),
+            ("#if 1\nseen = 5;\n#else\nseen = 6;\n#endif", 5),
+            ('seen = std::string("%s {stmt} $1 \\\\g<0>").size();', 18),
+            ("seen = __LINE__;", 1),
+            ("", 0),
+        ],
+    )
+    def test_a_statement_is_taken_as_it_is_written(
+        self, compiler: Compiler, stmt: str, expected: int
+    ) -> None:
+        """Nothing in it is interpreted on the way; a semicolon at its end may be missing."""
+        assert expected == seen_by(compiler, source(stmt))
+
+    def test_global_setup_may_include_and_declare(self, compiler: Compiler) -> None:
+        """It stands outside of any function."""
+        global_setup = (
+            f"#include <map>\n{SEEN}template <int N> struct Add {{ int operator()(int x) const "
+            "{ return x + N; } };\nnamespace T = tiny;\n#define TWICE(x) T::twice(x)"
+        )
+        stmt = "std::map<int, int> m{{1, TWICE(4)}}; seen = Add<3>{}(m[1]);"
+        assert 11 == seen_by(compiler, source(stmt, "using namespace tiny;", global_setup))
+
+    def test_a_case_may_use_any_name(self, compiler: Compiler) -> None:
+        """Common names, in setup and statement, are the user's."""
+        names = ["i", "n", "k", "runs", "count", "begin", "end", "error", "size", "x", "e", "run"]
+        setup = "".join(f"int {name} = 1;\n" for name in names)
+        global_setup = f"{SEEN}using namespace std;\nstruct window {{}};\nint failed = 2;"
+        stmt = f"int i = 2; seen = {' + '.join(names)} + failed;"
+        assert len(names) + 3 == seen_by(compiler, source(stmt, setup, global_setup))
+
+    @pytest.mark.parametrize(
+        ("setup", "stmt", "expected"),
+        [
+            ("", 'throw std::runtime_error("first\\nsecond");', "first\nsecond"),
+            ('throw std::out_of_range("setup");', "", "setup"),
+            ("", "throw 1;", "something that is no std::exception was thrown"),
+            ("", "std::vector<int>().at(1);", "vector::_M_range_check: __n (which is 1)"),
+            ("", "throw std::runtime_error(std::string(500, 'x'));", "x" * 99),
+        ],
+    )
+    def test_an_exception_becomes_the_error(
+        self, compiler: Compiler, setup: str, stmt: str, expected: str
+    ) -> None:
+        """As much of it as fits."""
+        code, error, _ = run(loaded(compiler.case(source(stmt, setup))), 3)
+        assert 1 == code
+        assert expected == error[: len(expected)]
+
+    def test_the_path_of_the_model_is_filled_in_before_the_call(self, compiler: Compiler) -> None:
+        """The literal becomes a buffer, so that the code is the same wherever the model lies."""
+        setup = f'std::string path("{MODEL_PATH}");'
+        library = loaded(compiler.case(source("seen = path.size();", setup)))
+        buffer = (ctypes.c_char * MODEL_BUFFER_SIZE).in_dll(library, MODEL_BUFFER)
+        buffer.value = b"/tmp/model.pt"
+        assert (0, "", [0, 13]) == run(library, 1)
+
+
+class TestErrors:
+    """A case that does not compile: the message, at the user's line."""
+
+    @pytest.mark.parametrize(
+        ("case", "place", "code"),
+        [
+            (source("seen += 1;\nseen += nothing;"), "stmt line 2", "seen += nothing;"),
+            (source(setup="int a;\n\n  int b = nothing;"), "setup line 3", "int b = nothing;"),
+            (
+                source("", global_setup=f"{SEEN}int f() {{\n  return nothing; }}\n"),
+                "global_setup line 3",
+                "return nothing; }",
+            ),
+        ],
+    )
+    def test_an_error_is_placed_at_the_users_line(
+        self, compiler: Compiler, case: CppSource, place: str, code: str
+    ) -> None:
+        """Part, line and text of the line."""
+        failure = failure_of(compiler, case)
+        expected = (FailureKind.COMPILE, place, code)
+        assert expected == (failure.kind, failure.place, failure.code)
+        assert "error: ‘nothing’ was not declared in this scope" == failure.message
+        assert "‘nothing’" in failure.output
+
+    def test_an_error_in_a_header_is_placed_at_the_line_that_asked_for_it(
+        self, compiler: Compiler
+    ) -> None:
+        """A template that refuses is the statement's mistake."""
+        failure = failure_of(compiler, source("seen = 1;\nseen = tiny::half('a');"))
+        assert "error: static assertion failed: too small" == failure.message
+        assert "stmt line 2" == failure.place
+
+    def test_a_header_that_is_missing_is_placed_at_its_include(self, compiler: Compiler) -> None:
+        """A fatal error is an error."""
+        failure = failure_of(compiler, source(global_setup=f"{SEEN}#include <no/such.h>"))
+        assert "error: no/such.h: No such file or directory" == failure.message
+        assert ("global_setup line 2", "#include <no/such.h>") == (failure.place, failure.code)
+
+    def test_an_error_that_no_line_is_to_blame_for_has_no_place(self, compiler: Compiler) -> None:
+        """As where a brace is left open and the end comes too soon."""
+        failure = failure_of(compiler, source("if (seen) {"))
+        assert ("", "") == (failure.place, failure.code)
+        assert "error: " in failure.message
+
+    def test_a_function_that_is_nowhere_is_named_at_loading(self, compiler: Compiler) -> None:
+        """A shared object compiles without it, but is refused before anything runs."""
+        case = source("tiny_missing();", global_setup=f'{SEEN}extern "C" void tiny_missing();')
+        library = compiler.case(case)
+        with pytest.raises(OSError, match="undefined symbol: tiny_missing"):
+            loaded(library)
+
+    def test_a_failed_case_is_not_kept(self, compiler: Compiler) -> None:
+        """It is tried again the next time."""
+        case = source("seen = wrong;")
+        failure_of(compiler, case)
+        assert not compiler.is_cached(case)
+
+    def test_long_output_keeps_its_end(self) -> None:
+        """The last 4000 characters."""
+        output = "stmt:1:5: error: first\n" + "x" * 5000
+        failure = diagnosis(output, source("code"))
+        assert ("error: first", "x" * 4000) == (failure.message, failure.output)
+
+    @pytest.mark.parametrize("output", ["", "nonsense", "stmt:99:1: error: beyond the end"])
+    def test_odd_output_is_still_a_failure(self, output: str) -> None:
+        """Whatever the compiler says."""
+        assert FailureKind.COMPILE is diagnosis(output, source("code")).kind
+
+    def test_no_compiler_is_said(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """Where there is none, or it does not start."""
+        none = tiny_compiler(attrs.evolve(facts, compiler=""), tmp_path / "a")
+        gone = tiny_compiler(attrs.evolve(facts, compiler="/no/g++"), tmp_path / "b")
+        assert "there is no C++ compiler" == failure_of(none, source()).message
+        assert "/no/g++ does not start" in failure_of(gone, source()).message
+
+
+class TestPreludes:
+    """Which headers a case is compiled with."""
+
+    def test_words_choose_the_prelude(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """Each is precompiled once, when the first case asks for it."""
+        found, log = logging(facts, tmp_path)
+        compiler = tiny_compiler(found, tmp_path / "cache")
+        compiler.case(source("seen = tiny::twice(1);"))
+        assert ["prelude.hpp.gch", "case.o", "case.so"] == log()
+        compiler.case(source("seen = tiny::twice(2);"))
+        assert ["case.o", "case.so"] == log()[3:]
+        compiler.case(source("seen = tiny::nn::thrice(3);"))
+        assert ["prelude.hpp.gch", "case.o", "case.so"] == log()[5:]
+
+    def test_a_wrong_choice_costs_a_second_compilation(
+        self, facts: BuildFacts, tmp_path: Path
+    ) -> None:
+        """The full prelude is tried when the small one does not do; the result is kept."""
+        found, log = logging(facts, tmp_path)
+        compiler, case = tiny_compiler(found, tmp_path / "cache"), source("seen = tiny::thrice(3);")
+        assert 9 == seen_by(compiler, case)
+        assert ["prelude.hpp.gch", "case.o"] * 2 + ["case.so"] == log()
+        compiler.case(case)
+        assert 5 == len(log())
+
+    def test_the_error_is_the_one_of_the_full_prelude(self, compiler: Compiler) -> None:
+        """Names that only the small prelude lacks are no mistake."""
+        failure = failure_of(compiler, source("seen = tiny::thrice(3);\nseen = wrong;"))
+        assert ("stmt line 2", 1) == (failure.place, failure.output.count("error: "))
+
+    @pytest.mark.parametrize(
+        ("code", "expected"),
+        [
+            ("auto z = x + y;", "tensors"),
+            ("torch::jit::Stack s{torch::jit::IValue(1)};", "tensors"),
+            ('auto m = torch::jit::load("m");', "script"),
+            ("struct F : torch::autograd::Function<F> {};", "script"),
+            ("#include <torch/script.h>", "script"),
+            ("torch::nn::Linear(4, 4);", "full"),
+            ("namespace F = torch::nn::functional;", "full"),
+            ("torch::NoGradGuard guard;", "full"),
+            ("torch::optim::SGD sgd({x}, 1); torch::jit::load(m);", "full"),
+            ("#include <torch/torch.h>", "full"),
+        ],
+    )
+    def test_the_words_of_torch(self, code: str, expected: str) -> None:
+        """The smallest prelude that has what is named."""
+        chosen = candidates(source(code), PRELUDES)
+        assert expected == chosen[0].name
+        assert "full" == chosen[-1].name
+
+    def test_most_of_the_standard_suite_takes_the_smallest(self) -> None:
+        """The full prelude costs three times as much, and is for those that need it."""
+        suite = load(STANDARD)
+        cases = [one.timer_args for one in suite if one.autolabels.language is Language.CPP]
+        sources = [CppSource(one.global_setup, one.setup, one.stmt) for one in cases]
+        names = [candidates(one, PRELUDES)[0].name for one in sources]
+        assert names.count("tensors") > 2 * (names.count("script") + names.count("full"))
+
+    @pytest.mark.parametrize(
+        ("text", "expected"),
+        [
+            ("flags = ['-std=c++20', '-fPIC']", 20),
+            ("cflags.append('-std=c++17')", 17),
+            ("['-std=c++14']", 17),
+            ("", 17),
+        ],
+    )
+    def test_the_standard_is_the_one_of_torchs_extensions(
+        self, tmp_path: Path, text: str, expected: int
+    ) -> None:
+        """At least C++17, which every supported torch compiles as."""
+        (tmp_path / "utils").mkdir()
+        (tmp_path / "utils" / "cpp_extension.py").write_text(text)
+        assert expected == cpp_standard(tmp_path)
+
+    @pytest.mark.parametrize("damage", ["", "garbage"])
+    def test_a_precompiled_header_of_no_use_costs_time_alone(
+        self, facts: BuildFacts, tmp_path: Path, damage: str
+    ) -> None:
+        """The case compiles without it, and that is said once."""
+        compiler = tiny_compiler(facts, tmp_path)
+        compiler.case(source("seen = 1;"))
+        for path in tmp_path.glob("headers/*/prelude.hpp.gch"):
+            path.write_text(damage)
+        assert 2 == seen_by(compiler, source("seen = 2;"))
+        assert 3 == seen_by(compiler, source("seen = 3;"))
+        assert 1 == len(compiler.notices)
+        assert "small is of no use" in compiler.notices[0]
+
+    def test_headers_that_cannot_be_precompiled_cost_time_alone(
+        self, facts: BuildFacts, tmp_path: Path
+    ) -> None:
+        """The case compiles without them, and that is said once."""
+        refuse = 'case "$*" in *c++-header*) echo "no room" >&2; exit 1;; esac'
+        compiler = tiny_compiler(scripted(facts, tmp_path, refuse), tmp_path / "cache")
+        assert 2 == seen_by(compiler, source("seen = 2;"))
+        assert 3 == seen_by(compiler, source("seen = 3;"))
+        assert 1 == len(compiler.notices)
+        assert "tiny/small.h cannot be precompiled" in compiler.notices[0]
+
+
+class TestCaching:
+    """What is compiled again, and what is not."""
+
+    def test_a_cached_case_needs_no_compiler(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """Neither in this process nor in the next one."""
+        found, log = logging(facts, tmp_path)
+        first = tiny_compiler(found, tmp_path / "cache")
+        assert not first.is_cached(source())
+        library, calls = first.case(source()), len(log())
+        second = tiny_compiler(found, tmp_path / "cache")
+        assert second.is_cached(source())
+        assert library == first.case(source()) == second.case(source())
+        assert calls == len(log())
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda facts: attrs.evolve(facts, include_paths=()),
+            lambda facts: attrs.evolve(facts, compiler="/usr/bin/../bin/g++"),
+            lambda facts: fingerprinted(facts, compiler="another version"),
+            lambda facts: fingerprinted(facts, torch_git="another commit"),
+            lambda facts: fingerprinted(facts, cxx11_abi=False),
+            lambda facts: fingerprinted(facts, libc="another"),
+        ],
+    )
+    def test_another_build_is_another_key(
+        self, facts: BuildFacts, tmp_path: Path, change: Callable[[BuildFacts], BuildFacts]
+    ) -> None:
+        """What changes the code of a case, or may, compiles it anew."""
+        tiny_compiler(facts, tmp_path).case(source())
+        assert not tiny_compiler(change(facts), tmp_path).is_cached(source())
+
+    def test_a_changed_header_of_the_build_compiles_again(
+        self, facts: BuildFacts, tmp_path: Path
+    ) -> None:
+        """Developers of torch change headers without changing a version."""
+        headers = tmp_path / "headers"
+        shutil.copytree(facts.torch_root, headers)
+        own = attrs.evolve(facts, include_paths=(str(headers),))
+        case = source("seen = tiny::twice(1);")
+        assert 2 == seen_by(tiny_compiler(own, tmp_path / "cache"), case)
+        changed = SMALL_H.replace("2 * x", "200 * x")
+        (headers / "tiny" / "small.h").write_text(changed)
+        assert 200 == seen_by(tiny_compiler(own, tmp_path / "cache"), case)
+
+    def test_a_changed_header_of_the_user_compiles_again(
+        self, facts: BuildFacts, tmp_path: Path
+    ) -> None:
+        """A stale case would count what is no longer there."""
+        header = tmp_path / "my header.h"
+        case = source("seen = mine;", global_setup=f'{SEEN}#include "{header}"')
+        for value in (1, 2):
+            header.write_text(f"static int mine = {value};")
+            compiler = tiny_compiler(facts, tmp_path / "cache")
+            assert not compiler.is_cached(case)
+            compiler.case(case)
+            assert compiler.is_cached(case)
+        header.unlink()
+        assert not compiler.is_cached(case)
+
+    def test_the_same_source_gives_the_same_bytes(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """In whichever folder, whatever was compiled before."""
+        case = source("static int n = __LINE__; seen = n; puts(__FILE__);", "struct {} s;")
+        one, other = (tiny_compiler(facts, tmp_path / name) for name in ("one", "a longer name"))
+        other.case(source("seen = tiny::nn::thrice(1);"))
+        bytes_of_one = one.case(case).read_bytes()
+        assert bytes_of_one == other.case(case).read_bytes()
+        assert str(tmp_path).encode() not in bytes_of_one
+
+    def test_two_processes_compile_once(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """Headers and cases alike."""
+        found, log = logging(facts, tmp_path)
+
+        def compile_one(stmt: str) -> None:
+            tiny_compiler(found, tmp_path / "cache").case(source(stmt))
+
+        fork = multiprocessing.get_context("fork")
+        stmts = ["seen = 1;", "seen = 1;", "seen = 2;"]
+        processes = [fork.Process(target=compile_one, args=(stmt,)) for stmt in stmts]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join()
+        assert [0, 0, 0] == [process.exitcode for process in processes]
+        expected = ["case.o", "case.o", "case.so", "case.so", "prelude.hpp.gch"]
+        assert expected == sorted(log())
+
+    def test_nothing_but_the_results_is_kept(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """The library, and what it was made from, to look at."""
+        library = tiny_compiler(facts, tmp_path).case(source())
+        expected = ["about.json", "case.cpp", "case.so", "prelude.hpp"]
+        assert expected == sorted(path.name for path in library.parent.iterdir())
+
+    def test_a_full_disk_costs_the_case_alone(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """As does a cache folder that can no longer be written."""
+        compiler = tiny_compiler(facts, tmp_path / "cache")
+        shutil.rmtree(tmp_path / "cache")
+        (tmp_path / "cache").touch()
+        failure = failure_of(compiler, source())
+        assert FailureKind.REFUSED is failure.kind
+        assert "compiling failed: " in failure.message
+
+
+class TestStopping:
+    """Compilers end when they are told to."""
+
+    def test_closing_kills_running_compilers(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """From another thread; the case fails at once, and no other one starts."""
+        slow = scripted(facts, tmp_path, f"touch {tmp_path}/running; sleep 600")
+        compiler, failures = tiny_compiler(slow, tmp_path / "cache"), list[Failure]()
+        thread = threading.Thread(target=lambda: failures.append(failure_of(compiler, source())))
+        thread.start()
+        while not (tmp_path / "running").exists():
+            time.sleep(0.01)
+        compiler.close()
+        thread.join(timeout=10)
+        assert ["the compiler was stopped"] == [failure.message for failure in failures]
+        assert "the compiler was stopped" == failure_of(compiler, source()).message
+        assert not list(tmp_path.glob("cache/*/.new-*"))
+
+    def test_a_compiler_that_hangs_is_killed(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """Whatever it includes."""
+        slow = scripted(facts, tmp_path, "sleep 600")
+        failure = failure_of(tiny_compiler(slow, tmp_path / "cache", timeout_s=0.2), source())
+        assert FailureKind.TIMEOUT is failure.kind
+        assert "the compiler did not end within 0.2 s" == failure.message
+
+    @pytest.mark.parametrize(
+        "script",
+        ["kill -9 $$", 'echo "g++: fatal error: Killed signal terminated program cc1plus"'],
+    )
+    def test_a_killed_compiler_is_no_mistake_of_the_case(
+        self, facts: BuildFacts, tmp_path: Path, script: str
+    ) -> None:
+        """Memory may have run out: another try may pass."""
+        killed = scripted(facts, tmp_path, f"{script}; exit 1")
+        failure = failure_of(tiny_compiler(killed, tmp_path / "cache"), source())
+        assert FailureKind.SIGNAL is failure.kind
+        assert failure.kind.may_pass_on_retry
+
+    def test_compilers_run_on_the_given_cores(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """The core of the lane, and no other."""
+        ask = f"sleep 0.2; grep Cpus_allowed_list /proc/$$/status >> {tmp_path}/cores"
+        compiler = tiny_compiler(scripted(facts, tmp_path, ask), tmp_path / "cache")
+        compiler.case(source(), (0,))
+        lines = (tmp_path / "cores").read_text().splitlines()
+        assert ["Cpus_allowed_list:\t0"] * 3 == lines
+
+
+class TestShim:
+    """The C library that is loaded into the counted process."""
+
+    @pytest.mark.parametrize(
+        ("compiler", "variables", "expected"),
+        [
+            ("/usr/bin/g++", {}, "/usr/bin/gcc"),
+            ("/usr/bin/c++", {}, "/usr/bin/cc"),
+            ("/usr/bin/g++", {"CC": "cc"}, "/usr/bin/cc"),
+            ("/opt/none/bin/x86_64-conda-g++", {}, "/usr/bin/gcc"),
+            ("", {}, "/usr/bin/gcc"),
+            ("", {"PATH": "/nowhere"}, ""),
+        ],
+    )
+    def test_the_c_compiler_goes_with_the_cpp_compiler(
+        self, compiler: str, variables: dict[str, str], expected: str
+    ) -> None:
+        """CC first, then its namesake, then any."""
+        assert expected == c_compiler(compiler, {"PATH": "/usr/bin", **variables})
+
+    def test_no_c_compiler_is_said(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """The engine falls back and says why."""
+        compiler = Compiler(attrs.evolve(facts, compiler=""), Cache(tmp_path), {"PATH": "/nowhere"})
+        with pytest.raises(CompileError, match="there is no C compiler"):
+            compiler.shim()
+
+
+# ---------------------------------------------------------------------------------------------
+# With torch
+# ---------------------------------------------------------------------------------------------
+
+needs_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
+
+RUN_CASE = """
+import ctypes, sys
+import torch
+library = ctypes.CDLL(sys.argv[1])
+if len(sys.argv) > 2:
+    torch.jit.script(torch.nn.Linear(2, 3)).save(sys.argv[2])
+    buffer = (ctypes.c_char * 4096).in_dll(library, "instruction_counts_model")
+    buffer.value = sys.argv[2].encode()
+hook = ctypes.CFUNCTYPE(None)(lambda: None)
+error = ctypes.create_string_buffer(4096)
+code = library.instruction_counts_case(
+    (ctypes.c_uint64 * 1)(3), ctypes.c_uint64(1), hook, hook, error, ctypes.c_uint64(4096)
+)
+print(code, error.value.decode().splitlines()[:1], ctypes.c_long.in_dll(library, "seen").value)
+"""
+
+
+@pytest.fixture(scope="session")
+def torch_facts() -> BuildFacts:
+    """This interpreter's torch."""
+    return probe(Build("here", sys.executable))
+
+
+@pytest.fixture(scope="session")
+def torch_compiler(
+    torch_facts: BuildFacts, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Compiler]:
+    """A compiler for this torch, whose cache (a gigabyte) goes with it."""
+    folder = tmp_path_factory.mktemp("torch-cache")
+    yield Compiler(torch_facts, Cache(folder), environment(torch_facts.build))
+    shutil.rmtree(folder)
+
+
+def printed_by(library: Path, *arguments: Path) -> str:
+    """What running a case in a process with torch prints: code, error, ``seen``."""
+    command = [sys.executable, "-W", "ignore", "-c", RUN_CASE, str(library), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@needs_torch
+def test_the_shim_compiles_once(torch_compiler: Compiler) -> None:
+    """It stays loaded, since what it allocated outlives any handle."""
+    library = torch_compiler.shim()
+    assert library == torch_compiler.shim()
+    assert hasattr(ctypes.CDLL(str(library)), "steady_start")
+    shown = subprocess.run(["readelf", "-d", library], capture_output=True, text=True, check=True)
+    assert "NODELETE" in shown.stdout
+
+
+@needs_torch
+@pytest.mark.slow
+def test_tensors_compile_and_run(torch_compiler: Compiler) -> None:
+    """With the smallest prelude; what torch throws comes back."""
+    setup = "auto x = torch::ones({2, 2});"
+    added = torch_compiler.case(source("seen += (x + x).sum().item<long>();", setup))
+    assert "0 [] 24" == printed_by(added)
+    wrong = torch_compiler.case(source("torch::mm(x, torch::ones({3, 3}));", setup))
+    assert "1 ['mat1 and mat2 shapes cannot be multiplied (2x2 and 3x3)'] 0" == printed_by(wrong)
+    assert [] == torch_compiler.notices
+
+
+@needs_torch
+@pytest.mark.slow
+def test_a_scripted_model_is_loaded_from_where_it_lies(
+    torch_compiler: Compiler, tmp_path: Path
+) -> None:
+    """The path is given to the library, and is no part of it."""
+    setup = (
+        f'auto jit_model = torch::jit::load("{MODEL_PATH}");\nauto x = torch::ones({{5, 2}});\n'
+        "std::vector<torch::jit::IValue> inputs{torch::jit::IValue(x)};"
+    )
+    stmt = "auto y = jit_model.forward(inputs); seen += y.toTensor().numel();"
+    global_setup = f"#include <vector>\n#include <torch/script.h>\n{SEEN}"
+    library = torch_compiler.case(source(stmt, setup, global_setup))
+    assert "0 [] 45" == printed_by(library, tmp_path / "model.pt")

@@ -1,0 +1,269 @@
+"""The reference engine with a real torch: every way in which a case can end."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+import pytest
+
+from core.api import GroupedSetup, GroupedStmts, TimerArgs
+from core.expand import materialize
+from core.types import Case
+from instruction_counts.builds.build import default_build
+from instruction_counts.engines.timer import NUMBER, REPEATS, TimerEngine
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import FailureKind, Outcome, Status
+from instruction_counts.results.records import Record
+from tests.fakes import FACTS
+
+BUILD = default_build()
+CORES = tuple(sorted(os.sched_getaffinity(0)))[:1]
+MEASURE: TypeAlias = Callable[..., Outcome]
+
+
+def explicit(stmt: str, setup: str = "x = torch.ones(4)") -> Case:
+    """A case that is stated as it is."""
+    (case,) = materialize({("a",): TimerArgs(stmt, setup)})
+    return case
+
+
+def make_engine() -> TimerEngine:
+    """An engine for the current interpreter that takes little time."""
+    return TimerEngine(attrs.evolve(FACTS, build=BUILD), min_run_time_s=0.01)
+
+
+@pytest.fixture
+def measure(tmp_path: Path) -> MEASURE:
+    """Measure one case, wall times alone."""
+
+    def measure_case(case: Case, **limits: Any) -> Outcome:
+        order = WorkOrder(case, BUILD, **{"timeout_s": 100, "counts": False, **limits})
+        return make_engine().measure(order, CORES, tmp_path)
+
+    return measure_case
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("runtime", ["Eager", "TorchScript"])
+def test_a_python_case_is_timed(measure: MEASURE, runtime: str) -> None:
+    """As it is, and scripted, saved and loaded."""
+    group = GroupedStmts(
+        "y = x + 1", None, GroupedSetup("x = torch.ones(4)"), "f(x) -> y", torchscript=True
+    )
+    cases = {one.autolabels.runtime.value: one for one in materialize({("a",): group})}
+    outcome = measure(cases[runtime])
+
+    assert (Status.OK, None, True) == (
+        outcome.status,
+        outcome.failure,
+        outcome.times is not None and 1e-9 < outcome.times.median_s < 1e-3,
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("stmt", "setup", "kind", "message", "place", "code"),
+    [
+        (
+            "y = x + 1\ny = y.no_such_thing()",
+            "x = torch.ones(4)",
+            FailureKind.EXCEPTION,
+            "AttributeError: 'Tensor' object has no attribute 'no_such_thing'",
+            "stmt line 2",
+            "y = y.no_such_thing()",
+        ),
+        (
+            "x",
+            "import torch\nx = torch.ones(2) @ torch.ones(3)",
+            FailureKind.EXCEPTION,
+            "RuntimeError: inconsistent tensor size",
+            "setup line 2",
+            "x = torch.ones(2) @ torch.ones(3)",
+        ),
+        (
+            "x = = 1",
+            "",
+            FailureKind.COMPILE,
+            "SyntaxError: invalid syntax",
+            "stmt line 1",
+            "x = = 1",
+        ),
+        (
+            "import sys; sys.exit(3)",
+            "",
+            FailureKind.EXCEPTION,
+            "SystemExit: the code called sys.exit(3)",
+            "stmt line 1",
+            "import sys; sys.exit(3)",
+        ),
+        (
+            "raise KeyboardInterrupt",
+            "",
+            FailureKind.EXCEPTION,
+            "KeyboardInterrupt",
+            "stmt line 1",
+            None,
+        ),
+        (
+            "import os; os.abort()",
+            "",
+            FailureKind.SIGNAL,
+            "the process was killed by SIGABRT",
+            "",
+            "",
+        ),
+        ("import os; os._exit(0)", "", FailureKind.EXIT, "ended with exit code 0", "", ""),
+    ],
+)
+def test_a_case_that_fails_says_why_and_where(
+    measure: MEASURE,
+    stmt: str,
+    setup: str,
+    kind: FailureKind,
+    message: str,
+    place: str,
+    code: str | None,
+) -> None:
+    """With the user's own line, as far as there is one."""
+    failure = measure(explicit(stmt, setup or "pass")).failure
+    assert failure is not None
+
+    assert (kind, True, place, code if code is not None else stmt) == (
+        failure.kind,
+        message in failure.message,
+        failure.place,
+        failure.code,
+    )
+
+
+@pytest.mark.slow
+def test_an_endless_case_times_out(measure: MEASURE) -> None:
+    """After the time that it was given."""
+    outcome = measure(explicit("while True: pass"), timeout_s=6)
+    assert outcome.failure is not None
+
+    assert (Status.TIMEOUT, "no answer within 6 s") == (outcome.status, outcome.failure.message)
+
+
+@pytest.mark.slow
+def test_a_chatty_case_is_measured(measure: MEASURE) -> None:
+    """20 MB of output hold nothing up."""
+    setup = "for _ in range(200): print('x' * 100_000)"
+
+    assert Status.OK is measure(explicit("pass", setup)).status
+
+
+@pytest.mark.slow
+def test_a_case_runs_on_its_cores(measure: MEASURE) -> None:
+    """And on no others."""
+    setup = f"import os; assert os.sched_getaffinity(0) == {set(CORES)!r}"
+
+    assert Status.OK is measure(explicit("pass", setup)).status
+
+
+@pytest.mark.slow
+def test_a_case_finds_a_home_of_its_own(measure: MEASURE, tmp_path: Path) -> None:
+    """What it leaves in its home or among temporary files goes with its folder."""
+    setup = f"""
+import os, tempfile
+assert os.path.expanduser("~") == tempfile.gettempdir() == {str(tmp_path / "tmp")!r}
+"""
+    assert Status.OK is measure(explicit("pass", setup)).status
+
+
+def test_a_build_that_does_not_start_is_a_failure(tmp_path: Path) -> None:
+    """An interpreter may vanish during a run."""
+    build = attrs.evolve(BUILD, python="/nowhere/python")
+    engine = TimerEngine(attrs.evolve(FACTS, build=build))
+    outcome = engine.measure(WorkOrder(explicit("pass"), build), CORES, tmp_path)
+
+    assert Status.FAILED is outcome.status
+
+
+def test_closing_the_engine_ends_a_running_case(tmp_path: Path) -> None:
+    """From another thread, at once."""
+    engine = make_engine()
+    threading.Timer(1, engine.close).start()
+    begin = time.monotonic()
+    order = WorkOrder(explicit("import time; time.sleep(100)"), BUILD, counts=False)
+    outcome = engine.measure(order, CORES, tmp_path)
+
+    assert (Status.FAILED, True) == (outcome.status, time.monotonic() - begin < 5)
+
+
+def test_a_closed_engine_measures_nothing(tmp_path: Path) -> None:
+    """A lane may still hold an order."""
+    engine = make_engine()
+    engine.close()
+    order = WorkOrder(explicit("import time; time.sleep(100)"), BUILD, counts=False)
+
+    assert Status.FAILED is engine.measure(order, CORES, tmp_path).status
+
+
+# Counts
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    """A case that was counted and timed."""
+    case = explicit("y = x + 1")
+    outcome = make_engine().measure(
+        WorkOrder(case, BUILD), CORES, tmp_path_factory.mktemp("counted")
+    )
+    assert outcome.failure is None, outcome.failure
+    return Record.of(case, BUILD.name, outcome)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_instructions_come_in_windows(counted: Record) -> None:
+    """Each with its number of runs, and of plausible size."""
+    instructions = counted.outcome.instructions
+    assert instructions is not None
+
+    assert ([NUMBER] * REPEATS, True) == (
+        [window.runs for window in instructions.windows],
+        1_000 < instructions.per_run < 100_000,
+    )
+
+
+@pytest.mark.slow
+def test_functions_come_with_their_libraries(counted: Record) -> None:
+    """The work of a sum is done in torch."""
+    functions = counted.outcome.functions
+    assert functions is not None
+
+    assert any("libtorch" in cost.library and cost.exclusive > 0 for cost in functions.costs)
+
+
+@pytest.mark.slow
+def test_functions_add_up_to_a_window(counted: Record) -> None:
+    """Nothing of it is lost."""
+    functions, instructions = counted.outcome.functions, counted.outcome.instructions
+    assert functions is not None
+    assert instructions is not None
+
+    assert instructions.windows[0].instructions == sum(cost.exclusive for cost in functions.costs)
+
+
+@pytest.mark.slow
+def test_torch_takes_the_counts_for_its_own(counted: Record) -> None:
+    """Standardised, and compared with themselves."""
+    stats = counted.to_callgrind_stats().as_standardized()
+
+    assert (True, 0) == (stats.counts() > 0, stats.delta(stats).sum())
+
+
+@pytest.mark.slow
+def test_torch_takes_the_times_for_its_own(counted: Record) -> None:
+    """With the same median."""
+    times = counted.outcome.times
+    assert times is not None
+
+    assert pytest.approx(times.median_s) == counted.to_measurement().median
