@@ -49,11 +49,11 @@ class WorkerProcess:
         environment: Mapping[str, str],
         folder: Path,
         prefix: Sequence[str] = (),
-        script: str | Path = WORKER,
+        script: Sequence[str] = (str(WORKER),),
     ) -> None:
         read_end, worker_write = os.pipe()
         worker_read, write_end = os.pipe()
-        command = [*prefix, interpreter, str(script)]
+        command = [*prefix, interpreter, *script]
         command += ["--read-fd", f"{worker_read:04d}", "--write-fd", f"{worker_write:04d}"]
         try:
             self._process = subprocess.Popen(

@@ -374,6 +374,7 @@ def serve(channel: Channel, request: Message) -> int:
     memory, and with it the traces of all that it ever did.
     """
     shim = Shim(request["shim"])
+    base = os.open(".", os.O_RDONLY)
     ready = as_value(lambda one: _get_ready(one, shim), request)
     channel.send({"type": "ready", **ready})
     if ready["status"] != "ok":
@@ -385,7 +386,7 @@ def serve(channel: Channel, request: Message) -> int:
         if message["type"] == "fork":
             pid = os.fork()
             if pid == 0:
-                _child(message["request"], shim)
+                _child(message["request"], shim, base)
             channel.send({"type": "forked", "pid": pid})
         else:
             _, status = os.waitpid(message["pid"], 0)
@@ -504,17 +505,23 @@ def write_whole(path: Path, message: Message) -> None:
     partial.replace(path)
 
 
-def _child(request_path: str, shim: Shim) -> NoReturn:
-    """Carry out one request and leave; whatever happens here costs this case alone."""
+def _child(request_path: str, shim: Shim, base: int) -> NoReturn:
+    """Carry out one request and leave; whatever happens here costs this case alone.
+
+    All names in a request are relative to ``base``, the folder of the server, and of equal length
+    from case to case: a longer path would move what is allocated after it.
+    """
     code = 1
     try:
         os.setsid()
         request = json.loads(Path(request_path).read_text(encoding="utf-8"))
         _confine(request)
+        request["base"] = base
         task = {"script": script_in_child, "times": time_in_child, "counts": count_in_child}
         answer = as_value(lambda one: task[one["task"]](one, shim), request)
         sys.stdout.flush()
         sys.stderr.flush()
+        os.fchdir(base)  # wherever the case went
         write_whole(Path(request["result"]), answer)
         code = 0
     finally:
@@ -544,7 +551,7 @@ def script_in_child(request: Message, shim: Shim) -> Message:
 
 def time_in_child(request: Message, shim: Shim) -> Message:
     """Wall times of a case."""
-    case = with_model(request["case"], request["folder"])
+    case = with_model(request["case"], "")
     if case["language"] == "C++":
         timer = make_timer(
             {**case, "stmt": "pass", "setup": "", "global_setup": "", "language": ""}
@@ -567,7 +574,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     import torch
 
     gc.disable()
-    case = with_model(request["case"], request["folder"])
+    case = with_model(request["case"], "")
     torch.set_num_threads(case["num_threads"])
     loop = CompiledLoop(case) if case["language"] == "C++" else PythonLoop(case, shim.idle_hooks)
     dumps = "%s.%d" % (request["dumps"], os.getpid())
@@ -577,7 +584,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
 
     def decide(window: int) -> None:
         if window == len(pilot) - 1:
-            per_run = dump_total("%s.%d" % (dumps, len(pilot))) // pilot[-1]
+            per_run = dump_total(request["base"], "%s.%d" % (dumps, len(pilot))) // pilot[-1]
             warm_up, unit = next(
                 (warm_up, unit)
                 for limit, warm_up, unit in request["schedule"]
@@ -602,13 +609,10 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     }
 
 
-def dump_total(path: str) -> int:
-    """Instructions of the calling thread in a dump."""
-    for name in (path + "-01", path):
-        if Path(name).exists():
-            text = Path(name).read_text(encoding="utf-8", errors="replace")
-            return int(text.rsplit("\ntotals: ", 1)[1].split(None, 1)[0])
-    raise MeasurementError({"kind": "exit", "message": "Callgrind wrote no dump " + path})
+def dump_total(base: int, name: str) -> int:
+    """Instructions of the calling thread in a dump, which lies below the folder ``base``."""
+    with os.fdopen(os.open(name + "-01", os.O_RDONLY, dir_fd=base), "rb") as stream:
+        return int(stream.read().rsplit(b"\ntotals: ", 1)[1].split(None, 1)[0])
 
 
 class _CompiledTimer:

@@ -65,37 +65,25 @@ class _Measured:
     dump: Path
 
 
-def evaluate(answers: Sequence[Mapping[str, Any]], loop: Loop) -> Counted:
-    """The result of a case, from the windows that its child dumped.
+def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> Counted:
+    """The result of a case, from the windows that its child dumped below ``folder``.
 
     Raises:
         CallgrindFormatError: a dump is damaged.
         OSError: a dump is missing.
     """
-    measured = [_measured(answer) for answer in answers]
+    measured = [_measured(answer, folder) for answer in answers]
     unit = measured[0].window.runs
     singles = [one for one in measured if one.window.runs == unit]
     doubles = [one for one in measured if one.window.runs == 2 * unit]
     single, double = (min(group, key=_instructions) for group in (singles, doubles))
     first, second = (callgrind_out.read(one.dump) for one in (single, double))
     slope = _slope(first.exclusive, second.exclusive)
-    functions = _functions(first, second, slope, unit, loop)
-    return Counted(_per_run(singles, doubles, single, double, loop, unit), functions, slope)
-
-
-def varying(answers: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The functions whose cost differs most between windows of the same length, at most three."""
-    measured = [_measured(answer) for answer in answers]
-    unit = measured[0].window.runs
-    singles = [one for one in measured if one.window.runs == unit]
-    low, high = min(singles, key=_instructions), max(singles, key=_instructions)
-    if _instructions(low) == _instructions(high):
-        doubles = [one for one in measured if one.window.runs == 2 * unit]
-        low, high = min(doubles, key=_instructions), max(doubles, key=_instructions)
-    first, second = (callgrind_out.read(one.dump) for one in (low, high))
-    difference = _slope(first.exclusive, second.exclusive)
-    largest = sorted(difference, key=lambda key: (-abs(difference[key]), key.name))
-    return tuple(key.name for key in largest[:3])
+    instructions = _per_run(singles, doubles, single, double, loop, unit)
+    if not instructions.exact:
+        names = _varying(singles) or _varying(doubles)
+        instructions = attrs.evolve(instructions, varying=names)
+    return Counted(instructions, _functions(first, second, slope, unit, loop), slope)
 
 
 def per_run_loop(counted: Counted) -> Loop:
@@ -105,8 +93,18 @@ def per_run_loop(counted: Counted) -> Loop:
     return Loop(counted.instructions.per_run, {k: v for k, v in by_function.items() if v})
 
 
-def _measured(answer: Mapping[str, Any]) -> _Measured:
-    dump = Path(answer["dump"] + _FIRST_THREAD)
+def _varying(windows: Sequence[_Measured]) -> tuple[str, ...]:
+    """The functions whose cost differs most between windows of the same length, at most three."""
+    low, high = min(windows, key=_instructions), max(windows, key=_instructions)
+    difference = _slope(
+        callgrind_out.read(low.dump).exclusive, callgrind_out.read(high.dump).exclusive
+    )
+    largest = sorted(difference, key=lambda key: (-abs(difference[key]), key.name))
+    return tuple(key.name for key in largest[:3])
+
+
+def _measured(answer: Mapping[str, Any], folder: Path) -> _Measured:
+    dump = folder / (answer["dump"] + _FIRST_THREAD)
     others = dump.parent.glob(f"{dump.name.removesuffix(_FIRST_THREAD)}-*")
     calls, allocated_bytes, _ = answer["allocations"]
     window = Window(answer["runs"], callgrind_out.read_totals(dump), calls, allocated_bytes)

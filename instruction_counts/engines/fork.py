@@ -17,7 +17,7 @@ import attrs
 
 from core.types import Case, Language
 from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint
-from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr
+from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr, work_folder
 from instruction_counts.engines import counting
 from instruction_counts.engines.callgrind_out import CallgrindFormatError
 from instruction_counts.engines.compiler import CompileError, Compiler, CppSource
@@ -28,13 +28,13 @@ from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import (
     Failure,
     FailureKind,
-    Instructions,
     Outcome,
     Status,
     Times,
 )
 from instruction_counts.process import WORKER, WorkerError, WorkerProcess
 
+_LOOP_TIMEOUT_S = 600.0
 _EMPTY_LOOP = {
     Language.PYTHON: "pass",
     # Without this the compiler drops the loop; with it, it is the loop that every case has.
@@ -67,10 +67,10 @@ class ForkEngine:
     ) -> None:
         self._facts, self._compiler, self._profile = facts, compiler, profile
         self._notice = notice
-        self._folder = Path(tempfile.mkdtemp(prefix="instruction-counts-"))
+        self._folder = work_folder()
         self._shim = compiler.shim()
-        self._times = ForkServer(self._start_native, _serve("times"))
-        self._counts = ForkServer(self._start_counting, _serve("counts"))
+        self._times = self._server("times", self._start_native)
+        self._counts = self._server("counts", self._start_counting)
         self._loops = _Once(self._measure_loop)
         self._models = _Once(self._make_model)
         self._fallback: TimerEngine | None = None
@@ -81,7 +81,7 @@ class ForkEngine:
         if self._fallback is not None:
             return self._fallback.measure(order, cores, folder)
         try:
-            return self._measure(order, cores, folder)
+            return self._measure(order, cores)
         except (WorkerError, CompileError) as error:
             return Outcome.failed(error.failure)
         except (CallgrindFormatError, OSError) as error:
@@ -116,79 +116,71 @@ class ForkEngine:
             if wanted:
                 threading.Thread(target=_warm_up, args=(server,), daemon=True).start()
 
-    def _measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
-        task = {"cores": list(cores), "case": self._prepared(order.case, cores, order.timeout_s)}
+    def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
+        files = self._files(order.case, cores, order.timeout_s)
+        task = {"cores": list(cores), "case": case_message(order.case)}
         times, counted = None, None
         if order.times:
             request = {**task, "task": "times", "min_run_time_s": self._profile.min_run_time_s}
-            answer = self._times.run(request, folder, order.timeout_s)["times"]
+            answer = self._times.run(request, order.timeout_s, files)["times"]
             times = Times.of(answer["values_s"], answer["runs"])
         if order.counts:
-            counted = self._count(task, order, folder)
+            loop = self._loops.get(order.case.autolabels.language)
+            counted = self._count(task, order.timeout_s, files, loop)
         return Outcome(
             Status.OK,
-            instructions=counted[0] if counted else None,
+            instructions=counted.instructions if counted else None,
             times=times,
-            functions=counted[1].functions if counted else None,
+            functions=counted.functions if counted else None,
         )
 
     def _count(
-        self, task: Mapping[str, Any], order: WorkOrder, folder: Path
-    ) -> tuple[Instructions, counting.Counted]:
-        loop = self._loops.get(order.case.autolabels.language)
-        windows = self._windows(task, folder, order.timeout_s)
-        counted = counting.evaluate(windows, loop)
-        instructions = counted.instructions
-        if not instructions.exact:
-            instructions = attrs.evolve(instructions, varying=counting.varying(windows))
-        _remove_dumps(Path(windows[0]["dump"]))
-        return instructions, counted
-
-    def _windows(
-        self, task: Mapping[str, Any], folder: Path, timeout_s: float
-    ) -> list[dict[str, Any]]:
+        self,
+        task: Mapping[str, Any],
+        timeout_s: float,
+        files: Mapping[str, Path],
+        loop: counting.Loop,
+    ) -> counting.Counted:
         request = {
             **task,
             "task": "counts",
-            "dumps": str(self._folder / "dumps" / "cg"),
+            "dumps": "dumps/cg",
             "pilot_runs": counting.PILOT_RUNS,
             "pattern": counting.PATTERN,
             "schedule": counting.SCHEDULE,
         }
-        windows: list[dict[str, Any]] = self._counts.run(request, folder, timeout_s)["windows"]
-        return windows
+        windows = self._counts.run(request, timeout_s, files)["windows"]
+        try:
+            return counting.evaluate(windows, self._counts.folder, loop)
+        finally:
+            _remove_dumps(self._counts.folder / windows[0]["dump"])
 
-    def _prepared(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> dict[str, Any]:
-        message = case_message(case)
+    def _files(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> dict[str, Path]:
+        """What the case needs that has to be made first: its scripted model, its shared object."""
+        files: dict[str, Path] = {}
         if case.model_source is not None:
-            message["model_file"] = str(self._models.get(case.model_source, cores, timeout_s))
+            files["model_file"] = self._models.get(case.model_source, cores, timeout_s)
         if case.autolabels.language is Language.CPP:
             args = case.timer_args
             source = CppSource(args.global_setup, args.setup, args.stmt)
-            message["library"] = str(self._compiler.case(source, cores))
-        return message
+            files["library"] = self._compiler.case(source, cores)
+        return files
 
     def _make_model(self, source: str, cores: tuple[int, ...], timeout_s: float) -> Path:
         folder = Path(tempfile.mkdtemp(dir=self._folder, prefix="model-"))
-        path = folder / "model.pt"
-        case = {"model_source": source, "model_file": str(path)}
-        self._times.run({"task": "script", "cores": list(cores), "case": case}, folder, timeout_s)
-        return path
+        task = {"task": "script", "cores": list(cores), "case": {"model_source": source}}
+        self._times.run(task, timeout_s, made={"model_file": folder / "model.pt"})
+        return folder / "model.pt"
 
     def _measure_loop(self, language: Language) -> counting.Loop:
-        folder = Path(tempfile.mkdtemp(dir=self._folder, prefix="loop-"))
         stmt = _EMPTY_LOOP[language]
-        case = {
-            "stmt": stmt,
-            "setup": "",
-            "global_setup": "",
-            "num_threads": 1,
-            "language": language.value,
-        }
+        case = {"stmt": stmt, "setup": "", "global_setup": "", "language": language.value}
+        files = {}
         if language is Language.CPP:
-            case["library"] = str(self._compiler.case(CppSource("", "", stmt)))
-        windows = self._windows({"case": case, "cores": []}, folder, 600.0)
-        return counting.per_run_loop(counting.evaluate(windows, counting.Loop()))
+            files["library"] = self._compiler.case(CppSource("", "", stmt))
+        task = {"case": {**case, "num_threads": 1}, "cores": []}
+        counted = self._count(task, _LOOP_TIMEOUT_S, files, counting.Loop())
+        return counting.per_run_loop(counted)
 
     def _fall_back(self, reason: str) -> TimerEngine:
         with self._lock:
@@ -200,12 +192,21 @@ class ForkEngine:
                 self._fallback = TimerEngine(self._facts)
             return self._fallback
 
-    def _start_native(self) -> WorkerProcess:
-        return self._worker("times", {}, ())
+    def _server(self, role: str, start: Callable[[Path], WorkerProcess]) -> ForkServer:
+        # The worker and the allocator lie in the working folder under fixed names, so that nothing
+        # in the memory of the process depends on where this program or its cache is.
+        folder = self._folder / role
+        folder.mkdir(mode=0o700)
+        shutil.copy(WORKER, folder / "worker.py")
+        shutil.copy(self._shim, folder / "steady.so")
+        # By the name under which it is preloaded, or there would be two of it, with counters each.
+        return ForkServer(folder, start, {"type": "serve", "role": role, "shim": "./steady.so"})
 
-    def _start_counting(self) -> WorkerProcess:
-        dumps = self._folder / "dumps"
-        dumps.mkdir(mode=0o700, exist_ok=True)
+    def _start_native(self, folder: Path) -> WorkerProcess:
+        return self._worker(folder, {}, ())
+
+    def _start_counting(self, folder: Path) -> WorkerProcess:
+        (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
         command = (
             "valgrind",
             "--tool=callgrind",
@@ -213,27 +214,23 @@ class ForkEngine:
             "--collect-atstart=yes",
             "--separate-threads=yes",
             "--vgdb=no",
-            f"--callgrind-out-file={dumps}/cg.%p",
+            "--callgrind-out-file=dumps/cg.%p",
         )
-        return self._worker("counts", self._allocator(), command)
+        return self._worker(folder, self._allocator(), command)
 
     def _allocator(self) -> dict[str, str]:
         if self._profile.allocator == "system":
             return dict(STEADY_GLIBC)
-        # A relative name: the length of the environment must not depend on where the cache is.
         return {"LD_PRELOAD": "./steady.so", "PYTHONMALLOC": "malloc"}
 
     def _worker(
-        self, role: str, extra: Mapping[str, str], command: tuple[str, ...]
+        self, folder: Path, extra: Mapping[str, str], command: tuple[str, ...]
     ) -> WorkerProcess:
-        # The script and the allocator lie in the working folder under fixed names, so that nothing
-        # on the stack of the process depends on where this program is installed.
-        folder = Path(tempfile.mkdtemp(dir=self._folder, prefix=f"{role}-"))
-        shutil.copy(WORKER, folder / "worker.py")
-        shutil.copy(self._shim, folder / "steady.so")
         variables = environment(self._facts.build, {**extra, **self._perturbation()})
         prefix = (*without_aslr(), *command)
-        return WorkerProcess(self._facts.interpreter, variables, folder, prefix, "worker.py")
+        # Not as a script: that would put its absolute path into the process.
+        script = ("-c", "exec(compile(open('worker.py').read(), 'worker.py', 'exec'))")
+        return WorkerProcess(self._facts.interpreter, variables, folder, prefix, script)
 
     def _perturbation(self) -> dict[str, str]:
         variables = {}
@@ -243,11 +240,6 @@ class ForkEngine:
             variables["PYTHONHASHSEED"] = str(self._profile.layout)
             variables["INSTRUCTION_COUNTS_LAYOUT"] = "x" * (37 * self._profile.layout)
         return variables
-
-
-def _serve(role: str) -> dict[str, Any]:
-    # By the name under which it is preloaded, or there would be two of it, with counters each.
-    return {"type": "serve", "role": role, "shim": "./steady.so"}
 
 
 class _Once:

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import select
+import shutil
 import signal
 import threading
 from collections.abc import Callable, Mapping
@@ -33,7 +34,13 @@ class ForkServer:
     ``start`` makes the process; ``serve`` is the request that makes it a server.
     """
 
-    def __init__(self, start: Callable[[], WorkerProcess], serve: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        start: Callable[[Path], WorkerProcess],
+        serve: Mapping[str, Any],
+    ) -> None:
+        self.folder = folder
         self._start, self._serve = start, serve
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
@@ -56,27 +63,36 @@ class ForkServer:
         with self._lock:
             self._running()
 
-    def run(self, task: Mapping[str, Any], folder: Path, timeout_s: float) -> dict[str, Any]:
-        """Carry out a task in a forked child, with ``folder`` for its files; returns its answer.
+    def run(
+        self,
+        task: Mapping[str, Any],
+        timeout_s: float,
+        files: Mapping[str, Path] | None = None,
+        made: Mapping[str, Path] | None = None,
+    ) -> dict[str, Any]:
+        """Carry out a task in a forked child; returns its answer.
 
-        A server that has died is started again, and the task tried once more.
+        ``files`` are what the case needs, ``made`` is what it makes and where that is to go; the
+        case finds each under a name that is of the same length for every case and machine. A server
+        that has died is started again, and the task tried once more.
 
         Raises:
             WorkerError: the child crashed, timed out, or described a failure.
             ServerStartError: the server does not start.
         """
-        request = self._write_request(task, folder)
+        request = _Request(self.folder, next(self._numbers))
         try:
-            pid = self._fork(request)
-        except WorkerError:
-            if self._closed:
-                raise
-            self._forget()
-            pid = self._fork(request)
-        try:
-            return self._await(pid, request, timeout_s)
+            request.write(task, files or {}, made or {})
+            pid = self._fork_or_restart(request)
+            try:
+                answer = self._await(pid, request, timeout_s)
+            finally:
+                self._children.discard(pid)
+            for name, path in (made or {}).items():
+                shutil.move(self.folder / request.name_of(name), path)
+            return answer
         finally:
-            self._children.discard(pid)
+            request.remove()
 
     def close(self) -> None:
         """Kill the server and its children, from any thread."""
@@ -87,23 +103,19 @@ class ForkServer:
         if process is not None:
             process.kill()
 
-    def _write_request(self, task: Mapping[str, Any], folder: Path) -> Path:
-        # All names have the same length: what the server does for a fork has to be the same.
-        request = folder / f"request-{next(self._numbers):06d}.json"
-        body = {
-            **task,
-            "folder": str(folder),
-            "result": str(request.with_suffix(".result")),
-            "output": str(request.with_suffix(".output")),
-            "max_file_bytes": MAX_FILE_BYTES,
-        }
-        request.write_text(json.dumps(body), encoding="utf-8")
-        return request
+    def _fork_or_restart(self, request: _Request) -> int:
+        try:
+            return self._fork(request)
+        except WorkerError:
+            if self._closed:
+                raise
+            self._forget()
+            return self._fork(request)
 
     def _running(self) -> WorkerProcess:
         if self._process is None:
             try:
-                process = self._start()
+                process = self._start(self.folder)
             except WorkerError as error:
                 raise ServerStartError(_reason(error.failure)) from error
             try:
@@ -120,10 +132,11 @@ class ForkServer:
                 process.kill()
         return self._process
 
-    def _fork(self, request: Path) -> int:
+    def _fork(self, request: _Request) -> int:
         with self._lock:
             process = self._running()
-            answer = process.ask({"type": "fork", "request": str(request)}, _CHANNEL_TIMEOUT_S)
+            message = {"type": "fork", "request": request.name_of("request")}
+            answer = process.ask(message, _CHANNEL_TIMEOUT_S)
             pid = int(answer["pid"])
             self._children.add(pid)
         if self._closed:
@@ -136,18 +149,18 @@ class ForkServer:
                 self._process.close()
                 self._process = None
 
-    def _await(self, pid: int, request: Path, timeout_s: float) -> dict[str, Any]:
+    def _await(self, pid: int, request: _Request, timeout_s: float) -> dict[str, Any]:
         in_time = _wait_for_end(pid, timeout_s)
         # Also after a good end: whatever the case left running in its session ends here.
         _kill_group(pid)
         if not in_time:
             _wait_for_end(pid, _CHANNEL_TIMEOUT_S)
         code = self._reap(pid)
-        output = _tail(request.with_suffix(".output"))
+        output = _tail(request.path_of("output"))
         if not in_time:
             message = f"no result within {timeout_s:g} s"
             raise WorkerError(Failure(FailureKind.TIMEOUT, message, output=output))
-        result = request.with_suffix(".result")
+        result = request.path_of("result")
         if not result.exists():
             raise WorkerError(ending(code, output))
         answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
@@ -164,6 +177,42 @@ class ForkServer:
             except WorkerError:
                 return None
         return os.waitstatus_to_exitcode(int(answer["wait_status"]))
+
+
+class _Request:
+    """The files of one task in the folder of its server, all named by the number of the task."""
+
+    def __init__(self, folder: Path, number: int) -> None:
+        self._folder, self._number = folder, f"{number:06d}"
+
+    def name_of(self, what: str) -> str:
+        """The name of a file for the case: ``./library-000001``."""
+        return f"./{what}-{self._number}"
+
+    def path_of(self, what: str) -> Path:
+        """The same for the controller."""
+        return self._folder / f"{what}-{self._number}"
+
+    def write(
+        self, task: Mapping[str, Any], files: Mapping[str, Path], made: Mapping[str, Path]
+    ) -> None:
+        """Write what the child reads first, and link the files that it needs."""
+        for what, path in files.items():
+            self.path_of(what).symlink_to(path)
+        names = {what: self.name_of(what) for what in (*files, *made)}
+        body = {
+            **task,
+            "case": {**task["case"], **names},
+            "result": self.name_of("result"),
+            "output": self.name_of("output"),
+            "max_file_bytes": MAX_FILE_BYTES,
+        }
+        self.path_of("request").write_text(json.dumps(body), encoding="utf-8")
+
+    def remove(self) -> None:
+        """Remove the files of the task."""
+        for path in self._folder.glob(f"*-{self._number}*"):
+            path.unlink(missing_ok=True)
 
 
 def _wait_for_end(pid: int, timeout_s: float) -> bool:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import queue
 import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from pathlib import Path
 
 import attrs
 import tenacity
 from multiprocess.pool import ThreadPool
 
+from instruction_counts.builds.hermetic import work_folder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished, Started
@@ -117,7 +116,7 @@ class _Lanes:
         )
 
     def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
-        folder = Path(tempfile.mkdtemp(prefix="instruction-counts-"))
+        folder = work_folder()
         try:
             return self._engines[order.build.name].measure(order, cores, folder)
         finally:

@@ -1,0 +1,176 @@
+"""Naming builds: on the command line, and in a YAML file."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from instruction_counts.builds.build import Build, default_build, parse_build, read_builds
+from instruction_counts.errors import BuildError, DataError, UsageError
+
+WRITE: TypeAlias = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> WRITE:
+    """Write a file of builds; its path."""
+
+    def write_file(text: str) -> Path:
+        path = tmp_path / "mine.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write_file
+
+
+@pytest.fixture
+def virtual_environment(tmp_path: Path) -> Path:
+    """A folder that looks like a virtual environment, its interpreter a link."""
+    folder = tmp_path / "venv" / "bin"
+    folder.mkdir(parents=True)
+    (folder / "python").symlink_to(sys.executable)
+    return folder.parent
+
+
+# On the command line
+
+
+def test_the_default_is_the_current_interpreter() -> None:
+    """Nothing needs to be named."""
+    assert Build("default", sys.executable) == default_build()
+
+
+@pytest.mark.parametrize(
+    ("text", "name"), [("new={}", "new"), ("{}", "default"), ("a b.c={}", "a b.c")]
+)
+def test_a_build_is_a_name_and_an_interpreter(text: str, name: str) -> None:
+    """The name may be left out."""
+    assert Build(name, sys.executable) == parse_build(text.format(sys.executable))
+
+
+def test_a_virtual_environment_stands_for_its_interpreter(virtual_environment: Path) -> None:
+    """The link is kept: what it points to does not know the environment's packages."""
+    assert str(virtual_environment / "bin" / "python") == (
+        parse_build(f"new={virtual_environment}").python
+    )
+
+
+def test_a_command_is_looked_up(virtual_environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bare name is searched on PATH."""
+    monkeypatch.setenv("PATH", str(virtual_environment / "bin"))
+
+    assert str(virtual_environment / "bin" / "python") == parse_build("new=python").python
+
+
+def test_a_relative_path_becomes_absolute(
+    virtual_environment: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers run in folders of their own."""
+    monkeypatch.chdir(virtual_environment.parent)
+
+    assert str(virtual_environment / "bin" / "python") == parse_build("new=venv").python
+
+
+@pytest.mark.parametrize("text", ["", "=", "new=", "=python"])
+def test_half_a_build_is_refused_with_an_example(text: str) -> None:
+    """Both sides of the sign are needed."""
+    with pytest.raises(UsageError, match=r"is not NAME=PYTHON\n  For example: new="):
+        parse_build(text)
+
+
+@pytest.mark.parametrize("path", ["/nowhere/python", "no-such-command-anywhere", "/"])
+def test_an_interpreter_that_is_not_there_is_named(path: str) -> None:
+    """With its build and what could be given."""
+    with pytest.raises(BuildError, match=f'build "new": there is no interpreter at {path}\n  Give'):
+        parse_build(f"new={path}")
+
+
+# In a file
+
+
+def test_a_file_holds_builds(write: WRITE) -> None:
+    """Each with its interpreter or command, and its variables."""
+    path = write(f"""
+builds:
+  - name: base
+    python: {sys.executable}
+    env: {{OMP_NUM_THREADS: "1", EMPTY: ""}}
+  - name: module
+    source_cmd: |
+      module load python
+      source /opt/torch/env
+""")
+
+    assert (
+        Build("base", sys.executable, None, {"OMP_NUM_THREADS": "1", "EMPTY": ""}),
+        Build("module", None, "module load python\nsource /opt/torch/env\n", {}),
+    ) == read_builds(path)
+
+
+PYTHON = f"python: {sys.executable}"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", "not a list of builds"),
+        ("- name: a", "not a list of builds"),
+        ("text", "not a list of builds"),
+        ("builds:", "expected list @ $.builds"),
+        ("builds: 3", "expected list @ $.builds"),
+        ("builds: []", "no build in the list"),
+        ("builds: [3]", "expected Build @ $.builds[0]"),
+        ("build: []", "extra fields found (build) @ $"),
+        ("{builds: [], more: 1}", "extra fields found (more) @ $"),
+        (f"builds: [{{{PYTHON}}}]", "required field missing @ $.builds[0].name"),
+        (f"builds: [{{name: 3, {PYTHON}}}]", "expected str @ $.builds[0].name"),
+        (f"builds: [{{name: a, {PYTHON}}}, {{name: b, pyhton: x}}]", "(pyhton) @ $.builds[1]"),
+        ("builds: [{name: a, python: [x]}]", "@ $.builds[0].python"),
+        ("builds: [{name: a, source_cmd: 3}]", "@ $.builds[0].source_cmd"),
+        (f"builds: [{{name: a, {PYTHON}, env: 3}}]", "@ $.builds[0].env"),
+        (f"builds: [{{name: a, {PYTHON}, env: {{A: 1}}}}]", "expected str @ $.builds[0].env['A']"),
+        (f"builds: [{{name: a, {PYTHON}, env: {{A=B: x}}}}]", "no process can have: 'A=B'"),
+        (f'builds: [{{name: a, {PYTHON}, env: {{A: "\\0"}}}}]', "no process can have: 'A'"),
+        ("builds: [{name: a}]", 'build "a" has neither python nor source_cmd'),
+        ("builds: [", "is not YAML: while parsing"),
+        ("a: b: c", "is not YAML: mapping values are not allowed"),
+        ("\t- x", "is not YAML: while scanning"),
+        ("!!python/object:os.system {}", "is not YAML: could not determine a constructor"),
+    ],
+)
+def test_a_malformed_file_names_itself_and_the_field(
+    write: WRITE, text: str, expected: str
+) -> None:
+    """Whatever is in it."""
+    path = write(text)
+    with pytest.raises(DataError) as caught:
+        read_builds(path)
+
+    assert (True, True) == (
+        caught.value.message.startswith(str(path)),
+        expected in caught.value.message,
+    )
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """With the reason of the system."""
+    with pytest.raises(DataError, match=r"absent\.yaml: No such file or directory"):
+        read_builds(tmp_path / "absent.yaml")
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    """It is no YAML."""
+    path = tmp_path / "mine.yaml"
+    path.write_bytes(b"\xff\xfe\xff")
+    with pytest.raises(DataError, match=r"mine\.yaml is not YAML"):
+        read_builds(path)
+
+
+def test_an_interpreter_that_a_file_names_has_to_be_there(write: WRITE) -> None:
+    """It is looked for before anything runs."""
+    with pytest.raises(BuildError, match='build "a": there is no interpreter at /nowhere'):
+        read_builds(write("builds: [{name: a, python: /nowhere}]"))

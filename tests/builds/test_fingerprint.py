@@ -1,0 +1,166 @@
+"""Probing a build: who it is, what it lacks, and how to get that."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from instruction_counts.builds.build import Build, default_build
+from instruction_counts.builds.fingerprint import (
+    find_compiler,
+    find_valgrind,
+    first_line,
+    probe,
+)
+from instruction_counts.builds.missing import missing
+from instruction_counts.errors import BuildError
+from tests.fakes import FACTS, FINGERPRINT
+
+
+def stub(folder: Path, text: str, name: str = "python") -> Path:
+    """An executable script."""
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+# Interpreters that cannot be measured
+
+
+def test_an_interpreter_without_torch_names_the_remedy(tmp_path: Path) -> None:
+    """It starts and answers, but has nothing to measure."""
+    python = stub(tmp_path, f'exec {sys.executable} -S "$@"')
+    with pytest.raises(BuildError) as caught:
+        probe(Build("bare", str(python)))
+
+    reason = "ModuleNotFoundError: No module named 'torch'"
+    assert (
+        f'build "bare": {python} cannot import torch: {reason}',
+        f"{python} -m pip install torch     or name another interpreter with --build",
+    ) == (caught.value.message, caught.value.remedy)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("echo I am no Python; exit 3", "the process ended with exit code 3 I am no Python"),
+        ("kill -SEGV $$", "the process was killed by SIGSEGV"),
+        ("exec true", "the process ended with exit code 0"),
+    ],
+)
+def test_an_interpreter_that_does_not_work_says_how_it_ended(
+    tmp_path: Path, text: str, expected: str
+) -> None:
+    """With the last that it printed, and what is needed."""
+    python = stub(tmp_path, text)
+    with pytest.raises(BuildError) as caught:
+        probe(Build("odd", str(python)))
+
+    assert (f'build "odd": {python} does not work: {expected}', True) == (
+        caught.value.message,
+        "Python 3.9" in caught.value.remedy,
+    )
+
+
+def test_a_torch_that_cannot_be_loaded_is_told_from_an_absent_one(tmp_path: Path) -> None:
+    """Its error is shown."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch.so: not found')")
+    build = Build("broken", sys.executable, env={"PYTHONPATH": str(tmp_path)})
+    with pytest.raises(BuildError, match=r"cannot import torch: OSError: libtorch\.so: not found"):
+        probe(build)
+
+
+# Tools
+
+
+def test_the_compiler_is_the_one_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for torch's own extensions."""
+    compiler = stub(tmp_path, "", "my-c++")
+    monkeypatch.setenv("CXX", str(compiler))
+
+    assert str(compiler) == find_compiler(Build("b", sys.executable))
+
+
+def test_a_build_names_its_own_compiler(tmp_path: Path) -> None:
+    """In its variables."""
+    compiler = stub(tmp_path, "", "my-c++")
+
+    assert str(compiler) == find_compiler(
+        Build("b", sys.executable, env={"CXX": "my-c++", "PATH": str(tmp_path)})
+    )
+
+
+@pytest.mark.parametrize("find", [find_compiler, find_valgrind])
+def test_a_tool_is_looked_for_where_measured_processes_look(tmp_path: Path, find: Any) -> None:
+    """One that they cannot start is not there."""
+    assert "" == find(Build("b", sys.executable, env={"PATH": str(tmp_path)}))
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        (["echo", "tool 1.2"], "tool 1.2"),
+        (["printf", "a\\nb\\n"], "a"),
+        (["true"], ""),
+        (["/nowhere/tool"], ""),
+    ],
+)
+def test_a_tool_is_known_by_its_first_line(command: list[str], expected: str) -> None:
+    """Empty where it says nothing or is absent."""
+    assert expected == first_line(command)
+
+
+# What is missing
+
+
+@pytest.mark.parametrize(
+    ("changes", "prevents", "remedy"),
+    [
+        ({"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}, "counts", "--no-counts"),
+        ({"compiler": ""}, "c++", "apt-get install g++"),
+        ({"has_cpp_headers": False}, "c++", "--language python"),
+        ({"compiler": "", "has_cpp_headers": False}, "c++", "apt-get install g++"),
+    ],
+)
+def test_a_lack_names_what_it_prevents_and_the_remedy(
+    changes: dict[str, Any], prevents: str, remedy: str
+) -> None:
+    """One lack for each thing that cannot be done."""
+    (lack,) = missing(attrs.evolve(FACTS, **changes))
+
+    assert (prevents, True, True) == (
+        lack.prevents,
+        remedy in lack.remedy,
+        lack.what.startswith('build "default": '),
+    )
+
+
+def test_several_lacks_are_all_named() -> None:
+    """So that they are mended at once."""
+    facts = attrs.evolve(FACTS, compiler="", fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
+
+    assert ["counts", "c++"] == [lack.prevents for lack in missing(facts)]
+
+
+def test_a_complete_build_lacks_nothing() -> None:
+    """It counts and compiles."""
+    assert [] == list(missing(FACTS))
+
+
+# The real thing
+
+
+@pytest.mark.slow
+def test_the_current_interpreter_can_be_measured() -> None:
+    """It has torch, and the machine Valgrind and a compiler."""
+    facts = probe(default_build())
+
+    assert (True, True, []) == (facts.can_count, facts.can_compile, list(missing(facts)))

@@ -1,0 +1,181 @@
+"""The hermetic profile: what a measured process finds in its environment."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.builds.build import Build
+from instruction_counts.builds.hermetic import (
+    INHERITED,
+    environment,
+    interpreter_of,
+    sourced_environment,
+    without_aslr,
+)
+from instruction_counts.errors import BuildError
+
+BUILD = Build("default", "/opt/python/bin/python")
+
+
+def sourcing(command: str) -> Build:
+    """A build that a command sets up."""
+    return Build("sourced", None, command)
+
+
+@pytest.mark.parametrize("name", ["PYTHONPATH", "LD_PRELOAD", "OMP_NUM_THREADS", "HOME", "ANY"])
+def test_a_variable_of_the_user_is_not_inherited(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The counts would depend on who measures."""
+    monkeypatch.setenv(name, "from outside")
+
+    assert name not in environment(BUILD)
+
+
+def test_only_the_listed_variables_are_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever else is set outside has no effect."""
+    for name in INHERITED:
+        monkeypatch.delenv(name, raising=False)
+    before = environment(BUILD)
+    for name in (*INHERITED, "EVERYTHING", "ELSE"):
+        monkeypatch.setenv(name, "from outside")
+    after = environment(BUILD)
+
+    assert dict.fromkeys(INHERITED, "from outside") == dict(after.items() - before.items())
+
+
+def test_the_interpreters_folder_comes_first_on_the_path() -> None:
+    """It is what torch starts as the plain command ``python``."""
+    assert environment(BUILD)["PATH"].startswith("/opt/python/bin:")
+
+
+def test_the_path_of_the_user_is_not_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its length alone would move counts."""
+    monkeypatch.setenv("PATH", "/somewhere/else")
+
+    assert "/somewhere/else" not in environment(BUILD)["PATH"]
+
+
+def test_hashes_are_the_same_in_every_process() -> None:
+    """Sets and dictionaries would differ from process to process."""
+    assert "0" == environment(BUILD)["PYTHONHASHSEED"]
+
+
+def test_a_build_adds_variables() -> None:
+    """They are part of what is measured."""
+    assert "1" == environment(Build("b", "/p", env={"MKL_NUM": "1"}))["MKL_NUM"]
+
+
+def test_a_build_wins_over_the_profile() -> None:
+    """Its user knows why."""
+    build = Build("b", "/p", env={"PYTHONHASHSEED": "7", "EXTRA": "build"})
+
+    assert ("7", "build") == tuple(
+        environment(build, {"EXTRA": "engine"})[name] for name in ("PYTHONHASHSEED", "EXTRA")
+    )
+
+
+def test_an_engine_adds_variables() -> None:
+    """Over the fixed ones."""
+    assert "engine" == environment(BUILD, {"LANG": "engine"})["LANG"]
+
+
+# source_cmd
+
+
+def test_a_source_command_leaves_its_variables() -> None:
+    """Exported ones, whatever they hold."""
+    variables = sourced_environment(sourcing("export A='1 2' B=$'x\\ny' C= D=é; E=not"))
+
+    assert {"A": "1 2", "B": "x\ny", "C": "", "D": "é"} == {
+        name: variables[name] for name in "ABCDE" if name in variables
+    }
+
+
+def test_a_source_command_may_be_several_lines() -> None:
+    """As it would be typed, with comments."""
+    build = sourcing("# the environment\nA=1\nif true; then\n  export B=$A\nfi  # done\n")
+
+    assert "1" == sourced_environment(build)["B"]
+
+
+def test_what_a_source_command_prints_is_no_variable() -> None:
+    """Scripts like to greet."""
+    assert "A" not in sourced_environment(sourcing("echo A=1; printf 'A=1\\0'"))
+
+
+def test_a_source_command_starts_from_almost_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it finds does not depend on the user's shell."""
+    monkeypatch.setenv("FROM_OUTSIDE", "1")
+
+    assert "FROM_OUTSIDE" not in sourced_environment(sourcing("true"))
+
+
+def test_the_bookkeeping_of_the_shell_is_left_out() -> None:
+    """It says nothing about the build."""
+    names = set(sourced_environment(sourcing("cd /")))
+
+    assert set() == names & {"HOME", "PWD", "OLDPWD", "SHLVL", "_"}
+
+
+def test_a_source_command_that_asks_something_is_not_waited_for() -> None:
+    """There is nobody to answer."""
+    assert (
+        "unanswered"
+        == sourced_environment(sourcing("read -r ANSWER || export ANSWER=unanswered"))["ANSWER"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("source /nowhere/env", "failed with 1: .*/nowhere/env: No such file"),
+        ("echo why >&2; false", "failed with 1: why"),
+        ("exit 7", "failed with 7: no message"),
+        ("if", "failed with 2: .*syntax error"),
+        ("source /dev/stdin <<< 'return 4'", "failed with 4: no message"),
+    ],
+)
+def test_a_source_command_that_fails_says_why(command: str, expected: str) -> None:
+    """Its last line of output, and the command to try."""
+    with pytest.raises(BuildError, match=f'build "sourced": source_cmd {expected}') as caught:
+        sourced_environment(sourcing(command))
+
+    assert f"Try it in a shell: {command}" == caught.value.remedy
+
+
+def test_the_interpreter_is_the_one_that_the_command_puts_first(tmp_path: Path) -> None:
+    """Its link, not what it points to."""
+    (tmp_path / "python").symlink_to(sys.executable)
+
+    assert str(tmp_path / "python") == interpreter_of(sourcing(f'PATH="{tmp_path}:$PATH"'))
+
+
+def test_a_named_interpreter_wins_over_the_one_on_the_path() -> None:
+    """The command then only sets the environment up."""
+    assert "/p" == interpreter_of(Build("b", "/p", "true"))
+
+
+def test_a_command_that_leaves_no_python_is_an_error(tmp_path: Path) -> None:
+    """With what could be added."""
+    with pytest.raises(BuildError, match=f"no python on PATH after: PATH={tmp_path}"):
+        interpreter_of(sourcing(f"PATH={tmp_path}"))
+
+
+# Address randomisation
+
+
+def test_the_launcher_without_address_randomisation_starts_a_program() -> None:
+    """Or there is none, where the system refuses it."""
+    done = subprocess.run(
+        [*without_aslr(), sys.executable, "-c", "print('started')"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "started\n" == done.stdout

@@ -1,0 +1,318 @@
+"""The program as a process of its own: pipes, interrupts, crashes, and what is left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from instruction_counts.results import export
+from instruction_counts.results.export import read_json
+
+ROOT = Path(__file__).resolve().parents[2]
+MAIN = [sys.executable, str(ROOT / "main.py")]
+SCHEMA = json.loads((Path(export.__file__).parent / "schema.json").read_text())
+TIMES = ["--engine", "timer", "--no-counts"]
+
+
+def run(
+    args: Sequence[str], folder: Path | None = None, timeout_s: float = 120
+) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end."""
+    return subprocess.run(
+        [*MAIN, *args], cwd=folder, capture_output=True, text=True, check=False, timeout=timeout_s
+    )
+
+
+def write_definitions(folder: Path, **statements: str) -> str:
+    """A definition file with a case for each statement; its path."""
+    path = folder / "cases.py"
+    cases = {label: textwrap.dedent(stmt) for label, stmt in statements.items()}
+    path.write_text(
+        "from core.api import TimerArgs\n"
+        f"BENCHMARKS = {{label: TimerArgs(stmt) for label, stmt in {cases!r}.items()}}\n"
+    )
+    return str(path)
+
+
+def wait_until(condition: Callable[[], bool], timeout_s: float = 60) -> bool:
+    """Whether a condition came true in time."""
+    deadline = time.monotonic() + timeout_s
+    while time.monotonic() < deadline:
+        with contextlib.suppress(OSError, ValueError):
+            if condition():
+                return True
+        time.sleep(0.02)
+    return False
+
+
+def marked_processes(mark: str) -> list[int]:
+    """The processes that have ``mark`` in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+# Lists
+
+
+@pytest.mark.parametrize("package", ["torch", "numpy", "rich", "multiprocess"])
+def test_the_list_does_not_import(package: str) -> None:
+    """It is there at once, also where torch is not."""
+    done = subprocess.run(
+        [sys.executable, "-X", "importtime", *MAIN[1:], "list"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+    assert (True, False) == ("core.expand" in imported, package in imported)
+
+
+@pytest.mark.parametrize("args", [["list"], ["list", "--only", "Empty"], ["list", "--help"]])
+def test_a_reader_that_has_seen_enough_is_no_error(args: list[str]) -> None:
+    """The program stops without a word, whether its output fits into the pipe or not."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    done = subprocess.run(
+        [*MAIN, *args], stdout=write_end, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(write_end)
+
+    assert (0, "") == (done.returncode, done.stderr.replace("1 cases\n", ""))
+
+
+def test_the_list_is_the_same_from_any_folder(tmp_path: Path) -> None:
+    """The program finds its parts by itself."""
+    assert run(["list"]).stdout == run(["list"], tmp_path).stdout
+
+
+@pytest.mark.parametrize("args", [["list"], ["show", "a"], ["run"]])
+def test_a_bad_definition_file_gives_no_traceback(args: list[str], tmp_path: Path) -> None:
+    """Its line is named, and the exit code is 1."""
+    path = tmp_path / "bad.py"
+    path.write_text("BENCHMARKS = {\n")
+    done = run([*args, "--definitions", str(path)])
+
+    assert (1, True, False) == (
+        done.returncode,
+        done.stderr.startswith(f"{path}, line 1: SyntaxError"),
+        "Traceback" in done.stderr,
+    )
+
+
+# Runs
+
+CRASHES = {
+    "good": "x = 1",
+    "killed": "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+    "segfault": "import ctypes; ctypes.string_at(0)",
+    "endless": "while True: pass",
+    "exit": "import os; os._exit(3)",
+    "raises": "raise ValueError('half a character: \\udc80')",
+    "chatty": """
+        import os
+        for _ in range(1000):
+            os.write(1, b"x" * 100_000)
+        raise ValueError("ok")
+    """,
+    "last": "x = 2",
+}
+
+
+@pytest.fixture(scope="module")
+def crashed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
+    """A run of cases that end in every bad way: its folder, its output and its exit code."""
+    folder = tmp_path_factory.mktemp("crashed")
+    done = run(
+        [
+            *("run", *TIMES, "--timeout", "8", "--retries", "0"),
+            *("--definitions", write_definitions(folder, **CRASHES)),
+            *("--output", "r.json", "--output", "r.csv", "--output", "r.md"),
+        ],
+        folder,
+    )
+    return folder, done.stdout, done.returncode
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("label", "status", "message"),
+    [
+        ("good", "ok", ""),
+        ("killed", "failed", "the process was killed by SIGKILL"),
+        ("segfault", "failed", "the process was killed by SIGSEGV"),
+        ("endless", "timeout", "no answer within 8 s"),
+        ("exit", "failed", "the process ended with exit code 3"),
+        ("raises", "failed", "ValueError: half a character: ?"),
+        ("chatty", "failed", "ValueError: ok"),
+        ("last", "ok", ""),
+    ],
+)
+def test_each_bad_case_costs_its_own_row(
+    crashed: tuple[Path, str, int], label: str, status: str, message: str
+) -> None:
+    """With the reason; all others are measured."""
+    (record,) = [one for one in read_json(crashed[0] / "r.json").cases if one.label == (label,)]
+    failure = record.outcome.failure
+
+    assert (status, message) == (record.outcome.status.value, failure.message if failure else "")
+
+
+@pytest.mark.slow
+def test_failed_cases_make_the_exit_code_4(crashed: tuple[Path, str, int]) -> None:
+    """All others were measured."""
+    assert 4 == crashed[2]
+
+
+@pytest.mark.slow
+def test_a_real_file_fits_the_schema(crashed: tuple[Path, str, int]) -> None:
+    """Whatever went wrong in it."""
+    jsonschema.validate(json.loads((crashed[0] / "r.json").read_text()), SCHEMA)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", [label for label in CRASHES if label not in {"good", "last"}])
+def test_the_screen_lists_what_failed(crashed: tuple[Path, str, int], label: str) -> None:
+    """Below the table, with the reason."""
+    assert [label] == [
+        line.split()[1]
+        for line in crashed[1].splitlines()
+        if line.startswith((f"failed  {label} · ", f"timeout  {label} · "))
+    ]
+
+
+@pytest.mark.slow
+def test_nothing_on_the_screen_is_wider_than_80_columns_but_reasons(
+    crashed: tuple[Path, str, int],
+) -> None:
+    """In a pipe, which has no width, as in the smallest terminal."""
+    wide = [line for line in crashed[1].splitlines() if len(line) > 80]
+
+    assert [] == [line for line in wide if not line.startswith(("failed ", "timeout ", "Saved"))]
+
+
+# Interrupts
+
+
+@pytest.fixture(scope="module")
+def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, object]]:
+    """What became of a run that was interrupted in its second case, and of its continuation."""
+    folder, mark = tmp_path_factory.mktemp("interrupted"), f"mark-{uuid.uuid4()}"
+    definitions = write_definitions(
+        folder,
+        first="x = 1",
+        second=f"""
+            import os, subprocess, time
+            if not os.path.exists({str(folder / "go")!r}):
+                subprocess.Popen(["sleep", "300"])
+                open({str(folder / "started")!r}, "w").close()
+                time.sleep(300)
+        """,
+        third="x = 3",
+    )
+    builds = folder / "builds.yaml"
+    builds.write_text(
+        f"builds: [{{name: mine, python: {sys.executable}, env: {{MARK: {mark}}}}}]\n"
+    )
+    args = ["run", *TIMES, "--definitions", definitions, "--config", "builds.yaml", "--jobs", "1"]
+    process = subprocess.Popen(
+        [*MAIN, *args, "--output", "r.json"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        started = wait_until((folder / "started").exists)
+        running = marked_processes(mark)
+        begin = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+        took_s = time.monotonic() - begin
+        wait_until(lambda: not marked_processes(mark), 2)
+        left = marked_processes(mark)
+        finished = [record.label for record in read_json(folder / "r.json").cases]
+        (folder / "go").touch()
+        resumed = run([*args, "--resume", "r.json", "--output", "all.json"], folder)
+        yield {
+            "started": started and len(running) >= 2,
+            "took_s": took_s,
+            "code": process.returncode,
+            "output": output,
+            "left": left,
+            "finished": finished,
+            "first": read_json(folder / "r.json").cases[0],
+            "resumed code": resumed.returncode,
+            "resumed progress": resumed.stderr,
+            "resumed": read_json(folder / "all.json").cases,
+        }
+    finally:
+        for pid in (process.pid, *marked_processes(mark)):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("what", "expected"),
+    [
+        ("started", True),
+        ("code", 130),
+        ("left", []),
+        ("finished", [("first",)]),
+        ("resumed code", 0),
+    ],
+)
+def test_an_interrupt_ends_the_run_in_order(
+    interrupted: dict[str, object], what: str, expected: object
+) -> None:
+    """Its exit code tells, no process is left, what was finished is kept, and it can go on."""
+    assert expected == interrupted[what]
+
+
+@pytest.mark.slow
+def test_an_interrupt_is_obeyed_within_five_seconds(interrupted: dict[str, object]) -> None:
+    """A case that sleeps for ever does not delay it."""
+    assert float(str(interrupted["took_s"])) < 5
+
+
+@pytest.mark.slow
+def test_an_interrupt_gives_no_traceback(interrupted: dict[str, object]) -> None:
+    """It is no mistake."""
+    assert "Traceback" not in str(interrupted["output"])
+
+
+@pytest.mark.slow
+def test_a_resumed_run_is_complete(interrupted: dict[str, object]) -> None:
+    """In the order of the definitions."""
+    resumed = interrupted["resumed"]
+    assert isinstance(resumed, tuple)
+
+    assert [("first",), ("second",), ("third",)] == [record.label for record in resumed]
+
+
+@pytest.mark.slow
+def test_a_resumed_run_keeps_what_was_measured_before(interrupted: dict[str, object]) -> None:
+    """To the last digit; it was not measured again."""
+    resumed = interrupted["resumed"]
+    assert isinstance(resumed, tuple)
+
+    assert interrupted["first"] == resumed[0]

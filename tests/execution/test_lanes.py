@@ -1,0 +1,263 @@
+"""Lanes: every order has its outcome, in whatever way its measurement ends."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+
+import pytest
+
+from instruction_counts.builds.build import Build
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.execution.events import Event, Finished, Started
+from instruction_counts.execution.lanes import execute, refuse_too_wide
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import FailureKind, Outcome, Status
+from tests.fakes import (
+    BUILD,
+    OK,
+    FakeClock,
+    FakeEngine,
+    HangingEngine,
+    failed,
+    make_case,
+    make_order,
+    make_orders,
+)
+
+LABEL = ("add",)
+MAY_PASS = [FailureKind.EXIT, FailureKind.SIGNAL, FailureKind.TIMEOUT]
+
+
+def run(
+    orders: list[WorkOrder],
+    engine: FakeEngine,
+    cores: tuple[int, ...] = (0, 1),
+    jobs: int = 2,
+) -> list[Event]:
+    """All events of carrying out ``orders``."""
+    return list(execute(orders, {BUILD.name: engine}, CorePool(cores), jobs))
+
+
+def outcomes(events: list[Event]) -> dict[WorkOrder, Outcome]:
+    """The outcome of each order."""
+    return {event.order: event.outcome for event in events if isinstance(event, Finished)}
+
+
+@pytest.mark.parametrize(("cores", "jobs"), [((0,), 1), ((0,), 3), ((0, 1), 2), ((0, 2, 3), 8)])
+def test_every_order_is_finished_once(cores: tuple[int, ...], jobs: int) -> None:
+    """Whatever the number of lanes and cores."""
+    orders = make_orders(20)
+    events = run(orders, FakeEngine(), cores, jobs)
+
+    assert Counter(orders) == Counter(e.order for e in events if isinstance(e, Finished))
+
+
+def test_every_order_is_started_before_it_is_finished() -> None:
+    """A display can count what runs."""
+    events = run(make_orders(6), FakeEngine())
+    started = {event.order: place for place, event in enumerate(events) if type(event) is Started}
+    ended = {event.order: place for place, event in enumerate(events) if type(event) is Finished}
+
+    assert all(started[order] < ended[order] for order in ended)
+
+
+def test_no_orders_give_no_events() -> None:
+    """A run of which all is done already ends at once."""
+    assert [] == run([], FakeEngine())
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_failure_is_an_outcome(kind: FailureKind) -> None:
+    """It costs its own case and nothing else."""
+    orders = [make_order("bad"), make_order("good")]
+    ended = outcomes(run(orders, FakeEngine({("bad",): [failed(kind)]})))
+
+    bad = Status.TIMEOUT if kind is FailureKind.TIMEOUT else Status.FAILED
+    assert [bad, Status.OK] == [ended[order].status for order in orders]
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_only_what_may_pass_is_tried_again(kind: FailureKind) -> None:
+    """An exception comes again with the same code; a killed process may not."""
+    engine = FakeEngine({LABEL: [failed(kind), OK]})
+    run([make_order(*LABEL, retries=1)], engine)
+
+    assert (2 if kind in MAY_PASS else 1) == len(engine.calls)
+
+
+@pytest.mark.parametrize(("retries", "attempts"), [(0, 1), (1, 2), (3, 4)])
+def test_retries_end(retries: int, attempts: int) -> None:
+    """A case that never passes keeps its last failure, and the number of its attempts."""
+    order = make_order(*LABEL, retries=retries)
+    ended = outcomes(run([order], FakeEngine({LABEL: [failed(FailureKind.SIGNAL)]})))
+
+    assert (Status.FAILED, attempts) == (ended[order].status, ended[order].attempts)
+
+
+def test_a_retry_that_passes_counts_its_attempts() -> None:
+    """The outcome tells that the case is not steady."""
+    order = make_order(*LABEL, retries=5)
+    ended = outcomes(run([order], FakeEngine({LABEL: [failed(FailureKind.EXIT), OK]})))
+
+    assert (Status.OK, 2) == (ended[order].status, ended[order].attempts)
+
+
+def test_the_duration_is_taken_from_the_clock() -> None:
+    """From the first attempt to the end of the last."""
+    events = execute(
+        [make_order()], {BUILD.name: FakeEngine()}, CorePool((0,)), 1, FakeClock(step=2.5)
+    )
+
+    assert [2.5] == [outcome.duration_s for outcome in outcomes(list(events)).values()]
+
+
+def test_an_exception_in_an_engine_reaches_the_caller() -> None:
+    """It is a mistake of ours, and hiding it would look like a measurement."""
+    with pytest.raises(ZeroDivisionError, match="ours"):
+        run(make_orders(5), FakeEngine({("case", "2"): [ZeroDivisionError("ours")]}))
+
+
+def test_an_exception_closes_the_engines() -> None:
+    """No process outlives it."""
+    engine = FakeEngine({LABEL: [ZeroDivisionError()]})
+    with pytest.raises(ZeroDivisionError):
+        run([make_order(*LABEL)], engine)
+
+    assert engine.closed.is_set()
+
+
+def test_the_end_closes_the_engines() -> None:
+    """No process outlives the run."""
+    engine = FakeEngine()
+    run(make_orders(2), engine)
+
+    assert engine.closed.is_set()
+
+
+@pytest.mark.parametrize(
+    ("counts", "times"), [(True, True), (True, False), (False, True), (False, False)]
+)
+def test_engines_are_started_with_what_is_asked_for(counts: bool, times: bool) -> None:
+    """What no order needs is not made ready."""
+    engine = FakeEngine()
+    run(make_orders(2, counts=counts, times=times), engine)
+
+    assert [(counts, times)] == engine.started
+
+
+def test_closing_early_returns_soon() -> None:
+    """An interrupt is obeyed within five seconds, whatever the cases do."""
+    engine = HangingEngine([("case", "0"), ("case", "1")])
+    events = execute(make_orders(10), {BUILD.name: engine}, CorePool((0, 1)), 2)
+    next(events)
+    begin = time.monotonic()
+    events.close()
+
+    assert time.monotonic() - begin < 5
+
+
+def test_closing_early_starts_nothing_more() -> None:
+    """Lanes that wait for an order or for cores leave."""
+    engine = HangingEngine([("case", "0")])
+    events = execute(make_orders(10), {BUILD.name: engine}, CorePool((0,)), 3)
+    next(events)
+    events.close()
+
+    assert [("case", "0")] == [call.order.case.label for call in engine.calls]
+
+
+def test_closing_early_leaves_no_lane_behind() -> None:
+    """Every thread has ended when the call returns."""
+    before = set(threading.enumerate())
+    events = execute(
+        make_orders(4), {BUILD.name: HangingEngine([("case", "0")])}, CorePool((0,)), 2
+    )
+    next(events)
+    events.close()
+
+    assert set() == {thread for thread in threading.enumerate() if thread.is_alive()} - before
+
+
+def test_a_killed_case_is_not_tried_again_after_an_interrupt() -> None:
+    """Its process died because the run did."""
+    engine = HangingEngine([LABEL], {LABEL: [failed(FailureKind.SIGNAL)]})
+    events = execute([make_order(*LABEL, retries=9)], {BUILD.name: engine}, CorePool((0,)), 1)
+    next(events)
+    events.close()
+
+    assert 1 == len(engine.calls)
+
+
+def test_an_order_goes_to_the_engine_of_its_build() -> None:
+    """Two builds are measured side by side."""
+    engines = {"base": FakeEngine(), "new": FakeEngine()}
+    orders = [WorkOrder(make_case(name), Build(name)) for name in engines]
+    list(execute(orders, engines, CorePool((0,)), 1))
+
+    assert [1, 1] == [len(engine.calls) for engine in engines.values()]
+
+
+def test_a_case_of_two_threads_gets_two_neighbouring_cores() -> None:
+    """A lone core is never part of it."""
+    engine = FakeEngine()
+    run([make_order(num_threads=2) for _ in range(3)], engine, cores=(0, 2, 3))
+
+    assert {(2, 3)} == {call.cores for call in engine.calls}
+
+
+def test_cases_side_by_side_have_cores_of_their_own() -> None:
+    """Each lane measures on a core that no other uses at the same time."""
+    meeting = threading.Barrier(2, timeout=30)
+    engine = FakeEngine(during=lambda _: (meeting.wait(), None)[1])
+    run(make_orders(2), engine)
+
+    assert {(0,), (1,)} == {call.cores for call in engine.calls}
+
+
+@pytest.mark.parametrize(
+    ("cores", "refused"), [((0,), [2, 3]), ((0, 1), [3]), ((0, 2, 4), [2, 3]), ((0, 1, 2), [])]
+)
+def test_what_needs_too_many_cores_is_refused(cores: tuple[int, ...], refused: list[int]) -> None:
+    """Cores that are not neighbours do not help."""
+    orders = [make_order(num_threads=count) for count in (1, 2, 3)]
+
+    assert refused == [order.cores for order in refuse_too_wide(orders, CorePool(cores))]
+
+
+def test_a_refusal_gives_its_reason() -> None:
+    """The case is skipped, and says how many cores there are and how many it needs."""
+    (outcome,) = refuse_too_wide([make_order(num_threads=4)], CorePool((0, 1))).values()
+
+    assert outcome.failure is not None
+    assert (Status.SKIPPED, "needs 4 contiguous cores, and this run has 2") == (
+        outcome.status,
+        outcome.failure.message,
+    )
+
+
+def test_folders_are_private() -> None:
+    """Other users see nothing of a case."""
+    engine = FakeEngine()
+    run(make_orders(2), engine)
+
+    assert {0o700} == {call.folder_mode for call in engine.calls}
+
+
+def test_folders_are_empty_at_first() -> None:
+    """Also on another try."""
+    engine = FakeEngine({LABEL: [failed(FailureKind.EXIT), OK]})
+    run([make_order(*LABEL, retries=1)], engine)
+
+    assert [(), ()] == [call.folder_content for call in engine.calls]
+
+
+@pytest.mark.parametrize("answer", [OK, failed(), failed(FailureKind.TIMEOUT)])
+def test_folders_are_gone_afterwards(answer: Outcome) -> None:
+    """With everything that was left in them."""
+    engine = FakeEngine({LABEL: [answer]})
+    run([make_order(*LABEL, retries=1)], engine)
+
+    assert [] == [call.folder for call in engine.calls if os.path.lexists(call.folder)]

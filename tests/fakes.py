@@ -1,0 +1,197 @@
+"""Stand-ins that implement the real protocols, and short ways to make the values of a run."""
+
+from __future__ import annotations
+
+import itertools
+import stat
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+
+from core.api import TimerArgs
+from core.types import AutogradMode, AutoLabels, Case, Label, Language, RuntimeMode
+from instruction_counts.builds.build import Build
+from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import (
+    Failure,
+    FailureKind,
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Status,
+    Times,
+    Window,
+)
+from instruction_counts.results.records import Record, Run
+
+BUILD = Build("default", "/nowhere/bin/python")
+FINGERPRINT = Fingerprint(
+    torch="2.13.0+cpu",
+    torch_git="cf30153c",
+    torch_debug=False,
+    torch_settings="BUILD_TYPE=Release",
+    cxx11_abi=True,
+    parallel="OpenMP",
+    capability="AVX2",
+    python="3.11.7",
+    implementation="CPython",
+    machine="x86_64",
+    cpu="A Processor",
+    libc="glibc-2.36",
+    valgrind="valgrind-3.19.0",
+    compiler="g++ 12.2.0",
+    aslr_off=True,
+    profile_version=1,
+    tool_version="0.1.0",
+)
+FACTS = BuildFacts(
+    build=BUILD,
+    interpreter="/nowhere/bin/python",
+    fingerprint=FINGERPRINT,
+    compiler="/usr/bin/g++",
+    torch_root="/nowhere/torch",
+    include_paths=(),
+    library_paths=(),
+    has_cpp_headers=True,
+    valgrind_headers="",
+)
+OK = Outcome(
+    Status.OK,
+    instructions=Instructions(8899, exact=True, windows=(Window(100, 889_900),)),
+    times=Times.of([2.1e-6, 2.2e-6, 2.4e-6], 1000),
+    functions=FunctionCosts(
+        100, (FunctionCost("libtorch.so", "add.cpp", "at::add", 700_000, 889_900),)
+    ),
+)
+
+
+def failed(kind: FailureKind = FailureKind.EXCEPTION, message: str = "ValueError: bad") -> Outcome:
+    """An outcome that failed."""
+    return Outcome.failed(Failure(kind, message, "x + y", "stmt line 1"))
+
+
+def make_case(
+    *label: str,
+    language: Language = Language.PYTHON,
+    runtime: RuntimeMode = RuntimeMode.EAGER,
+    autograd: AutogradMode = AutogradMode.FORWARD,
+    num_threads: int = 1,
+    stmt: str = "x + y",
+) -> Case:
+    """A case at ``label``."""
+    args = TimerArgs(stmt, "x = y = 1", num_threads=num_threads, language=language)
+    return Case(label or ("add",), AutoLabels(runtime, autograd, language), args)
+
+
+def make_order(*label: str, num_threads: int = 1, **limits: Any) -> WorkOrder:
+    """A work order for the case at ``label``."""
+    return WorkOrder(make_case(*label, num_threads=num_threads), BUILD, **limits)
+
+
+def make_orders(count: int, **limits: Any) -> list[WorkOrder]:
+    """Orders for ``count`` cases of one thread each."""
+    return [make_order("case", str(number), **limits) for number in range(count)]
+
+
+def make_record(
+    *label: str, outcome: Outcome = OK, build: str = BUILD.name, **modes: Any
+) -> Record:
+    """The record of a finished case."""
+    return Record.of(make_case(*label, **modes), build, outcome)
+
+
+def make_run(*records: Record, builds: Iterable[str] = (BUILD.name,)) -> Run:
+    """A run with ``records``."""
+    return Run("0.1.0", "timer", dict.fromkeys(builds, FINGERPRINT), records)
+
+
+class FakeClock:
+    """A clock that moves by ``step`` seconds with each look at it."""
+
+    def __init__(self, step: float = 1.0) -> None:
+        self._ticks = itertools.count()
+        self._step = step
+
+    def __call__(self) -> float:
+        """The time."""
+        return next(self._ticks) * self._step
+
+
+@attrs.frozen
+class Call:
+    """What an engine was asked for, and the folder as it found it."""
+
+    order: WorkOrder
+    cores: tuple[int, ...]
+    folder: Path
+    folder_mode: int
+    folder_content: tuple[Path, ...]
+
+
+Answer: TypeAlias = "Outcome | BaseException"
+
+
+class FakeEngine:
+    """An engine that answers from a script, and remembers what it was asked for.
+
+    ``script`` holds the answers by label, first to last; the last one repeats, an exception is
+    raised, and cases that it does not name succeed. ``during`` is called while a case is measured.
+    """
+
+    def __init__(
+        self,
+        script: Mapping[Label, Sequence[Answer]] | None = None,
+        during: Callable[[WorkOrder], None] = lambda _: None,
+    ) -> None:
+        self._script = {label: list(answers) for label, answers in (script or {}).items()}
+        self._during = during
+        self._lock = threading.Lock()
+        self.calls: list[Call] = []
+        self.started: list[tuple[bool, bool]] = []
+        self.closed = threading.Event()
+
+    def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
+        """Answer from the script."""
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        call = Call(order, cores, folder, mode, tuple(folder.iterdir()))
+        with self._lock:
+            self.calls.append(call)
+            answers = self._script.get(order.case.label, [OK])
+            answer = answers.pop(0) if len(answers) > 1 else answers[0]
+        (folder / "left behind").touch()
+        self._during(order)
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """The same for every engine."""
+        return FINGERPRINT
+
+    def start(self, *, counts: bool, times: bool) -> None:
+        """Remember what is to be measured."""
+        self.started.append((counts, times))
+
+    def close(self) -> None:
+        """Let hanging cases go."""
+        self.closed.set()
+
+
+class HangingEngine(FakeEngine):
+    """An engine whose cases end when it is closed, as those of killed processes do."""
+
+    def __init__(
+        self, hanging: Iterable[Label], script: Mapping[Label, Sequence[Answer]] | None = None
+    ) -> None:
+        super().__init__(script, during=self._hang)
+        self._hanging = set(hanging)
+
+    def _hang(self, order: WorkOrder) -> None:
+        if order.case.label in self._hanging:
+            self.closed.wait(60)

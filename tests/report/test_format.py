@@ -1,0 +1,65 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import pytest
+
+from instruction_counts.measurements import Instructions, Times
+from instruction_counts.report import format as fmt
+
+
+@pytest.mark.parametrize(
+    ("instructions", "expected"),
+    [
+        (None, "–"),
+        (Instructions(0, exact=True, windows=()), "0"),
+        (Instructions(18_063, exact=True, windows=()), "18,063"),
+        (Instructions(157_200, exact=False, windows=()), "~157,200"),
+        (Instructions(-3, exact=True, windows=()), "-3"),
+    ],
+)
+def test_counts_have_separators_and_a_mark(
+    instructions: Instructions | None, expected: str
+) -> None:
+    """The mark says that windows did not agree."""
+    assert expected == fmt.count(instructions)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (0.0, "0 ns"),
+        (1.234e-10, "0.123 ns"),
+        (9.876e-9, "9.88 ns"),
+        (4.713e-6, "4.71 us"),
+        (31.04e-6, "31 us"),
+        (123.4e-6, "123 us"),
+        (0.999e-3, "999 us"),
+        (1e-3, "1 ms"),
+        (2.5, "2.5 s"),
+        (123.0, "123 s"),
+        (99999.0, "99,999 s"),
+        (0.9996e-3, "1 ms"),
+        (999.9e-9, "1 us"),
+    ],
+)
+def test_durations_have_three_digits_and_a_unit(seconds: float, expected: str) -> None:
+    """The unit in which they are at least one, after rounding."""
+    assert expected == fmt.duration(seconds)
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [(None, ""), (Times(2e-6, 1e-6, (2e-6,), 1), "±50%"), (Times(0.0, 0.0, (0.0,), 1), "")],
+)
+def test_the_spread_is_relative_to_the_median(times: Times | None, expected: str) -> None:
+    """In whole percent."""
+    assert expected == fmt.spread(times)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(0, "0:00"), (59.6, "1:00"), (125, "2:05"), (3600, "60:00")]
+)
+def test_a_clock_shows_minutes_and_seconds(seconds: float, expected: str) -> None:
+    """As a stop watch does."""
+    assert expected == fmt.clock(seconds)

@@ -1,0 +1,395 @@
+"""Results on disk: JSON and back, CSV, Markdown, and files that are always whole."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.builds.fingerprint import Fingerprint
+from instruction_counts.errors import DataError, UsageError
+from instruction_counts.measurements import (
+    Failure,
+    FailureKind,
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Status,
+    Times,
+    Window,
+)
+from instruction_counts.results import export
+from instruction_counts.results.export import (
+    Exporter,
+    from_json,
+    read_json,
+    to_csv,
+    to_json,
+    write_atomically,
+)
+from instruction_counts.results.records import Record, Run
+from tests.fakes import FakeClock, failed, make_record, make_run
+
+SCHEMA = json.loads((Path(export.__file__).parent / "schema.json").read_text())
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+COUNT = st.integers(0, 10**15)
+SECONDS = st.floats(1e-12, 1e4)
+OPTIONAL = st.none() | COUNT
+INSTRUCTIONS = st.builds(
+    Instructions,
+    per_run=st.integers(-1000, 10**12),
+    exact=st.booleans(),
+    windows=st.lists(
+        st.builds(Window, st.integers(1, 10**6), COUNT, OPTIONAL, OPTIONAL), min_size=1, max_size=3
+    ).map(tuple),
+    spread=COUNT,
+    loop=COUNT,
+    allocations=OPTIONAL,
+    allocated_bytes=OPTIONAL,
+    all_threads_per_run=OPTIONAL,
+    varying=st.lists(TEXT, max_size=2).map(tuple),
+)
+TIMES = st.builds(Times.of, st.lists(SECONDS, min_size=1, max_size=5), st.integers(1, 10**9))
+FUNCTIONS = st.builds(
+    FunctionCosts,
+    st.integers(1, 10**6),
+    st.lists(st.builds(FunctionCost, TEXT, TEXT, TEXT, COUNT, OPTIONAL), max_size=3).map(tuple),
+)
+FAILURE = st.builds(Failure, st.sampled_from(FailureKind), TEXT, TEXT, TEXT, TEXT)
+OUTCOME = st.builds(
+    Outcome,
+    st.sampled_from(Status),
+    st.none() | INSTRUCTIONS,
+    st.none() | TIMES,
+    st.none() | FUNCTIONS,
+    st.none() | FAILURE,
+    st.floats(0, 1e6),
+    st.integers(1, 9),
+)
+RECORD = st.builds(
+    Record,
+    label=st.lists(TEXT, min_size=1, max_size=4).map(tuple),
+    language=st.sampled_from(Language),
+    runtime=st.sampled_from(RuntimeMode),
+    autograd=st.sampled_from(AutogradMode),
+    num_threads=st.integers(1, 64),
+    definition_hash=st.text("0123456789abcdef", min_size=16, max_size=16),
+    build=TEXT,
+    stmt=TEXT,
+    setup=TEXT,
+    global_setup=TEXT,
+    outcome=OUTCOME,
+)
+FINGERPRINTS = st.from_type(Fingerprint)
+RUN = st.builds(
+    Run,
+    TEXT,
+    st.sampled_from(["timer", "fork"]),
+    st.dictionaries(TEXT, FINGERPRINTS, max_size=2),
+    st.lists(RECORD, max_size=3).map(tuple),
+)
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def changed(change: Callable[[dict[str, Any]], Any], run: Run | None = None) -> str:
+    """The text of a file that was changed by hand."""
+    data = json.loads(to_json(run or make_run(make_record("a"), make_record("b"))))
+    change(data)
+    return json.dumps(data)
+
+
+# JSON
+
+
+@MANY
+@given(RUN)
+def test_a_run_comes_back_from_json_as_it_was(run: Run) -> None:
+    """To the last digit and character."""
+    assert run == from_json(to_json(run), "file")
+
+
+@MANY
+@given(RUN)
+def test_every_file_fits_the_schema(run: Run) -> None:
+    """Whatever was measured, and however it ended."""
+    jsonschema.validate(json.loads(to_json(run)), SCHEMA)
+
+
+def test_the_schema_is_a_schema() -> None:
+    """It is valid itself."""
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("definition", "kind"),
+    [("fingerprint", Fingerprint), ("instructions", Instructions), ("times", Times)],
+)
+def test_the_schema_names_every_field(definition: str, kind: type[attrs.AttrsInstance]) -> None:
+    """A field that is added to the code is added there too."""
+    names = {field.name for field in attrs.fields(kind)}
+
+    assert names == set(SCHEMA["$defs"][definition]["properties"])
+
+
+@pytest.mark.parametrize("field", ["label", "status", "error", "instructions", "definition_hash"])
+def test_the_schema_requires_the_documented_fields(field: str) -> None:
+    """Readers may rely on them."""
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(json.loads(changed(lambda data: data["cases"][0].pop(field))), SCHEMA)
+
+
+def test_each_case_has_a_line_of_its_own() -> None:
+    """Large files can be searched and compared line by line."""
+    lines = to_json(make_run(make_record("a"), make_record("b"))).splitlines()
+
+    assert 2 == sum(line.startswith('    {"label": ') for line in lines)
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
+def test_another_schema_version_is_refused(version: Any) -> None:
+    """Before anything else of the file is looked at."""
+    text = changed(lambda data: data.update(schema_version=version, cases="?"))
+    with pytest.raises(DataError) as caught:
+        from_json(text, "old.json")
+
+    assert (f"old.json: schema_version is {version!r}, and this program reads 1", True) == (
+        caught.value.message,
+        "measure again" in caught.value.remedy,
+    )
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '"x"', "null", "{}"])
+def test_a_file_without_a_version_is_refused(text: str) -> None:
+    """It was not written by this program."""
+    with pytest.raises(DataError, match="schema_version is None"):
+        from_json(text, "other.json")
+
+
+@pytest.mark.parametrize("text", ["", "{", "not json", '{"schema_version": 1'])
+def test_text_that_is_no_json_is_refused(text: str) -> None:
+    """With the place where it ends to be JSON."""
+    with pytest.raises(DataError, match=r"^cut\.json is not JSON: .*\(char \d+\)"):
+        from_json(text, "cut.json")
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.99])
+def test_a_file_that_was_cut_is_refused(share: float) -> None:
+    """Wherever it ends."""
+    text = to_json(make_run(make_record("a"), make_record("b")))
+    with pytest.raises(DataError, match="is not JSON"):
+        from_json(text[: int(len(text) * share)], "cut.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda data: data.pop("cases"), "$.cases"),
+        (lambda data: data.update(cases={}), "$.cases"),
+        (lambda data: data.update(cases="text"), "$.cases"),
+        (lambda data: data.update(more=1), "extra fields found (more) @ $"),
+        (lambda data: data["cases"].append("text"), "$.cases[2]"),
+        (lambda data: data["cases"][1].update(label="text"), "$.cases[1].label"),
+        (lambda data: data["cases"][1].update(label=["a", 3]), "$.cases[1].label[1]"),
+        (lambda data: data["cases"][1].update(num_threads="2"), "$.cases[1].num_threads"),
+        (lambda data: data["cases"][1].update(num_threads=1.5), "$.cases[1].num_threads"),
+        (lambda data: data["cases"][1].update(stmt=None), "$.cases[1].stmt"),
+        (lambda data: data["cases"][1].update(status="fine"), "$.cases[1].status"),
+        (lambda data: data["cases"][1].pop("status"), "$.cases[1].status"),
+        (lambda data: data["cases"][1].update(language="Rust"), "$.cases[1].language"),
+        (lambda data: data["cases"][1].update(more=1), "extra fields found (more) @ $.cases[1]"),
+        (lambda data: data["cases"][1].update(error={"kind": "?", "message": ""}), "].error.kind"),
+        (lambda data: data["cases"][1]["times"].update(values_s=["x"]), ".times.values_s[0]"),
+        (lambda data: data["cases"][1]["instructions"].update(exact="no"), ".instructions.exact"),
+        (lambda data: data["cases"][1].update(functions=3), "$.cases[1].functions"),
+        (lambda data: data["builds"]["default"].pop("torch"), "$.builds['default'].torch"),
+    ],
+)
+def test_a_damaged_file_names_the_place(
+    change: Callable[[dict[str, Any]], Any], place: str
+) -> None:
+    """As the file spells it."""
+    with pytest.raises(DataError) as caught:
+        from_json(changed(change), "bad.json")
+
+    assert (True, True) == (
+        caught.value.message.startswith("bad.json does not fit the schema"),
+        place in caught.value.message,
+    )
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """With the reason of the system."""
+    with pytest.raises(DataError, match=r"absent\.json cannot be read: .*No such file"):
+        read_json(tmp_path / "absent.json")
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    """With what is wrong in it."""
+    path = tmp_path / "bytes.json"
+    path.write_bytes(b"\xff")
+    with pytest.raises(DataError, match=r"bytes\.json cannot be read"):
+        read_json(path)
+
+
+# CSV
+
+
+def test_csv_has_a_line_for_each_case() -> None:
+    """With what was measured, in plain numbers."""
+    (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("Top", "a, b")))))
+
+    assert ("Top/a, b", "Python", "ok", "8899", "True", "2.2e-06", "") == tuple(
+        row[name]
+        for name in (
+            "label",
+            "language",
+            "status",
+            "instructions",
+            "exact",
+            "median_s",
+            "error",
+        )
+    )
+
+
+def test_csv_has_the_reason_of_a_failure() -> None:
+    """And nothing where nothing was measured."""
+    (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("a", outcome=failed())))))
+
+    assert ("failed", "", "", "ValueError: bad   (stmt line 1: x + y)") == tuple(
+        row[name] for name in ("status", "instructions", "median_s", "error")
+    )
+
+
+def test_csv_holds_any_label() -> None:
+    """Commas, quotes and line ends are part of it."""
+    run = make_run(make_record('a,"b"', "c\nd", "é"))
+
+    assert ['a,"b"/c\nd/é'] == [row["label"] for row in csv.DictReader(io.StringIO(to_csv(run)))]
+
+
+# Files
+
+
+@pytest.mark.parametrize("name", ["r.txt", "r", "r.JSON", "json", ".json"])
+def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
+    """Before anything is measured."""
+    with pytest.raises(UsageError, match=r"unknown format\n  End the name in .json, .csv, .md"):
+        Exporter(tmp_path / name)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """Before anything is measured."""
+    with pytest.raises(UsageError, match=f"there is no folder {tmp_path}/absent"):
+        Exporter(tmp_path / "absent" / "r.json")
+
+
+def test_a_folder_that_takes_no_file_is_named() -> None:
+    """What happens while measuring is told in the same way."""
+    with pytest.raises(UsageError, match=r"--output /proc/r\.json cannot be written: "):
+        Exporter(Path("/proc/r.json")).update(make_run())
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("r.json", '{\n  "schema_version": 1'), ("r.csv", "label,"), ("r.md", "**")]
+)
+def test_the_ending_chooses_the_format(tmp_path: Path, name: str, start: str) -> None:
+    """Each is written as it is meant to be read."""
+    Exporter(tmp_path / name).update(make_run(make_record()))
+
+    assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_the_first_state_is_written_at_once(tmp_path: Path) -> None:
+    """A run that is killed early leaves something."""
+    Exporter(tmp_path / "r.json", FakeClock(0)).update(make_run(make_record()))
+
+    assert (tmp_path / "r.json").exists()
+
+
+def test_a_file_is_not_rewritten_all_the_time(tmp_path: Path) -> None:
+    """After a write that took a second comes a pause of twenty."""
+    exporter = Exporter(tmp_path / "r.json", FakeClock(1))
+    records = [make_record(str(number)) for number in range(30)]
+    written = set()
+    for count in range(30):
+        exporter.update(make_run(*records[:count]))
+        written.add(len(read_json(tmp_path / "r.json").cases))
+
+    assert {0, 20} == written
+
+
+def test_the_last_state_is_always_written(tmp_path: Path) -> None:
+    """However short the time since the one before."""
+    exporter = Exporter(tmp_path / "r.json", FakeClock(1))
+    exporter.update(make_run())
+    run = make_run(make_record())
+    exporter.update(run, final=True)
+
+    assert run == read_json(tmp_path / "r.json")
+
+
+def test_a_reader_always_sees_a_whole_file(tmp_path: Path) -> None:
+    """Also one that reads while the file is replaced many times."""
+    path = tmp_path / "r.json"
+    texts = [to_json(make_run(*[make_record("x" * 500)] * count)) for count in (1, 50)]
+    path.write_text(texts[0])
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(200):
+            write_atomically(path, texts[number % 2])
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen = set()
+    while not done.is_set():
+        seen.add(path.read_text())
+    writer.join()
+
+    assert seen <= set(texts)
+
+
+def test_nothing_is_left_beside_a_written_file(tmp_path: Path) -> None:
+    """The temporary file takes its place."""
+    write_atomically(tmp_path / "r.json", "text")
+
+    assert ["r.json"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    """Nothing else of it is left either."""
+    path = tmp_path / "r.json"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "\udc80")
+
+    assert ("old", ["r.json"]) == (path.read_text(), [path.name for path in tmp_path.iterdir()])
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_file_has_the_rights_that_its_user_wants(tmp_path: Path, mask: int, mode: int) -> None:
+    """Those of any new file."""
+    before = os.umask(mask)
+    try:
+        write_atomically(tmp_path / "r.json", "text")
+    finally:
+        os.umask(before)
+
+    assert mode == stat.S_IMODE((tmp_path / "r.json").stat().st_mode)

@@ -1,0 +1,165 @@
+"""A run that grows, and one that goes on from an earlier one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.application import Measured
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import FailureKind, Outcome, Status
+from instruction_counts.results.export import Exporter, read_json
+from instruction_counts.results.records import Record, Run
+from tests.fakes import (
+    BUILD,
+    OK,
+    FakeClock,
+    FakeEngine,
+    failed,
+    make_order,
+    make_orders,
+    make_record,
+    make_run,
+)
+
+DONE = Record.of(make_order("a").case, BUILD.name, OK)
+
+
+def measure(
+    orders: list[WorkOrder],
+    engine: FakeEngine,
+    done: Run | None = None,
+    exporters: list[Exporter] | None = None,
+    cores: tuple[int, ...] = (0, 1),
+) -> tuple[Run, bool]:
+    """The run that measuring ``orders`` gives, and whether it was interrupted."""
+    measured = Measured("timer", {BUILD.name: engine}, exporters or [])
+    interrupted = measured.take_in(orders, CorePool(cores), len(cores), done)
+    return measured.run, interrupted
+
+
+def labels_asked_for(engine: FakeEngine) -> set[str]:
+    """What was measured."""
+    return {call.order.case.label[0] for call in engine.calls}
+
+
+def test_records_are_in_the_order_of_the_definitions() -> None:
+    """Whichever lane finished first."""
+    orders = make_orders(20)
+    run, _ = measure(orders, FakeEngine())
+
+    assert [order.case.label for order in orders] == [record.label for record in run.cases]
+
+
+def test_a_run_names_its_builds() -> None:
+    """With what the engine measured."""
+    engine = FakeEngine()
+    run, _ = measure(make_orders(1), engine)
+
+    assert {BUILD.name: engine.fingerprint} == run.builds
+
+
+def test_what_was_measured_before_is_not_measured_again() -> None:
+    """The rest is."""
+    engine = FakeEngine()
+    measure([make_order("a"), make_order("b")], engine, make_run(DONE))
+
+    assert {"b"} == labels_asked_for(engine)
+
+
+def test_what_was_measured_before_is_part_of_the_run() -> None:
+    """In its place."""
+    run, _ = measure([make_order("b"), make_order("a")], FakeEngine(), make_run(DONE))
+
+    assert [("b",), ("a",)] == [record.label for record in run.cases]
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        make_record("a", outcome=failed()),
+        make_record("a", outcome=failed(FailureKind.TIMEOUT)),
+        make_record("a", outcome=Outcome(Status.SKIPPED)),
+        make_record("a", stmt="other code"),
+        make_record("a", build="other"),
+        make_record("a", num_threads=2),
+        make_record("other"),
+    ],
+)
+def test_anything_else_is_measured(done: Record) -> None:
+    """What failed, what has other code by now, and what was another case."""
+    engine = FakeEngine()
+    measure([make_order("a")], engine, make_run(done))
+
+    assert {"a"} == labels_asked_for(engine)
+
+
+def test_a_run_of_which_all_is_done_starts_nothing() -> None:
+    """It gives its table at once."""
+    engine = FakeEngine()
+    run, _ = measure([make_order("a")], engine, make_run(DONE))
+
+    assert ((DONE,), []) == (run.cases, engine.calls)
+
+
+def test_a_case_that_is_too_wide_is_refused_before_anything_starts() -> None:
+    """It has a record with the reason."""
+    engine = FakeEngine()
+    run, _ = measure([make_order("wide", num_threads=2), make_order("a")], engine, cores=(0,))
+
+    assert ([Status.SKIPPED, Status.OK], {"a"}) == (
+        [record.outcome.status for record in run.cases],
+        labels_asked_for(engine),
+    )
+
+
+def test_a_failure_costs_its_own_row_only() -> None:
+    """All others have their results."""
+    engine = FakeEngine({("case", "1"): [failed(FailureKind.SIGNAL)]})
+    run, _ = measure(make_orders(4), engine)
+
+    assert ["ok", "failed", "ok", "ok"] == [record.outcome.status.value for record in run.cases]
+
+
+def test_an_interrupt_keeps_what_was_finished(tmp_path: Path) -> None:
+    """In the run and in its file."""
+    engine = FakeEngine({("case", "2"): [KeyboardInterrupt()]})
+    exporter = Exporter(tmp_path / "r.json", FakeClock())
+    run, interrupted = measure(make_orders(9), engine, None, [exporter], cores=(0,))
+
+    assert (True, 2, run) == (interrupted, len(run.cases), read_json(tmp_path / "r.json"))
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    """And is then the same as one without an interrupt."""
+    orders = make_orders(9)
+    exporter = Exporter(tmp_path / "r.json", FakeClock())
+    interrupted = FakeEngine({("case", "2"): [KeyboardInterrupt()]})
+    measure(orders, interrupted, None, [exporter], cores=(0,))
+    engine = FakeEngine()
+    run, _ = measure(orders, engine, read_json(tmp_path / "r.json"))
+
+    assert ([order.case.label for order in orders], 7) == (
+        [record.label for record in run.cases],
+        len(engine.calls),
+    )
+
+
+def test_a_mistake_of_ours_keeps_what_was_finished(tmp_path: Path) -> None:
+    """Nobody wants to measure it again."""
+    engine = FakeEngine({("case", "2"): [ZeroDivisionError()]})
+    exporter = Exporter(tmp_path / "r.json", FakeClock())
+    with pytest.raises(ZeroDivisionError):
+        measure(make_orders(9), engine, None, [exporter], cores=(0,))
+
+    assert 2 == len(read_json(tmp_path / "r.json").cases)
+
+
+@pytest.mark.parametrize("name", ["r.json", "r.csv", "r.md"])
+def test_every_file_holds_the_whole_run_at_the_end(tmp_path: Path, name: str) -> None:
+    """Whatever was left out in between."""
+    measure(make_orders(3), FakeEngine(), None, [Exporter(tmp_path / name)])
+
+    assert 3 == (tmp_path / name).read_text().count({"r.json": "x + y"}.get(name, "case"))

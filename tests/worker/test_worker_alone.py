@@ -1,0 +1,126 @@
+"""The worker as a build sees it: one file, an interpreter, and nothing of this project."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from instruction_counts.process import PROTOCOL_VERSION, WORKER, WorkerError, WorkerProcess
+
+CASE = {
+    "stmt": "y = x + 1",
+    "setup": "x = torch.ones(4)",
+    "global_setup": "",
+    "num_threads": 1,
+    "language": "Python",
+    "model_source": None,
+}
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Path:
+    """A copy of the worker in a folder that holds nothing else."""
+    return Path(shutil.copy(WORKER, tmp_path / "worker.py"))
+
+
+def measure(folder: Path, **case: Any) -> dict[str, Any]:
+    """A request for wall times."""
+    return {
+        "type": "measure",
+        "case": {**CASE, **case},
+        "cores": [min(os.sched_getaffinity(0))],
+        "folder": str(folder),
+        "times": True,
+        "counts": False,
+        "min_run_time_s": 0.01,
+    }
+
+
+def test_nothing_of_the_project_is_imported(alone: Path) -> None:
+    """Not even where it could be found."""
+    packages = ["core", "definitions", "instruction_counts", "attr", "attrs", "cattrs", "click"]
+    script = (
+        f"import json, sys, worker; print(json.dumps([n for n in {packages} if n in sys.modules]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=alone.parent, capture_output=True, text=True, check=True
+    )
+
+    assert [] == json.loads(done.stdout)
+
+
+def test_importing_it_does_not_import_torch(alone: Path) -> None:
+    """What is measured is imported when the environment is set."""
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, worker; print('torch' in sys.modules)"],
+        cwd=alone.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "False\n" == done.stdout
+
+
+def test_it_ends_when_its_controller_leaves(alone: Path) -> None:
+    """A closed channel means that nobody listens."""
+    read_end, write_end = os.pipe()
+    answers, answers_write = os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, alone, "--read-fd", str(read_end), "--write-fd", str(answers_write)],
+        pass_fds=(read_end, answers_write),
+    )
+    for descriptor in (read_end, write_end, answers_write):
+        os.close(descriptor)
+    with os.fdopen(answers) as lines:
+        hello = json.loads(lines.readline())
+
+    assert ("hello", PROTOCOL_VERSION, 0) == (hello["type"], hello["protocol"], process.wait(30))
+
+
+def test_without_descriptors_it_explains_itself(alone: Path) -> None:
+    """Somebody may start it by hand."""
+    done = subprocess.run([sys.executable, alone], capture_output=True, text=True, check=False)
+
+    assert (2, True) == (done.returncode, "--read-fd" in done.stderr)
+
+
+def test_an_unknown_request_ends_it(alone: Path) -> None:
+    """A controller that asks for it is of another version; the failure is told."""
+    with (
+        WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker,
+        pytest.raises(WorkerError, match="exit code 1") as caught,
+    ):
+        worker.ask({"type": "unknown"}, 30)
+
+    assert "KeyError: 'unknown'" in caught.value.failure.output
+
+
+@pytest.mark.slow
+def test_it_tells_who_it_is(alone: Path) -> None:
+    """Which Python, and which torch."""
+    with WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker:
+        answer = worker.ask({"type": "identify"}, 60)
+
+    assert ("ok", ".".join(map(str, sys.version_info[:3])), True) == (
+        answer["status"],
+        answer["python"],
+        bool(answer["torch"]["version"]),
+    )
+
+
+@pytest.mark.slow
+def test_it_measures_one_case_after_another(alone: Path) -> None:
+    """A case that fails does not end it."""
+    with WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker:
+        requests = [measure(alone.parent), measure(alone.parent, stmt="1 / 0")]
+        statuses = [worker.ask(request, 60)["status"] for request in [*requests, requests[0]]]
+
+    assert ["ok", "failed", "ok"] == statuses
