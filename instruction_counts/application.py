@@ -11,16 +11,16 @@ from core.types import Case, Language
 from instruction_counts import __version__, console
 from instruction_counts.builds.fingerprint import BuildFacts
 from instruction_counts.builds.hermetic import environment
-from instruction_counts.builds.missing import missing
+from instruction_counts.builds.missing import Lack, missing
 from instruction_counts.cache import Cache
 from instruction_counts.engines.compiler import Compiler
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import ForkEngine, Profile
 from instruction_counts.engines.timer import TimerEngine
-from instruction_counts.errors import BuildError
+from instruction_counts.errors import BuildError, DataError
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Finished
-from instruction_counts.execution.lanes import execute, refuse_too_wide
+from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import Status
 from instruction_counts.results.export import Exporter
@@ -44,28 +44,30 @@ def plan(
     *,
     skip: bool,
 ) -> list[WorkOrder]:
-    """The orders of one build; with ``skip``, without what it cannot do.
+    """The orders of one build; with ``skip``, what it cannot do is refused instead of an error.
 
     Raises:
         BuildError: the build lacks something that the cases need, and ``skip`` is not set.
     """
-    order = make_order(cases[0], facts.build)
-    counts = order.counts
-    kept = list(cases)
+    orders = [make_order(case, facts.build) for case in cases]
     for lack in missing(facts):
-        is_cpp = any(case.autolabels.language is Language.CPP for case in kept)
-        if (lack.prevents == "counts" and not counts) or (lack.prevents == "c++" and not is_cpp):
-            continue
-        if not skip:
+        affected = [order for order in orders if _needs(order, lack)]
+        if affected and not skip:
             raise BuildError(lack.what, f"{lack.remedy}     or  --skip-unavailable")
-        console.note(f"{lack.what} Skipped.")
-        if lack.prevents == "counts":
-            counts = False
-        else:
-            kept = [case for case in kept if case.autolabels.language is not Language.CPP]
-    if not kept or not (counts or order.times):
-        raise BuildError(f'build "{facts.build.name}" can run none of the selected cases')
-    return [attrs.evolve(make_order(case, facts.build), counts=counts) for case in kept]
+        orders = [_without(order, lack) if order in affected else order for order in orders]
+    return orders
+
+
+def _needs(order: WorkOrder, lack: Lack) -> bool:
+    if lack.prevents == "counts":
+        return order.counts
+    return order.case.autolabels.language is Language.CPP and not order.refusal
+
+
+def _without(order: WorkOrder, lack: Lack) -> WorkOrder:
+    if lack.prevents == "counts" and order.times:
+        return attrs.evolve(order, counts=False)
+    return attrs.evolve(order, refusal=lack.what)
 
 
 class Measured:
@@ -84,24 +86,16 @@ class Measured:
         return Run(__version__, self._engine, fingerprints, tuple(self._records))
 
     def take_in(
-        self,
-        orders: Sequence[WorkOrder],
-        pool: CorePool,
-        lanes: int,
-        done: Run | None,
+        self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
     ) -> bool:
-        """Measure ``orders``, but for those that ``done`` holds; True if interrupted."""
-        reused = _reusable(done)
-        waiting = []
-        refused = refuse_too_wide(orders, pool)
-        for order in orders:
-            key = identity_of(order.case, order.build.name), order.case.definition_hash
-            if key in reused:
-                self._records.append(reused[key])
-            elif order in refused:
-                self._add(Finished(order, refused[order]))
-            else:
-                waiting.append(order)
+        """Measure ``orders``, but for those that ``done`` holds; True if interrupted.
+
+        What ``done`` holds beyond the orders is kept too, so that its file loses nothing.
+        """
+        reusable = self._reusable(done)
+        waiting = [order for order in orders if not _holds(reusable, order)]
+        asked = {identity_of(order.case, order.build.name) for order in waiting}
+        self._records = [one for identity, one in reusable.items() if identity not in asked]
         try:
             self._measure(waiting, pool, lanes)
         except KeyboardInterrupt:
@@ -111,10 +105,38 @@ class Measured:
             self._save(final=True)
         return False
 
+    def _reusable(self, done: Run | None) -> dict[Identity, Record]:
+        """What an earlier run measured, if it was this engine on these very builds.
+
+        Raises:
+            DataError: it was not.
+        """
+        if done is None:
+            return {}
+        for name, engine in self._engines.items():
+            before = done.builds.get(name)
+            # What is counted under Valgrind is known only when the server is up.
+            now = attrs.evolve(engine.fingerprint, counted_capability="")
+            same = before and attrs.evolve(before, counted_capability="") == now
+            if done.engine != self._engine or not same:
+                raise DataError(
+                    f'--resume: the file was measured by another engine or build than "{name}" is',
+                    "Measure anew without --resume, or name the same build.",
+                )
+        ok = (record for record in done.cases if record.outcome.status is Status.OK)
+        return {record.identity: record for record in ok}
+
     def _measure(self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int) -> None:
+        possible = []
+        for order in orders:
+            outcome = refused(order, pool)
+            if outcome is None:
+                possible.append(order)
+            else:
+                self._add(Finished(order, outcome))
         with (
-            closing(execute(orders, self._engines, pool, lanes)) as events,
-            console.progress(len(orders)) as progress,
+            closing(execute(possible, self._engines, pool, lanes)) as events,
+            console.progress(len(possible)) as progress,
         ):
             for event in events:
                 if isinstance(event, Finished):
@@ -130,18 +152,19 @@ class Measured:
         places = {
             identity_of(order.case, order.build.name): place for place, order in enumerate(orders)
         }
-        self._records.sort(key=lambda record: places[record.identity])
+        self._records.sort(key=lambda record: places.get(record.identity, len(places)))
 
     def _save(self, *, final: bool) -> None:
         for exporter in self._exporters:
             exporter.update(self.run, final=final)
 
 
-def _reusable(done: Run | None) -> dict[tuple[Identity, str], Record]:
-    """The measured records of an earlier run, by identity and code."""
-    records = done.cases if done is not None else ()
-    return {
-        (record.identity, record.definition_hash): record
-        for record in records
-        if record.outcome.status is Status.OK
-    }
+def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:
+    """Whether ``records`` hold all that ``order`` asks for, of the same code."""
+    record = records.get(identity_of(order.case, order.build.name))
+    return (
+        record is not None
+        and record.definition_hash == order.case.definition_hash
+        and (record.outcome.instructions is not None or not order.counts)
+        and (record.outcome.times is not None or not order.times)
+    )

@@ -27,9 +27,11 @@ import os
 import platform
 import re
 import resource
+import select
 import sys
 import tempfile
 import textwrap
+import threading
 import traceback
 import warnings
 from pathlib import Path
@@ -87,6 +89,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
             return 0
         if request["type"] == "serve":
             return serve(channel, request)
+        request["read_fd"] = args.read_fd
         channel.send({"type": request["type"], **as_value(answers[request["type"]], request)})
 
 
@@ -101,10 +104,21 @@ def as_value(function: Callable[[Message], Message], request: Message) -> Messag
 
 
 def _die_with_parent() -> None:
-    # For processes that do not read from the channel for long: when the thread that started them
-    # ends, so do they. A server notices its controller's end by the channel.
+    # A child ends with its server, which notices the controller's end by the channel.
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+
+
+def _end_with_controller(read_fd: int) -> None:
+    """Kill the process group, Valgrind and compilers included, when the controller is gone."""
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(read_fd, 0)  # the hang-up alone, which cannot be masked
+        poll.poll()
+        os.killpg(0, _SIGKILL)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _pin(cores: Sequence[int]) -> None:
@@ -293,7 +307,7 @@ def with_model(case: Message, folder: str) -> Message:
 
 def measure_with_timer(request: Message) -> Message:
     """One case with ``Timer.blocked_autorange`` and ``Timer.collect_callgrind``."""
-    _die_with_parent()
+    _end_with_controller(request["read_fd"])
     _pin(request["cores"])
     case = with_model(request["case"], request["folder"])
     timer = make_timer(case)

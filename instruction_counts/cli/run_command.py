@@ -138,6 +138,9 @@ def command(
     measured = Measured(engine, engines, exporters)
     interrupted = measured.take_in(orders, pool, lanes, done)
     _report(measured.run, output, allocations=allocations)
+    if interrupted:
+        hint = f" Go on with: --resume {output[0]}" if output else ""
+        console.error(f"Interrupted; what is finished is kept.{hint}")
     return _exit_code(measured.run, interrupted=interrupted)
 
 

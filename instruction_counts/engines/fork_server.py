@@ -19,6 +19,7 @@ from instruction_counts.process import WorkerError, WorkerProcess, ending, failu
 
 _CHANNEL_TIMEOUT_S = 60.0
 _START_TIMEOUT_S = 600.0
+_LONGEST_WAIT_S = 1e6
 _OUTPUT_TAIL_BYTES = 64 * 1024
 MAX_FILE_BYTES = 1 << 30
 """The largest file that a case may write, its own output included."""
@@ -224,7 +225,7 @@ def _wait_for_end(pid: int, timeout_s: float) -> bool:
     try:
         poll = select.poll()
         poll.register(descriptor, select.POLLIN)
-        return bool(poll.poll(timeout_s * 1000))
+        return bool(poll.poll(min(timeout_s, _LONGEST_WAIT_S) * 1000))
     finally:
         os.close(descriptor)
 

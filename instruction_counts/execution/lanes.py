@@ -22,15 +22,14 @@ from instruction_counts.measurements import Failure, FailureKind, Outcome, Statu
 Clock = Callable[[], float]
 
 
-def refuse_too_wide(orders: Sequence[WorkOrder], pool: CorePool) -> dict[WorkOrder, Outcome]:
-    """Outcomes for the orders that need more cores than this run can ever give them."""
-    refused = {}
-    for order in orders:
-        if order.cores > pool.widest:
-            message = f"needs {order.cores} contiguous cores, and this run has {pool.widest}"
-            failure = Failure(FailureKind.REFUSED, message)
-            refused[order] = Outcome(Status.SKIPPED, failure=failure)
-    return refused
+def refused(order: WorkOrder, pool: CorePool) -> Outcome | None:
+    """The outcome of an order that this run can never carry out; None for any other."""
+    reason = order.refusal
+    if not reason and order.cores > pool.widest:
+        reason = f"needs {order.cores} contiguous cores, and this run has {pool.widest}"
+    if not reason:
+        return None
+    return Outcome(Status.SKIPPED, failure=Failure(FailureKind.REFUSED, reason))
 
 
 def execute(

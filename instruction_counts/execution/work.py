@@ -18,6 +18,8 @@ class WorkOrder:
     retries: int = 0
     counts: bool = True
     times: bool = True
+    refusal: str = ""
+    """Why the order cannot be carried out here; empty where it can."""
 
     @property
     def cores(self) -> int:

@@ -12,7 +12,7 @@ import pytest
 from instruction_counts.builds.build import Build
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished, Started
-from instruction_counts.execution.lanes import execute, refuse_too_wide
+from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import FailureKind, Outcome, Status
 from tests.fakes import (
@@ -218,19 +218,20 @@ def test_cases_side_by_side_have_cores_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cores", "refused"), [((0,), [2, 3]), ((0, 1), [3]), ((0, 2, 4), [2, 3]), ((0, 1, 2), [])]
+    ("cores", "too_wide"), [((0,), [2, 3]), ((0, 1), [3]), ((0, 2, 4), [2, 3]), ((0, 1, 2), [])]
 )
-def test_what_needs_too_many_cores_is_refused(cores: tuple[int, ...], refused: list[int]) -> None:
+def test_what_needs_too_many_cores_is_refused(cores: tuple[int, ...], too_wide: list[int]) -> None:
     """Cores that are not neighbours do not help."""
     orders = [make_order(num_threads=count) for count in (1, 2, 3)]
 
-    assert refused == [order.cores for order in refuse_too_wide(orders, CorePool(cores))]
+    assert too_wide == [order.cores for order in orders if refused(order, CorePool(cores))]
 
 
 def test_a_refusal_gives_its_reason() -> None:
     """The case is skipped, and says how many cores there are and how many it needs."""
-    (outcome,) = refuse_too_wide([make_order(num_threads=4)], CorePool((0, 1))).values()
+    outcome = refused(make_order(num_threads=4), CorePool((0, 1)))
 
+    assert outcome is not None
     assert outcome.failure is not None
     assert (Status.SKIPPED, "needs 4 contiguous cores, and this run has 2") == (
         outcome.status,

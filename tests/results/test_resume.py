@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import pytest
 
 from instruction_counts.application import Measured
+from instruction_counts.errors import DataError
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import FailureKind, Outcome, Status
@@ -14,6 +16,7 @@ from instruction_counts.results.export import Exporter, read_json
 from instruction_counts.results.records import Record, Run
 from tests.fakes import (
     BUILD,
+    FINGERPRINT,
     OK,
     FakeClock,
     FakeEngine,
@@ -94,6 +97,46 @@ def test_anything_else_is_measured(done: Record) -> None:
     measure([make_order("a")], engine, make_run(done))
 
     assert {"a"} == labels_asked_for(engine)
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        attrs.evolve(make_run(DONE), engine="fork"),
+        attrs.evolve(make_run(DONE), builds={}),
+        attrs.evolve(make_run(DONE), builds={BUILD.name: attrs.evolve(FINGERPRINT, torch="1.0.0")}),
+    ],
+)
+def test_results_of_another_engine_or_build_are_not_gone_on_with(done: Run) -> None:
+    """They would be passed off as this build's."""
+    with pytest.raises(DataError, match="another engine or build"):
+        measure([make_order("a")], FakeEngine(), done)
+
+
+def test_a_record_without_what_is_asked_for_is_measured_again() -> None:
+    """Times alone are no counts."""
+    engine = FakeEngine()
+    timed = make_record("a", outcome=attrs.evolve(OK, instructions=None))
+    measure([make_order("a")], engine, make_run(timed))
+
+    assert {"a"} == labels_asked_for(engine)
+
+
+def test_what_was_measured_before_stays_though_it_is_not_selected_now() -> None:
+    """Writing to the same file loses nothing."""
+    run, _ = measure([make_order("b")], FakeEngine(), make_run(DONE))
+
+    assert [("b",), ("a",)] == [record.label for record in run.cases]
+
+
+def test_a_refused_order_has_a_record_with_the_reason() -> None:
+    """A row that says so, instead of none."""
+    order = attrs.evolve(make_order("a"), refusal="no compiler")
+    run, _ = measure([order], FakeEngine())
+
+    failure = run.cases[0].outcome.failure
+    assert failure is not None
+    assert "no compiler" == failure.message
 
 
 def test_a_run_of_which_all_is_done_starts_nothing() -> None:
