@@ -27,7 +27,7 @@ from instruction_counts.selftest import conditions, measure, representative
     default=0,
     show_default=True,
     metavar="K",
-    help="Also count in K other memory layouts: servers with another hash seed and environment.",
+    help="Also count in K other memory layouts: other addresses on the heap and the stack.",
 )
 @click.option("--allocator", type=click.Choice(["steady", "system"]), default="steady")
 def command(

@@ -46,7 +46,7 @@ _EMPTY_LOOP = {
 class Profile:
     """What the hermetic profile leaves to choose.
 
-    ``layout`` perturbs the memory layout on purpose: another hash seed, another environment size.
+    ``layout`` perturbs the memory layout on purpose: other addresses on the heap and the stack.
     """
 
     allocator: str = "steady"
@@ -153,7 +153,8 @@ class ForkEngine:
         try:
             return counting.evaluate(windows, self._counts.folder, loop)
         finally:
-            _remove_dumps(self._counts.folder / windows[0]["dump"])
+            dump = Path(windows[0]["dump"])  # cg.PID.NUMBER
+            _remove_dumps(self._counts.folder / dump.parent, int(dump.name.split(".")[1]))
 
     def _files(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> dict[str, Path]:
         """What the case needs that has to be made first: its scripted model, its shared object."""
@@ -200,7 +201,8 @@ class ForkEngine:
         shutil.copy(WORKER, folder / "worker.py")
         shutil.copy(self._shim, folder / "steady.so")
         # By the name under which it is preloaded, or there would be two of it, with counters each.
-        return ForkServer(folder, start, {"type": "serve", "role": role, "shim": "./steady.so"})
+        serve = {"type": "serve", "role": role, "shim": "./steady.so"}
+        return ForkServer(folder, start, serve, lambda pid: _remove_dumps(folder / "dumps", pid))
 
     def _start_native(self, folder: Path) -> WorkerProcess:
         return self._worker(folder, {}, ())
@@ -237,7 +239,9 @@ class ForkEngine:
         if self._profile.pinned_isa:
             variables["ATEN_CPU_CAPABILITY"] = self._profile.pinned_isa
         if self._profile.layout:
-            variables["PYTHONHASHSEED"] = str(self._profile.layout)
+            # The heap through the steady allocator, the stack through the environment's size. The
+            # hash seed is not a matter of layout: it is the same in every run, of every build.
+            variables["STEADY_LAYOUT"] = str(self._profile.layout)
             variables["INSTRUCTION_COUNTS_LAYOUT"] = "x" * (37 * self._profile.layout)
         return variables
 
@@ -261,16 +265,15 @@ class _Once:
             return self._values[key]
 
 
-def _remove_dumps(dump: Path) -> None:
-    """Remove all that Callgrind wrote for the process of ``dump`` (``cg.PID.NUMBER``)."""
-    process = dump.stem
-    for pattern in (process, f"{process}-*", f"{process}.*"):
-        for path in dump.parent.glob(pattern):
+def _remove_dumps(folder: Path, pid: int) -> None:
+    """Remove all that Callgrind wrote for a process."""
+    for pattern in (f"cg.{pid}", f"cg.{pid}-*", f"cg.{pid}.*"):
+        for path in folder.glob(pattern):
             path.unlink(missing_ok=True)
 
 
 def _warm_up(server: ForkServer) -> None:
     try:
         server.warm_up()
-    except (ServerStartError, OSError):
+    except (ServerStartError, WorkerError, OSError):
         return  # told to the first lane that needs the server

@@ -29,10 +29,15 @@ class ServerStartError(Exception):
     """A server cannot start; the message is the reason, with what the process printed."""
 
 
+class _ServerDiedError(WorkerError):
+    """The server ended, and with it the child that was waited for; ``failure`` is the server's."""
+
+
 class ForkServer:
     """Starts its process when it is first needed, again when it has died; for several lanes.
 
-    ``start`` makes the process; ``serve`` is the request that makes it a server.
+    ``start`` makes the process; ``serve`` is the request that makes it a server. ``sweep`` is
+    called with the process number of each child that failed, to remove what it left behind.
     """
 
     def __init__(
@@ -40,9 +45,10 @@ class ForkServer:
         folder: Path,
         start: Callable[[Path], WorkerProcess],
         serve: Mapping[str, Any],
+        sweep: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.folder = folder
-        self._start, self._serve = start, serve
+        self._start, self._serve, self._sweep = start, serve, sweep
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
         self._ready: dict[str, Any] = {}
@@ -60,6 +66,7 @@ class ForkServer:
 
         Raises:
             ServerStartError: it does not start.
+            WorkerError: it was closed.
         """
         with self._lock:
             self._running()
@@ -84,11 +91,12 @@ class ForkServer:
         request = _Request(self.folder, next(self._numbers))
         try:
             request.write(task, files or {}, made or {})
-            pid = self._fork_or_restart(request)
             try:
-                answer = self._await(pid, request, timeout_s)
-            finally:
-                self._children.discard(pid)
+                answer = self._attempt(request, timeout_s)
+            except _ServerDiedError:
+                if self._closed:
+                    raise
+                answer = self._attempt(request, timeout_s)
             for name, path in (made or {}).items():
                 shutil.move(self.folder / request.name_of(name), path)
             return answer
@@ -104,64 +112,80 @@ class ForkServer:
         if process is not None:
             process.kill()
 
-    def _fork_or_restart(self, request: _Request) -> int:
+    def _attempt(self, request: _Request, timeout_s: float) -> dict[str, Any]:
+        server, pid = self._fork(request)
         try:
-            return self._fork(request)
+            return self._await(server, pid, request, timeout_s)
         except WorkerError:
-            if self._closed:
-                raise
-            self._forget()
-            return self._fork(request)
+            self._sweep(pid)
+            raise
+        finally:
+            self._children.discard(pid)
 
     def _running(self) -> WorkerProcess:
+        if self._closed:
+            raise WorkerError(Failure(FailureKind.EXIT, "the server was closed"))
         if self._process is None:
             try:
-                process = self._start(self.folder)
+                # From here on it can be killed by another thread.
+                self._process = self._start(self.folder)
+                self._get_ready(self._process)
             except WorkerError as error:
+                self._drop()
+                if self._closed:
+                    raise
                 raise ServerStartError(_reason(error.failure)) from error
-            try:
-                self._ready = process.ask(self._serve, _START_TIMEOUT_S)
-            except WorkerError as error:
-                process.close()
-                raise ServerStartError(_reason(error.failure)) from error
-            if self._ready["status"] != "ok":
-                output = process.output
-                process.close()
-                raise ServerStartError(_reason(failure_of(self._ready["failure"], output)))
-            self._process = process
-            if self._closed:
-                process.kill()
         return self._process
 
-    def _fork(self, request: _Request) -> int:
+    def _get_ready(self, process: WorkerProcess) -> None:
+        if self._closed:
+            process.kill()
+        self._ready = process.ask(self._serve, _START_TIMEOUT_S)
+        if self._ready["status"] != "ok":
+            raise WorkerError(failure_of(self._ready["failure"], process.output))
+
+    def _fork(self, request: _Request) -> tuple[WorkerProcess, int]:
+        message = {"type": "fork", "request": request.name_of("request")}
         with self._lock:
-            process = self._running()
-            message = {"type": "fork", "request": request.name_of("request")}
-            answer = process.ask(message, _CHANNEL_TIMEOUT_S)
-            pid = int(answer["pid"])
+            server = self._running()
+            pid = int(self._ask(server, message)["pid"])
             self._children.add(pid)
         if self._closed:
             _kill_group(pid)
-        return pid
+        return server, pid
 
-    def _forget(self) -> None:
-        with self._lock:
-            if self._process is not None:
-                self._process.close()
-                self._process = None
+    def _ask(self, server: WorkerProcess, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer of ``server``; without one it is given up, as its next one would come late."""
+        try:
+            return server.ask(message, _CHANNEL_TIMEOUT_S)
+        except WorkerError as error:
+            self._drop()
+            raise _ServerDiedError(error.failure) from error
 
-    def _await(self, pid: int, request: _Request, timeout_s: float) -> dict[str, Any]:
+    def _drop(self) -> None:
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _await(
+        self, server: WorkerProcess, pid: int, request: _Request, timeout_s: float
+    ) -> dict[str, Any]:
         in_time = _wait_for_end(pid, timeout_s)
         # Also after a good end: whatever the case left running in its session ends here.
         _kill_group(pid)
         if not in_time:
             _wait_for_end(pid, _CHANNEL_TIMEOUT_S)
-        code = self._reap(pid)
+        result = request.path_of("result")
+        try:
+            code = self._reap(server, pid)
+        except _ServerDiedError:
+            if in_time and not result.exists():
+                raise
+            code = None
         output = _tail(request.path_of("output"))
         if not in_time:
             message = f"no result within {timeout_s:g} s"
             raise WorkerError(Failure(FailureKind.TIMEOUT, message, output=output))
-        result = request.path_of("result")
         if not result.exists():
             raise WorkerError(ending(code, output))
         answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
@@ -169,14 +193,11 @@ class ForkServer:
             raise WorkerError(failure_of(answer["failure"], output))
         return answer
 
-    def _reap(self, pid: int) -> int | None:
+    def _reap(self, server: WorkerProcess, pid: int) -> int:
         with self._lock:
-            if self._process is None:
-                return None
-            try:
-                answer = self._process.ask({"type": "reap", "pid": pid}, _CHANNEL_TIMEOUT_S)
-            except WorkerError:
-                return None
+            if self._process is not server:  # another lane noticed first
+                raise _ServerDiedError(Failure(FailureKind.EXIT, "the server ended"))
+            answer = self._ask(server, {"type": "reap", "pid": pid})
         return os.waitstatus_to_exitcode(int(answer["wait_status"]))
 
 

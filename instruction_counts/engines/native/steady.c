@@ -225,11 +225,45 @@ static void give_chain(uint32_t list, struct block *first, size_t count)
     pool[list] = first;
 }
 
+/* STEADY_LAYOUT=1, 2, ... in the environment gives another memory layout each: fresh blocks lie at
+ * other addresses, and are handed out in another order.  It shows how much of a count is an accident
+ * of addresses.  Without it, or with 0, blocks are handed out in the order of their addresses. */
+static size_t layout(void)
+{
+    static size_t known = SIZE_MAX;
+    if (known == SIZE_MAX) {
+        const char *text = getenv("STEADY_LAYOUT");
+        size_t number = 0;
+        while (text && *text >= '0' && *text <= '9' && number < 1000)
+            number = number * 10 + (size_t)(*text++ - '0');
+        known = number;
+    }
+    return known;
+}
+
+/* An odd way through `count` blocks that meets each of them once; 1 in the layout 0. */
+static size_t way_through(size_t count)
+{
+    size_t way = layout() ? 7 + 12 * layout() : 1;
+    for (;; way++) {
+        size_t a = way, b = count;
+        while (b) {
+            size_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (a == 1)
+            return way % count;
+    }
+}
+
 /* Address of the first of some fresh blocks, 0 if the system has no more. */
 static uintptr_t reserve(size_t stride, size_t count, size_t alignment)
 {
     size_t need = alignment + HEADER + stride * count;
+    size_t skipped = layout() * 592 % 4096;
     uintptr_t first = 0;
+    need += skipped;
     enter();
     if (chunk_end - chunk < need) {
         size_t length = CHUNK_BYTES;
@@ -242,7 +276,7 @@ static uintptr_t reserve(size_t stride, size_t count, size_t alignment)
         }
     }
     if (chunk_end - chunk >= need) {
-        first = round_up(chunk + HEADER, alignment);
+        first = round_up(chunk + skipped + HEADER, alignment);
         chunk = round_up(first + stride * count - HEADER, 16);
     }
     leave();
@@ -258,8 +292,10 @@ static struct block *cut(uint32_t list, size_t *count)
     if (!first)
         return NULL;
     struct block *next = NULL;
+    size_t way = way_through(*count), at = 0;
     for (size_t i = *count; i-- > 0;) {
-        struct block *block = (struct block *)(first + i * stride);
+        at = (at + *count - way) % *count;
+        struct block *block = (struct block *)(first + at * stride);
         header_of(block)->list = list;
         block->next = next;
         next = block;
