@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 
 import attrs
 
@@ -21,6 +22,7 @@ from instruction_counts.errors import BuildError, DataError
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
+from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import Status
 from instruction_counts.results.export import Exporter
@@ -74,9 +76,14 @@ class Measured:
     """A run that grows: every outcome is recorded, shown and saved as it comes."""
 
     def __init__(
-        self, engine: str, engines: Mapping[str, Engine], exporters: Sequence[Exporter]
+        self,
+        engine: str,
+        engines: Mapping[str, Engine],
+        exporters: Sequence[Exporter],
+        durations: Path | None = None,
     ) -> None:
         self._engine, self._engines, self._exporters = engine, engines, exporters
+        self._durations = durations
         self._records: list[Record] = []
 
     @property
@@ -96,6 +103,8 @@ class Measured:
         waiting = [order for order in orders if not _holds(reusable, order)]
         asked = {identity_of(order.case, order.build.name) for order in waiting}
         self._records = [one for identity, one in reusable.items() if identity not in asked]
+        if self._durations is not None:
+            waiting = longest_first(waiting, read_durations(self._durations))
         try:
             self._measure(waiting, pool, lanes)
         except KeyboardInterrupt:
@@ -103,6 +112,7 @@ class Measured:
         finally:
             self._restore_order(orders)
             self._save(final=True)
+            self._note_durations()
         return False
 
     def _reusable(self, done: Run | None) -> dict[Identity, Record]:
@@ -146,6 +156,11 @@ class Measured:
     def _add(self, event: Finished) -> None:
         self._records.append(Record.of(event.order.case, event.order.build.name, event.outcome))
         self._save(final=False)
+
+    def _note_durations(self) -> None:
+        if self._durations is not None:
+            known = {one.definition_hash: one.outcome.duration_s for one in self._records}
+            note_durations(self._durations, known)
 
     def _restore_order(self, orders: Sequence[WorkOrder]) -> None:
         # Lanes finish in any order; files and tables follow the definitions.

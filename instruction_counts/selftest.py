@@ -18,7 +18,7 @@ from instruction_counts.builds.fingerprint import BuildFacts
 from instruction_counts.engines.fork import Profile
 from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.events import Finished
-from instruction_counts.execution.lanes import execute
+from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import Outcome
 
@@ -71,11 +71,14 @@ def measure(
     """Count ``cases`` once, in servers of their own, under ``condition``."""
     orders = [WorkOrder(case, facts.build, times=False, retries=1) for case in cases]
     cores = available_cores()
-    outcomes: dict[Case, Outcome] = {}
-    with _arranged(condition, cores), console.progress(len(orders)) as progress:
+    pool = CorePool(cores)
+    refusals = {order.case: refused(order, pool) for order in orders}
+    outcomes = {case: outcome for case, outcome in refusals.items() if outcome is not None}
+    possible = [order for order in orders if order.case not in outcomes]
+    with _arranged(condition, cores), console.progress(len(possible)) as progress:
         profile = Profile(allocator=allocator, layout=condition.layout)
         engine = make_engine("fork", facts, profile, notice)
-        events = execute(orders, {facts.build.name: engine}, CorePool(cores), len(cores))
+        events = execute(possible, {facts.build.name: engine}, pool, len(cores))
         with contextlib.closing(events):
             for event in events:
                 if isinstance(event, Finished):

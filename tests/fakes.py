@@ -152,7 +152,7 @@ class FakeEngine:
         self._during = during
         self._lock = threading.Lock()
         self.calls: list[Call] = []
-        self.started: list[tuple[bool, bool]] = []
+        self.started: list[tuple[list[WorkOrder], tuple[int, ...]]] = []
         self.closed = threading.Event()
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
@@ -174,9 +174,9 @@ class FakeEngine:
         """The same for every engine."""
         return FINGERPRINT
 
-    def start(self, *, counts: bool, times: bool) -> None:
-        """Remember what is to be measured."""
-        self.started.append((counts, times))
+    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
+        """Remember what is to be measured, and where."""
+        self.started.append((list(orders), tuple(cores)))
 
     def close(self) -> None:
         """Let hanging cases go."""

@@ -387,6 +387,7 @@ def serve(channel: Channel, request: Message) -> int:
     The parent does as little as it can between forks, and always the same: children inherit its
     memory, and with it the traces of all that it ever did.
     """
+    _pin(request["cores"])
     shim = Shim(request["shim"])
     base = os.open(".", os.O_RDONLY)
     ready = as_value(lambda one: _get_ready(one, shim), request)
@@ -541,8 +542,9 @@ def _child(request_path: str, shim: Shim, base: int) -> NoReturn:
         request["base"] = base
         task = {"script": script_in_child, "times": time_in_child, "counts": count_in_child}
         answer = as_value(lambda one: task[one["task"]](one, shim), request)
-        sys.stdout.flush()
-        sys.stderr.flush()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(Exception):  # the case may have closed it
+                stream.flush()
         os.fchdir(base)  # wherever the case went
         write_whole(Path(request["result"]), answer)
         code = 0

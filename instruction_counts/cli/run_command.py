@@ -12,6 +12,7 @@ from instruction_counts import console
 from instruction_counts.application import Measured, make_engine, plan
 from instruction_counts.builds.build import DEFAULT_NAME, Build
 from instruction_counts.builds.fingerprint import BuildFacts, probe
+from instruction_counts.cache import Cache
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.options import build_options, selection_options
 from instruction_counts.definitions import load
@@ -135,7 +136,7 @@ def command(
     for one in facts:
         console.note(_banner(one, engine, lanes))
     engines = {one.build.name: make_engine(engine, one, profile, console.note) for one in facts}
-    measured = Measured(engine, engines, exporters)
+    measured = Measured(engine, engines, exporters, Cache().root / "durations.json")
     interrupted = measured.take_in(orders, pool, lanes, done)
     _report(measured.run, output, allocations=allocations)
     if interrupted:

@@ -134,7 +134,7 @@ def _per_run(
     windows = [one.window for pair in zip(singles, doubles, strict=True) for one in pair]
     return Instructions(
         per_run=round(difference / unit) - loop.per_run,
-        exact=agree and difference % unit == 0,
+        exact=agree,
         windows=tuple(windows),
         spread=round(max(slopes) - min(slopes)),
         loop=loop.per_run,

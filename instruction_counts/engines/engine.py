@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,8 +25,8 @@ class Engine(Protocol):
     def fingerprint(self) -> Fingerprint:
         """What is measured: the build's fingerprint, with what the engine adds to it."""
 
-    def start(self, *, counts: bool, times: bool) -> None:
-        """Begin to get ready for measuring counts, times or both; returns at once."""
+    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
+        """Begin to get ready for ``orders`` on ``cores``; returns at once."""
 
     def close(self) -> None:
         """End every process of the engine; from any thread, also while lanes measure."""

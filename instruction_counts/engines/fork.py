@@ -6,10 +6,12 @@ compiled once, and their shared object serves both. See ``docs/measurement.md``.
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +75,9 @@ class ForkEngine:
         self._counts = self._server("counts", self._start_counting)
         self._loops = _Once(self._measure_loop)
         self._models = _Once(self._make_model)
+        self._untimed: deque[WorkOrder] = deque()
+        self._timed: dict[WorkOrder, Times] = {}
+        self._starting_core: int | None = None
         self._fallback: TimerEngine | None = None
         self._lock = threading.Lock()
 
@@ -110,29 +115,68 @@ class ForkEngine:
             counted_capability=self._counts.ready.get("capability", ""),
         )
 
-    def start(self, *, counts: bool, times: bool) -> None:
-        """Begin to start the servers in the background; who needs one waits for it."""
-        for server, wanted in ((self._times, times), (self._counts, counts)):
-            if wanted:
-                threading.Thread(target=_warm_up, args=(server,), daemon=True).start()
+    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
+        """Begin to start the servers in the background, the counting one on the first core.
+
+        Until it is ready, the lanes on the other cores take the wall times of orders to come.
+        """
+        self._starting_core = cores[0]
+        self._counts.cores = cores[:1]
+        self._untimed = deque(order for order in orders if order.times)
+        if any(order.times for order in orders):
+            threading.Thread(target=_warm_up, args=(self._times,), daemon=True).start()
+        if any(order.counts for order in orders):
+            threading.Thread(target=_warm_up, args=(self._counts,), daemon=True).start()
 
     def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
         files = self._files(order.case, cores, order.timeout_s)
+        if order.counts and self._starting_core in cores:
+            self._counts.warm_up()  # or the wall times would be those of a shared core
+        times = self._times_of(order, cores, files) if order.times else None
+        if not order.counts:
+            return Outcome(Status.OK, times=times)
+        self._work_until_ready(cores)
+        loop = self._loops.get(order.case.autolabels.language)
         task = {"cores": list(cores), "case": case_message(order.case)}
-        times, counted = None, None
-        if order.times:
-            request = {**task, "task": "times", "min_run_time_s": self._profile.min_run_time_s}
-            answer = self._times.run(request, order.timeout_s, files)["times"]
-            times = Times.of(answer["values_s"], answer["runs"])
-        if order.counts:
-            loop = self._loops.get(order.case.autolabels.language)
-            counted = self._count(task, order.timeout_s, files, loop)
-        return Outcome(
-            Status.OK,
-            instructions=counted.instructions if counted else None,
-            times=times,
-            functions=counted.functions if counted else None,
-        )
+        counted = self._count(task, order.timeout_s, files, loop)
+        return Outcome(Status.OK, counted.instructions, times, counted.functions)
+
+    def _times_of(
+        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
+    ) -> Times:
+        known = self._timed.pop(order, None)
+        if known is not None:
+            return known
+        with contextlib.suppress(ValueError):
+            self._untimed.remove(order)
+        task = {
+            "task": "times",
+            "cores": list(cores),
+            "case": case_message(order.case),
+            "min_run_time_s": self._profile.min_run_time_s,
+        }
+        answer = self._times.run(task, order.timeout_s, files)["times"]
+        return Times.of(answer["values_s"], answer["runs"])
+
+    def _work_until_ready(self, cores: tuple[int, ...]) -> None:
+        """Take the times of orders to come, until the counting server is ready."""
+        while not self._counts.is_ready and not self._counts.is_closed:
+            order = self._next_untimed(len(cores))
+            if order is None:
+                self._counts.warm_up()
+                return
+            # What fails here fails again at its turn, and is told then.
+            with contextlib.suppress(WorkerError, CompileError):
+                files = self._files(order.case, cores, order.timeout_s)
+                self._timed[order] = self._times_of(order, cores, files)
+
+    def _next_untimed(self, cores: int) -> WorkOrder | None:
+        with self._lock:
+            for order in self._untimed:
+                if order.cores == cores:
+                    self._untimed.remove(order)
+                    return order
+        return None
 
     def _count(
         self,

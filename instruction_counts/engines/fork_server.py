@@ -10,7 +10,7 @@ import select
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,18 +48,30 @@ class ForkServer:
         sweep: Callable[[int], None] = lambda _: None,
     ) -> None:
         self.folder = folder
+        self.cores: Sequence[int] = ()
+        """Where it gets ready and waits; its children have cores of their own."""
         self._start, self._serve, self._sweep = start, serve, sweep
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
         self._ready: dict[str, Any] = {}
         self._children: set[int] = set()
         self._numbers = itertools.count(1)
-        self._closed = False
+        self._is_ready = self._closed = False
 
     @property
     def ready(self) -> dict[str, Any]:
         """What the server told of itself when it was ready."""
         return self._ready
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the server can fork now."""
+        return self._is_ready
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether the server has been told to end."""
+        return self._closed
 
     def warm_up(self) -> None:
         """Start the process, unless it runs; returns when it can fork.
@@ -140,9 +152,10 @@ class ForkServer:
     def _get_ready(self, process: WorkerProcess) -> None:
         if self._closed:
             process.kill()
-        self._ready = process.ask(self._serve, _START_TIMEOUT_S)
+        self._ready = process.ask({**self._serve, "cores": [*self.cores]}, _START_TIMEOUT_S)
         if self._ready["status"] != "ok":
             raise WorkerError(failure_of(self._ready["failure"], process.output))
+        self._is_ready = True
 
     def _fork(self, request: _Request) -> tuple[WorkerProcess, int]:
         message = {"type": "fork", "request": request.name_of("request")}
@@ -163,6 +176,7 @@ class ForkServer:
             raise _ServerDiedError(error.failure) from error
 
     def _drop(self) -> None:
+        self._is_ready = False
         if self._process is not None:
             self._process.close()
             self._process = None

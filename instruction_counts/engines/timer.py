@@ -7,7 +7,7 @@ engine, and the fallback where forking is impossible.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -74,7 +74,7 @@ class TimerEngine:
         """The build's own; the system's allocator is counted."""
         return self._facts.fingerprint
 
-    def start(self, *, counts: bool, times: bool) -> None:
+    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
         """Nothing to get ready: every case has a process of its own."""
 
     def close(self) -> None:

@@ -48,6 +48,11 @@ class CorePool:
         self._changed = threading.Condition()
 
     @property
+    def cores(self) -> tuple[int, ...]:
+        """All of them."""
+        return self._cores
+
+    @property
     def size(self) -> int:
         """How many cores there are in all."""
         return len(self._cores)

@@ -44,7 +44,7 @@ def execute(
     Closing the iterator early (an interrupt does) ends every process before it returns.
     """
     for engine in engines.values():
-        engine.start(counts=any(o.counts for o in orders), times=any(o.times for o in orders))
+        engine.start([order for order in orders if engines[order.build.name] is engine], pool.cores)
     lanes = _Lanes(orders, engines, pool, clock)
     workers = ThreadPool(jobs)
     try:

@@ -65,10 +65,10 @@ def table(noises: Sequence[CaseNoise]) -> Table:
     if has_layouts:
         result.add_column("layouts", justify="right", no_wrap=True)
     for noise in noises:
-        first = noise.repeats[0]
+        failed = None in noise.repeats
         cells = [
             Text(noise.case.title),
-            Text("failed" if first is None else f"{first:,}"),
+            Text("failed" if failed else f"{noise.repeats[0]:,}"),
             Text("same" if noise.repeated else percent(noise.noise)),
             Text("agree" if noise.windows_agree else "vary"),
         ]
@@ -106,7 +106,7 @@ def summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
 
 def percent(share: float) -> str:
     """A relative spread: ``0``, or at least ``0.0001%``."""
-    return "0" if share == 0 else f"{100 * share:.4f}%"
+    return "0" if share == 0 else f"{max(100 * share, 0.0001):.4f}%"
 
 
 def _count(outcome: Outcome) -> int | None:

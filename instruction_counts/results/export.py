@@ -9,8 +9,6 @@ import csv
 import functools
 import io
 import json
-import os
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,6 +21,7 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 from cattrs.preconf.json import make_converter
 
 from instruction_counts.errors import DataError, UsageError
+from instruction_counts.files import write_atomically
 from instruction_counts.measurements import FunctionCost, FunctionCosts, Outcome
 from instruction_counts.report.table import markdown
 from instruction_counts.results.records import Record, Run
@@ -150,21 +149,6 @@ class Exporter:
                 f"--output {self._path} cannot be written: {error.strerror}",
                 "Name a file in a folder that you may write to.",
             ) from error
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Replace the file at ``path`` by ``text``; a reader sees the old or the new one, whole."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _document(run: Run, cases: list[str]) -> str:

@@ -17,7 +17,7 @@ from platformdirs import user_data_path
 from core.types import Case
 from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint
 from instruction_counts.errors import DataError
-from instruction_counts.results.export import write_atomically
+from instruction_counts.files import write_atomically
 
 _VERSION = 1
 
@@ -25,6 +25,8 @@ _VERSION = 1
 class _Noise(Protocol):
     @property
     def case(self) -> Case: ...
+    @property
+    def repeats(self) -> tuple[int | None, ...]: ...
     @property
     def noise(self) -> float: ...
     @property
@@ -43,12 +45,17 @@ def fingerprint_hash(fingerprint: Fingerprint) -> str:
 
 
 def store_noise(facts: BuildFacts, noises: Sequence[_Noise], path: Path | None = None) -> None:
-    """Add what a selftest found to the file; newer findings replace older ones."""
+    """Add what a selftest found to the file; newer findings replace older ones.
+
+    A case that failed in a round is left out: of its noise nothing is known.
+    """
     target = path or noise_file()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     known = _read(target)
     mine = known.setdefault(fingerprint_hash(facts.fingerprint), {})
     for one in noises:
+        if None in one.repeats:
+            continue
         mine[one.case.definition_hash] = {
             "case": one.case.title,
             "noise": one.noise,
@@ -66,5 +73,7 @@ def _read(path: Path) -> dict[str, dict[str, Any]]:
         raise DataError(f"{path} cannot be read: {error}", "Remove it to start anew.") from error
     if not isinstance(data, dict) or data.get("version") != _VERSION:
         raise DataError(f"{path} is of another version", "Remove it to start anew.")
-    builds: dict[str, dict[str, Any]] = data["builds"]
+    builds = data.get("builds")
+    if not isinstance(builds, dict) or not all(isinstance(one, dict) for one in builds.values()):
+        raise DataError(f"{path} cannot be read: it has no builds", "Remove it to start anew.")
     return builds

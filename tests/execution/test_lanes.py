@@ -137,15 +137,13 @@ def test_the_end_closes_the_engines() -> None:
     assert engine.closed.is_set()
 
 
-@pytest.mark.parametrize(
-    ("counts", "times"), [(True, True), (True, False), (False, True), (False, False)]
-)
-def test_engines_are_started_with_what_is_asked_for(counts: bool, times: bool) -> None:
-    """What no order needs is not made ready."""
+def test_engines_are_started_with_their_orders_and_the_cores() -> None:
+    """So that they can get ready for what is to come, and for nothing else."""
     engine = FakeEngine()
-    run(make_orders(2, counts=counts, times=times), engine)
+    orders = make_orders(2)
+    run(orders, engine)
 
-    assert [(counts, times)] == engine.started
+    assert [(orders, (0, 1))] == engine.started
 
 
 def test_closing_early_returns_soon() -> None:

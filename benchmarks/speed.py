@@ -1,0 +1,108 @@
+"""How much faster the fork engine is than the reference engine: both measured in one run.
+
+    make bench
+
+A fixed sample of six cases (2 Python, 2 C++, 1 TorchScript, 1 backward) is measured with both
+engines, one after the other on one lane, with warm caches and servers that run. The figure that
+counts is the ratio; seconds are of the machine at hand. ``--suite`` also times the standard suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import closing
+
+from rich.console import Console
+from rich.table import Table
+
+from core.types import Case
+from instruction_counts.application import make_engine
+from instruction_counts.builds.build import default_build
+from instruction_counts.builds.fingerprint import BuildFacts, probe
+from instruction_counts.definitions import STANDARD, load
+from instruction_counts.engines.engine import Engine
+from instruction_counts.engines.fork import Profile
+from instruction_counts.execution.cores import CorePool, available_cores
+from instruction_counts.execution.events import Finished
+from instruction_counts.execution.lanes import execute
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import Status
+
+SAMPLE = (
+    "MatMul / mm · Python · Eager · Forward · 1 thread",
+    "Pointwise / Math / add / Tensor-Tensor · Python · Eager · Forward · 1 thread",
+    "MatMul / mm · C++ · Eager · Forward · 1 thread",
+    "Data movement / clone · C++ · Eager · Forward · 1 thread",
+    "MatMul / mm · Python · TorchScript · Forward · 1 thread",
+    "Training / Regression · Python · Eager · Forward + Backward · 1 thread",
+)
+CONSOLE = Console()
+
+
+def main() -> None:
+    """Measure, and print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5, help="of the fork engine")
+    parser.add_argument("--suite", action="store_true", help="also time the standard suite")
+    args = parser.parse_args()
+    cases = {case.title: case for case in load(STANDARD)}
+    sample = [cases[title] for title in SAMPLE]
+    facts = probe(default_build())
+
+    begin = time.perf_counter()
+    engine = make_engine("fork", facts, Profile(), CONSOLE.print)
+    durations_s(engine, facts, sample, lanes=1)
+    start_up_s = time.perf_counter() - begin
+    CONSOLE.print(f"servers started, caches and models made: {start_up_s:.1f} s")
+
+    engine = make_engine("fork", facts, Profile(), CONSOLE.print)
+    rounds = durations_s(engine, facts, sample * (1 + args.repeats), lanes=1)
+    # The first round waits for the servers.
+    fork_s = {title: statistics.median(times[1:]) for title, times in rounds.items()}
+    reference = make_engine("timer", facts, Profile(), CONSOLE.print)
+    timer_s = {title: t for title, (t,) in durations_s(reference, facts, sample, lanes=1).items()}
+    _show(fork_s, timer_s)
+    if args.suite:
+        _time_suite(facts, tuple(cases.values()))
+
+
+def durations_s(
+    engine: Engine, facts: BuildFacts, cases: Sequence[Case], *, lanes: int
+) -> dict[str, list[float]]:
+    """How long each case took, from its start on a lane to its outcome."""
+    orders = [WorkOrder(case, facts.build, timeout_s=1800) for case in cases]
+    pool = CorePool(available_cores())
+    durations: dict[str, list[float]] = {}
+    with closing(execute(orders, {facts.build.name: engine}, pool, lanes)) as events:
+        for event in events:
+            if isinstance(event, Finished):
+                if event.outcome.status is not Status.OK:
+                    raise SystemExit(f"{event.order.title}: {event.outcome.failure}")
+                durations.setdefault(event.order.title, []).append(event.outcome.duration_s)
+    return durations
+
+
+def _show(fork_s: dict[str, float], timer_s: dict[str, float]) -> None:
+    table = Table("case", "reference", "fork", "ratio")
+    for title, seconds in timer_s.items():
+        ratio = f"{seconds / fork_s[title]:.0f}"
+        table.add_row(title, f"{seconds:.1f} s", f"{fork_s[title]:.2f} s", ratio)
+    whole = sum(timer_s.values()), sum(fork_s.values())
+    table.add_row("all", f"{whole[0]:.1f} s", f"{whole[1]:.2f} s", f"{whole[0] / whole[1]:.0f}")
+    CONSOLE.print(table)
+
+
+def _time_suite(facts: BuildFacts, cases: Sequence[Case]) -> None:
+    lanes = len(available_cores())
+    engine = make_engine("fork", facts, Profile(), CONSOLE.print)
+    begin = time.perf_counter()
+    durations_s(engine, facts, cases, lanes=lanes)
+    seconds = time.perf_counter() - begin
+    CONSOLE.print(f"standard suite: {len(cases)} cases on {lanes} lanes in {seconds:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

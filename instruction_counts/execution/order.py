@@ -1,0 +1,36 @@
+"""The order of work: long cases first, so that the lanes end together.
+
+How long a case takes is known from the last time it ran on this machine. What is not known comes
+first: it may have to be compiled, and that takes longest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.files import write_atomically
+
+
+def longest_first(orders: Sequence[WorkOrder], durations_s: Mapping[str, float]) -> list[WorkOrder]:
+    """``orders`` by falling duration, with ``durations_s`` by definition hash; stable."""
+    return sorted(
+        orders,
+        key=lambda order: -durations_s.get(order.case.definition_hash, float("inf")),
+    )
+
+
+def read_durations(path: Path) -> dict[str, float]:
+    """What was noted before; nothing where there is no file, or no usable one."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        return {str(key): float(value) for key, value in data.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def note_durations(path: Path, durations_s: Mapping[str, float]) -> None:
+    """Add how long cases took, by definition hash."""
+    write_atomically(path, json.dumps({**read_durations(path), **durations_s}))

@@ -1,0 +1,49 @@
+"""The order of work, and what is remembered for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.execution.order import longest_first, note_durations, read_durations
+from instruction_counts.execution.work import WorkOrder
+from tests.fakes import BUILD, make_case
+
+SHORT, LONG, NEW = (
+    WorkOrder(make_case("case", stmt=stmt), BUILD) for stmt in ("short", "long", "new")
+)
+KNOWN = {SHORT.case.definition_hash: 0.5, LONG.case.definition_hash: 30.0}
+
+
+def test_long_cases_come_before_short_ones() -> None:
+    """So that the lanes end together."""
+    assert [LONG, SHORT] == longest_first([SHORT, LONG], KNOWN)
+
+
+def test_what_is_not_known_comes_first() -> None:
+    """It may have to be compiled."""
+    assert [NEW, LONG, SHORT] == longest_first([SHORT, NEW, LONG], KNOWN)
+
+
+def test_without_any_knowledge_the_order_stays() -> None:
+    """The order of the definitions is as good as another."""
+    assert [SHORT, LONG, NEW] == longest_first([SHORT, LONG, NEW], {})
+
+
+def test_newer_durations_replace_older_ones(tmp_path: Path) -> None:
+    """The others stay."""
+    path = tmp_path / "durations.json"
+    note_durations(path, {"a": 1.0, "b": 2.0})
+    note_durations(path, {"b": 3.0})
+
+    assert {"a": 1.0, "b": 3.0} == read_durations(path)
+
+
+@pytest.mark.parametrize("content", ["", "[1]", '{"a": "x"}', '{"a": null}', "\x00"])
+def test_a_damaged_file_is_no_knowledge(tmp_path: Path, content: str) -> None:
+    """It costs an order of work, and no run."""
+    path = tmp_path / "durations.json"
+    path.write_text(content)
+
+    assert {} == read_durations(path)
