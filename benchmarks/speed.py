@@ -29,13 +29,13 @@ from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute
 from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import Status
+from instruction_counts.measurements import Outcome, Status
 
 SAMPLE = (
     "MatMul / mm · Python · Eager · Forward · 1 thread",
     "Pointwise / Math / add / Tensor-Tensor · Python · Eager · Forward · 1 thread",
     "MatMul / mm · C++ · Eager · Forward · 1 thread",
-    "Data movement / clone · C++ · Eager · Forward · 1 thread",
+    "Data movement / zero_ · C++ · Eager · Forward · 1 thread",
     "MatMul / mm · Python · TorchScript · Forward · 1 thread",
     "Training / Regression · Python · Eager · Forward + Backward · 1 thread",
 )
@@ -54,38 +54,43 @@ def main() -> None:
 
     begin = time.perf_counter()
     engine = make_engine("fork", facts, Profile(), CONSOLE.print)
-    durations_s(engine, facts, sample, lanes=1)
+    measure(engine, facts, sample, 1)
     start_up_s = time.perf_counter() - begin
     CONSOLE.print(f"servers started, caches and models made: {start_up_s:.1f} s")
 
     engine = make_engine("fork", facts, Profile(), CONSOLE.print)
-    rounds = durations_s(engine, facts, sample * (1 + args.repeats), lanes=1)
+    rounds = measure(engine, facts, sample * (1 + args.repeats), 1)
     # The first round waits for the servers.
-    fork_s = {title: statistics.median(times[1:]) for title, times in rounds.items()}
-    reference = make_engine("timer", facts, Profile(), CONSOLE.print)
-    timer_s = {title: t for title, (t,) in durations_s(reference, facts, sample, lanes=1).items()}
-    _show(fork_s, timer_s)
+    fork_s = {
+        title: statistics.median(one.duration_s for one in outcomes[1:])
+        for title, outcomes in rounds.items()
+    }
+    reference = measure(make_engine("timer", facts, Profile(), CONSOLE.print), facts, sample, 1)
+    show_speed(fork_s, {title: one.duration_s for title, (one,) in reference.items()})
+    engine = make_engine("fork", facts, Profile(allocator="system"), CONSOLE.print)
+    show_agreement(measure(engine, facts, sample, 1), reference)
     if args.suite:
-        _time_suite(facts, tuple(cases.values()))
+        time_suite(facts, tuple(cases.values()))
 
 
-def durations_s(
-    engine: Engine, facts: BuildFacts, cases: Sequence[Case], *, lanes: int
-) -> dict[str, list[float]]:
-    """How long each case took, from its start on a lane to its outcome."""
+def measure(
+    engine: Engine, facts: BuildFacts, cases: Sequence[Case], lanes: int
+) -> dict[str, list[Outcome]]:
+    """The outcomes of each case; its duration is from its start on a lane to its outcome."""
     orders = [WorkOrder(case, facts.build, timeout_s=1800) for case in cases]
     pool = CorePool(available_cores())
-    durations: dict[str, list[float]] = {}
+    outcomes: dict[str, list[Outcome]] = {}
     with closing(execute(orders, {facts.build.name: engine}, pool, lanes)) as events:
         for event in events:
             if isinstance(event, Finished):
                 if event.outcome.status is not Status.OK:
                     raise SystemExit(f"{event.order.title}: {event.outcome.failure}")
-                durations.setdefault(event.order.title, []).append(event.outcome.duration_s)
-    return durations
+                outcomes.setdefault(event.order.title, []).append(event.outcome)
+    return outcomes
 
 
-def _show(fork_s: dict[str, float], timer_s: dict[str, float]) -> None:
+def show_speed(fork_s: dict[str, float], timer_s: dict[str, float]) -> None:
+    """Seconds of both engines, and their ratio."""
     table = Table("case", "reference", "fork", "ratio")
     for title, seconds in timer_s.items():
         ratio = f"{seconds / fork_s[title]:.0f}"
@@ -95,11 +100,24 @@ def _show(fork_s: dict[str, float], timer_s: dict[str, float]) -> None:
     CONSOLE.print(table)
 
 
-def _time_suite(facts: BuildFacts, cases: Sequence[Case]) -> None:
+def show_agreement(fork: dict[str, list[Outcome]], timer: dict[str, list[Outcome]]) -> None:
+    """Counts of both engines, both on the system's allocator."""
+    table = Table("case", "reference", "fork, system allocator", "difference")
+    for title in timer:
+        theirs, ours = (one[title][0].instructions for one in (timer, fork))
+        assert theirs is not None, "every case was counted"
+        assert ours is not None, "every case was counted"
+        difference = (ours.per_run - theirs.per_run) / theirs.per_run
+        table.add_row(title, f"{theirs.per_run:,}", f"{ours.per_run:,}", f"{difference:+.2%}")
+    CONSOLE.print(table)
+
+
+def time_suite(facts: BuildFacts, cases: Sequence[Case]) -> None:
+    """How long the standard suite takes on all cores."""
     lanes = len(available_cores())
     engine = make_engine("fork", facts, Profile(), CONSOLE.print)
     begin = time.perf_counter()
-    durations_s(engine, facts, cases, lanes=lanes)
+    measure(engine, facts, cases, lanes)
     seconds = time.perf_counter() - begin
     CONSOLE.print(f"standard suite: {len(cases)} cases on {lanes} lanes in {seconds:.0f} s")
 

@@ -57,6 +57,14 @@ class Counted:
     by_function: Mapping[callgrind_out.Function, int]
     """Exclusive cost over ``functions.runs`` runs, the loop included."""
 
+    def unallocated(self) -> Counted:
+        """The same without allocations, which only the steady allocator can count."""
+        nothing: dict[str, Any] = {"allocations": None, "allocated_bytes": None}
+        windows = tuple(attrs.evolve(one, **nothing) for one in self.instructions.windows)
+        return attrs.evolve(
+            self, instructions=attrs.evolve(self.instructions, windows=windows, **nothing)
+        )
+
 
 @attrs.frozen
 class _Measured:

@@ -195,7 +195,8 @@ class ForkEngine:
         }
         windows = self._counts.run(request, timeout_s, files)["windows"]
         try:
-            return counting.evaluate(windows, self._counts.folder, loop)
+            counted = counting.evaluate(windows, self._counts.folder, loop)
+            return counted if self._profile.allocator == "steady" else counted.unallocated()
         finally:
             dump = Path(windows[0]["dump"])  # cg.PID.NUMBER
             _remove_dumps(self._counts.folder / dump.parent, int(dump.name.split(".")[1]))
