@@ -14,7 +14,7 @@ from instruction_counts.builds.fingerprint import BuildFacts
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.missing import Lack, missing
 from instruction_counts.cache import Cache
-from instruction_counts.engines.compiler import Compiler
+from instruction_counts.engines.compiler import CompileError, Compiler
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import ForkEngine, Profile
 from instruction_counts.engines.timer import TimerEngine
@@ -36,7 +36,15 @@ def make_engine(
     if name == "timer":
         return TimerEngine(facts)
     compiler = Compiler(facts, Cache(), environment(facts.build))
-    return ForkEngine(facts, compiler, profile, notice)
+    try:
+        return ForkEngine(facts, compiler, profile, notice)
+    except CompileError as error:
+        notice(
+            f"The fork engine needs a C compiler: {error}\n"
+            "Going on with the reference engine (--engine timer), about 100 times slower.\n"
+            "apt-get install gcc g++"
+        )
+        return TimerEngine(facts)
 
 
 def plan(

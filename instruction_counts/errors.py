@@ -24,8 +24,3 @@ class BuildError(UsageError):
 @attrs.define(eq=False)
 class DataError(UsageError):
     """A file holds something else than was expected there."""
-
-
-@attrs.define(eq=False)
-class EngineError(UsageError):
-    """An engine cannot work on this machine or with this build."""

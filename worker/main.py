@@ -439,6 +439,12 @@ class Shim:
         finally:
             self._library.steady_after_window(kind())
 
+    def is_preloaded(self) -> bool:
+        """Whether this process allocates with the library, and so its counters count."""
+        numbers = (ctypes.c_uint64 * 3)()
+        self._library.steady_allocations(numbers)
+        return numbers[0] > 0
+
     def allocations(self, window: int) -> List[int]:
         """Calls, bytes and frees during a window."""
         numbers = (ctypes.c_uint64 * 3)()
@@ -464,7 +470,11 @@ def _get_ready(request: Message, shim: Shim) -> Message:
     gc.freeze()
     shim.zero()
     shim.reset()
-    return {"torch": torch.__version__, "capability": cpu_capability(torch)}
+    return {
+        "torch": torch.__version__,
+        "capability": cpu_capability(torch),
+        "preloaded": shim.is_preloaded(),
+    }
 
 
 def _import_what_comes_late(torch: Any) -> None:

@@ -104,7 +104,7 @@ def command(
     output: tuple[Path, ...],
     resume: Path | None,
 ) -> int:
-    r"""Measure cases: instructions per run (Callgrind) and wall times.
+    """Measure cases: instructions per run (Callgrind) and wall times.
 
     The default is the standard suite on the current interpreter. Results come as a table, and as
     files with --output. Interrupt at any time: what is finished is kept, and --resume goes on.
@@ -114,9 +114,11 @@ def command(
       python main.py --only 'Pointwise/*/add' --only MatMul
       python main.py --language python --output result.json
       python main.py --build base=/usr/bin/python3 --build new=.venv
-    """
+    """  # noqa: D301 - \b keeps click from reflowing the examples
     if no_counts and no_times:
         raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
+    if engine == "timer" and pin_isa:
+        raise UsageError("--pin-isa works with the fork engine alone", "Drop one.")
     cases = select(load(definitions), selection)
     exporters = [Exporter(path) for path in output]
     done = read_json(resume) if resume else None

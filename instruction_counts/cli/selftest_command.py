@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import click
 
 from core.types import Case
@@ -53,7 +54,7 @@ def command(
         outcomes = measure(cases, facts, condition, allocator, console.note)
         (others if condition.layout else repeats).append(outcomes)
     noises = report.noise_of(cases, repeats, others)
-    store_noise(facts, noises)
+    store_noise(attrs.evolve(facts.fingerprint, allocator=allocator), noises)
     console.render(report.table(noises))
     console.line("")
     for line in report.summary(noises):

@@ -74,6 +74,7 @@ class ForkEngine:
         self._times = self._server("times", self._start_native)
         self._counts = self._server("counts", self._start_counting)
         self._loops = _Once(self._measure_loop)
+        self._losses = _Once(self._tell_losses)
         self._models = _Once(self._make_model)
         self._untimed: deque[WorkOrder] = deque()
         self._timed: dict[WorkOrder, Times] = {}
@@ -99,6 +100,8 @@ class ForkEngine:
         self._times.close()
         self._counts.close()
         self._compiler.close()
+        while self._compiler.notices:
+            self._notice(self._compiler.notices.pop())
         if self._fallback is not None:
             self._fallback.close()
         shutil.rmtree(self._folder, ignore_errors=True)
@@ -110,10 +113,15 @@ class ForkEngine:
             return self._fallback.fingerprint
         return attrs.evolve(
             self._facts.fingerprint,
-            allocator=self._profile.allocator,
+            allocator=self._allocator_name,
             pinned_isa=self._profile.pinned_isa,
             counted_capability=self._counts.ready.get("capability", ""),
         )
+
+    @property
+    def _allocator_name(self) -> str:
+        """What allocates in the counted process: what was asked for, unless that was refused."""
+        return self._profile.allocator if self._counts.ready.get("preloaded", True) else "system"
 
     def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
         """Begin to start the servers in the background, the counting one on the first core.
@@ -136,6 +144,7 @@ class ForkEngine:
         if not order.counts:
             return Outcome(Status.OK, times=times)
         self._work_until_ready(cores)
+        self._losses.get(None)
         loop = self._loops.get(order.case.autolabels.language)
         task = {"cores": list(cores), "case": case_message(order.case)}
         counted = self._count(task, order.timeout_s, files, loop)
@@ -196,7 +205,7 @@ class ForkEngine:
         windows = self._counts.run(request, timeout_s, files)["windows"]
         try:
             counted = counting.evaluate(windows, self._counts.folder, loop)
-            return counted if self._profile.allocator == "steady" else counted.unallocated()
+            return counted if self._allocator_name == "steady" else counted.unallocated()
         finally:
             dump = Path(windows[0]["dump"])  # cg.PID.NUMBER
             _remove_dumps(self._counts.folder / dump.parent, int(dump.name.split(".")[1]))
@@ -227,6 +236,21 @@ class ForkEngine:
         task = {"case": {**case, "num_threads": 1}, "cores": []}
         counted = self._count(task, _LOOP_TIMEOUT_S, files, counting.Loop())
         return counting.per_run_loop(counted)
+
+    def _tell_losses(self, _: None) -> None:
+        """Say what this machine refuses, and what that costs in exactness."""
+        self._counts.warm_up()
+        if not without_aslr():
+            self._notice(
+                "Address randomisation cannot be turned off here (setarch -R is refused): "
+                "counts may differ from run to run, mostly by less than 0.1%."
+            )
+        if self._allocator_name != self._profile.allocator:
+            self._notice(
+                "The steady allocator could not be preloaded, so the C library's is counted: "
+                "counts may differ between memory layouts by some percent, "
+                "and allocations are not counted."
+            )
 
     def _fall_back(self, reason: str) -> TimerEngine:
         with self._lock:
@@ -265,9 +289,9 @@ class ForkEngine:
         )
         return self._worker(folder, self._allocator(), command)
 
-    def _allocator(self) -> dict[str, str]:
+    def _allocator(self) -> Mapping[str, str]:
         if self._profile.allocator == "system":
-            return dict(STEADY_GLIBC)
+            return STEADY_GLIBC
         return {"LD_PRELOAD": "./steady.so", "PYTHONMALLOC": "malloc"}
 
     def _worker(

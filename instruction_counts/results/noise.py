@@ -15,7 +15,7 @@ import attrs
 from platformdirs import user_data_path
 
 from core.types import Case
-from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint
+from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.errors import DataError
 from instruction_counts.files import write_atomically
 
@@ -44,7 +44,9 @@ def fingerprint_hash(fingerprint: Fingerprint) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def store_noise(facts: BuildFacts, noises: Sequence[_Noise], path: Path | None = None) -> None:
+def store_noise(
+    fingerprint: Fingerprint, noises: Sequence[_Noise], path: Path | None = None
+) -> None:
     """Add what a selftest found to the file; newer findings replace older ones.
 
     A case that failed in a round is left out: of its noise nothing is known.
@@ -52,7 +54,7 @@ def store_noise(facts: BuildFacts, noises: Sequence[_Noise], path: Path | None =
     target = path or noise_file()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     known = _read(target)
-    mine = known.setdefault(fingerprint_hash(facts.fingerprint), {})
+    mine = known.setdefault(fingerprint_hash(fingerprint), {})
     for one in noises:
         if None in one.repeats:
             continue
