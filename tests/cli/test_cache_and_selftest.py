@@ -1,0 +1,148 @@
+"""``cache`` and ``selftest``, called as the console script calls them."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from instruction_counts import cli
+from instruction_counts.cache import VARIABLE, Cache
+
+
+@pytest.fixture(autouse=True)
+def keep_signals() -> Iterator[None]:
+    """The program takes SIGTERM as an interrupt; the tests' own process does not."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture(autouse=True)
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of our own."""
+    path = tmp_path / "cache"
+    monkeypatch.setenv(VARIABLE, str(path))
+    return path
+
+
+def fill(root: Path, **sizes_mib: int) -> None:
+    """Make an entry of each kind."""
+    for kind, size in sizes_mib.items():
+
+        def build(folder: Path, size: int = size) -> None:
+            (folder / "file").write_bytes(bytes(size << 20))
+
+        Cache(root).entry(kind, "0123", build)
+
+
+def entries(root: Path) -> list[str]:
+    """What is in the cache, by kind."""
+    return sorted(path.parent.name for path in root.glob("*/[!.]*"))
+
+
+# cache show
+
+
+def test_the_cache_folder_is_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The one that the environment names."""
+    assert (0, f"{root}\n") == (cli.main(["cache", "show"]), capsys.readouterr().out)
+
+
+def test_what_the_cache_holds_is_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each kind with its number of entries and its size."""
+    fill(root, cases=1, headers=3)
+    cli.main(["cache", "show"])
+
+    assert [["cases", "1", "entries", "1", "MiB"], ["headers", "1", "entries", "3", "MiB"]] == [
+        line.split() for line in capsys.readouterr().out.splitlines()[1:]
+    ]
+
+
+def test_a_cache_folder_that_cannot_be_made_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the remedy."""
+    (tmp_path / "file").touch()
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "file" / "cache"))
+
+    assert (1, True) == (cli.main(["cache", "show"]), f"Set {VARIABLE}" in capsys.readouterr().err)
+
+
+# cache clear
+
+
+def test_everything_can_be_cleared(root: Path) -> None:
+    """It is made again when it is needed."""
+    fill(root, cases=1, headers=1)
+
+    assert (0, []) == (cli.main(["cache", "clear"]), entries(root))
+
+
+def test_one_kind_can_be_cleared(root: Path) -> None:
+    """Precompiled headers take the most space."""
+    fill(root, cases=1, headers=1)
+    cli.main(["cache", "clear", "headers"])
+
+    assert ["cases"] == entries(root)
+
+
+@pytest.mark.parametrize("kind", [[], ["cases"]])
+def test_clearing_tells_what_and_where(
+    root: Path, kind: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """There may be several caches."""
+    fill(root, cases=1)
+    cli.main(["cache", "clear", *kind])
+
+    assert f"Cleared {(kind or ['everything'])[0]} in {root}" in capsys.readouterr().err.replace(
+        "\n", " "
+    )
+
+
+def test_clearing_an_empty_cache_is_allowed() -> None:
+    """There is nothing to do."""
+    assert 0 == cli.main(["cache", "clear"])
+
+
+# selftest
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--layouts", "-1"],
+        ["--layouts", "many"],
+        ["--allocator", "jemalloc"],
+        ["--no-such-option"],
+        ["operand"],
+    ],
+)
+def test_wrong_usage_of_the_selftest_is_refused(args: list[str]) -> None:
+    """Before anything starts."""
+    assert 2 == cli.main(["selftest", *args])
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["--definitions", "no_such_module"],
+        ["--only", "no such label"],
+        ["--build", "/no/such/python"],
+    ],
+)
+def test_a_selftest_of_nothing_is_an_error(args: list[str]) -> None:
+    """It must not pass because there was nothing to count."""
+    assert 1 == cli.main(["selftest", *args])
+
+
+@pytest.mark.parametrize("name", ["--layouts", "--allocator", "--only", "--build"])
+def test_the_help_of_the_selftest_names_its_options(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the exit code that tells of a changed count."""
+    cli.main(["selftest", "--help"])
+
+    assert name in capsys.readouterr().out

@@ -1,0 +1,369 @@
+"""From windows to instructions per run, with dumps that are written by hand."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.engines.callgrind_out import (
+    Call,
+    CallgrindFormatError,
+    Function,
+    Profile,
+    to_text,
+)
+from instruction_counts.engines.counting import (
+    PATTERN,
+    PILOT_RUNS,
+    SCHEDULE,
+    Counted,
+    Loop,
+    evaluate,
+    per_run_loop,
+)
+from instruction_counts.measurements import FunctionCost, Window
+
+ADD = Function("/lib/libtorch_cpu.so", "add.cpp", "at::add")
+HOOK = Function("/work/steady.so", "steady.c", "steady_count_end")
+LOOP = Function("/usr/bin/python3", "ceval.c", "_PyEval_EvalFrameDefault")
+
+
+@attrs.frozen
+class Dumped:
+    """A window as a child dumps it: costs by function, in the calling thread and in others."""
+
+    runs: int
+    costs: Mapping[Function, int]
+    others: Sequence[int] = ()
+    allocations: int = 0
+    allocated_bytes: int = 0
+    calls: tuple[Call, ...] = ()
+
+
+def write(windows: Sequence[Dumped], folder: Path) -> list[dict[str, Any]]:
+    """Write the dumps of ``windows``; returns what the child answers."""
+    (folder / "dumps").mkdir()
+    answers = []
+    for number, window in enumerate(windows, 4):
+        dump = f"dumps/cg.77.{number}"
+        totals = [sum(window.costs.values()), *window.others]
+        profiles = [Profile(totals[0], window.costs, window.calls)]
+        profiles += [Profile(total, {ADD: total}) for total in window.others]
+        for thread, profile in enumerate(profiles, 1):
+            (folder / f"{dump}-{thread:02}").write_text(to_text(profile))
+        counts = [window.allocations, window.allocated_bytes, 0]
+        answers.append({"runs": window.runs, "dump": dump, "allocations": counts})
+    return answers
+
+
+def counted(*windows: Dumped, loop: Loop | None = None) -> Counted:
+    """The result of ``windows``."""
+    with tempfile.TemporaryDirectory() as folder:
+        return evaluate(write(windows, Path(folder)), Path(folder), loop or Loop())
+
+
+def totals(*pairs: tuple[int, int]) -> list[Dumped]:
+    """Windows of one function: runs and instructions."""
+    return [Dumped(runs, {ADD: cost}) for runs, cost in pairs]
+
+
+# The slope
+
+
+def test_what_surrounds_the_loop_cancels() -> None:
+    """It costs the same in both windows."""
+    result = counted(*totals((10, 1_500), (20, 2_500)))
+
+    assert 100 == result.instructions.per_run
+
+
+@given(
+    overhead=st.integers(0, 10**9),
+    per_run=st.integers(0, 10**10),
+    unit=st.integers(1, 1000),
+)
+def test_a_line_gives_its_slope(overhead: int, per_run: int, unit: int) -> None:
+    """To the instruction, whatever surrounds it."""
+    units = [factor * unit for factor in PATTERN]
+    result = counted(*totals(*((runs, overhead + runs * per_run) for runs in units)))
+
+    assert (per_run, True, 0) == (
+        result.instructions.per_run,
+        result.instructions.exact,
+        result.instructions.spread,
+    )
+
+
+@given(
+    extra=st.lists(st.integers(0, 10**6), min_size=2, max_size=2),
+    per_run=st.integers(0, 10**6),
+)
+def test_what_disturbs_some_windows_does_not_count(extra: list[int], per_run: int) -> None:
+    """One quiet window of each length is enough."""
+    cost, (first, second) = per_run * 10, extra
+    pairs = [(10, cost + first), (20, 2 * cost), (10, cost), (20, 2 * cost + second)]
+
+    assert per_run == counted(*totals(*pairs)).instructions.per_run
+
+
+@pytest.mark.parametrize(("difference", "per_run"), [(1004, 100), (1006, 101), (996, 100)])
+def test_a_slope_that_is_no_integer_is_rounded(difference: int, per_run: int) -> None:
+    """Half an instruction was never executed."""
+    assert per_run == counted(*totals((10, 50), (20, 50 + difference))).instructions.per_run
+
+
+def test_the_windows_are_kept_in_their_order() -> None:
+    """With what was counted in each."""
+    windows = [
+        Dumped(runs, {ADD: cost}, allocations=runs, allocated_bytes=64 * runs)
+        for runs, cost in [(5, 50), (10, 100), (5, 51), (10, 102)]
+    ]
+
+    assert (
+        Window(5, 50, 5, 320),
+        Window(10, 100, 10, 640),
+        Window(5, 51, 5, 320),
+        Window(10, 102, 10, 640),
+    ) == counted(*windows).instructions.windows
+
+
+# How sure it is
+
+
+@pytest.mark.parametrize(
+    ("pairs", "exact"),
+    [
+        ([(10, 100), (20, 200), (10, 100), (20, 200)], True),
+        ([(10, 100), (20, 200), (10, 101), (20, 200)], False),
+        ([(10, 100), (20, 200), (10, 100), (20, 201)], False),
+        ([(10, 100), (20, 201), (10, 100), (20, 201)], True),
+    ],
+)
+def test_a_count_is_exact_if_all_windows_agree(pairs: list[tuple[int, int]], exact: bool) -> None:
+    """Of each length among themselves."""
+    assert exact == counted(*totals(*pairs)).instructions.exact
+
+
+def test_the_spread_is_that_of_the_estimates() -> None:
+    """Of one run, from neighbouring windows."""
+    result = counted(*totals((10, 100), (20, 200), (10, 100), (20, 260), (10, 120), (20, 220)))
+
+    assert 6 == result.instructions.spread
+
+
+@pytest.mark.parametrize("noisy_runs", [10, 20])
+def test_functions_that_vary_are_named(noisy_runs: int) -> None:
+    """In whichever windows they do; largest difference first."""
+    quiet = [Dumped(runs, {ADD: runs, HOOK: 100, LOOP: runs}) for runs in (10, 20)] * 2
+    noisy = Dumped(noisy_runs, {ADD: noisy_runs, HOOK: 105, LOOP: noisy_runs + 2})
+    place = 2 if noisy_runs == 10 else 3
+    windows = [*quiet[:place], noisy, *quiet[place + 1 :]]
+
+    assert (HOOK.name, LOOP.name) == counted(*windows).instructions.varying
+
+
+def test_no_more_than_three_functions_are_named() -> None:
+    """The rest adds little."""
+    functions = [Function("a.so", "a.c", f"f{number}") for number in range(9)]
+    windows = [
+        Dumped(runs, {one: 10 + noise * place for place, one in enumerate(functions, 1)})
+        for runs, noise in [(1, 0), (2, 0), (1, 1), (2, 0)]
+    ]
+
+    assert ("f8", "f7", "f6") == counted(*windows).instructions.varying
+
+
+def test_an_exact_count_names_no_function() -> None:
+    """There is none to name."""
+    assert () == counted(*totals((1, 5), (2, 9), (1, 5), (2, 9))).instructions.varying
+
+
+def test_agreeing_windows_without_a_whole_slope_name_no_function() -> None:
+    """None of them varies."""
+    assert () == counted(*totals((10, 5), (20, 9), (10, 5), (20, 9))).instructions.varying
+
+
+# The empty loop
+
+
+def test_the_empty_loop_is_subtracted() -> None:
+    """And told."""
+    result = counted(*totals((10, 500), (20, 1_000)), loop=Loop(per_run=8))
+
+    assert (42, 8) == (result.instructions.per_run, result.instructions.loop)
+
+
+def test_the_empty_loop_less_itself_is_nothing() -> None:
+    """By function, too."""
+    windows = [Dumped(runs, {LOOP: 7 + 22 * runs, HOOK: 90}) for runs in (10, 20)]
+    result = counted(*windows, loop=per_run_loop(counted(*windows)))
+
+    assert (0, ()) == (result.instructions.per_run, result.functions.costs)
+
+
+def test_the_empty_loop_is_known_by_function() -> None:
+    """What cancels is no part of it."""
+    windows = [Dumped(runs, {LOOP: 7 + 22 * runs, HOOK: 90, ADD: 3 * runs}) for runs in (10, 20)]
+
+    assert Loop(25, {LOOP: 22, ADD: 3}) == per_run_loop(counted(*windows))
+
+
+# Functions
+
+
+@given(
+    costs=st.lists(st.integers(0, 10**6), min_size=1, max_size=6),
+    loop_costs=st.lists(st.integers(0, 100), min_size=2, max_size=2),
+    unit=st.integers(1, 200),
+)
+def test_functions_add_up_to_the_count(costs: list[int], loop_costs: list[int], unit: int) -> None:
+    """Of all runs between the two windows."""
+    functions = [Function("a.so", "a.c", f"f{number}") for number in range(len(costs))]
+    of_loop = dict(zip((LOOP, HOOK), loop_costs, strict=True))
+    windows = [
+        Dumped(runs, {one: 5 + cost * runs for one, cost in zip(functions, costs, strict=True)})
+        for runs in (unit, 2 * unit)
+    ]
+    in_loop = [
+        attrs.evolve(one, costs={**one.costs, **{f: c * one.runs for f, c in of_loop.items()}})
+        for one in windows
+    ]
+    result = counted(*in_loop, loop=Loop(sum(loop_costs), of_loop))
+
+    assert result.instructions.per_run * result.functions.runs == sum(
+        cost.exclusive for cost in result.functions.costs
+    )
+
+
+def test_functions_come_with_the_largest_first() -> None:
+    """Each with its library, its file and what was spent in it and below it."""
+    call = Call(LOOP, ADD, 10, 300)
+    first = Dumped(10, {LOOP: 120, ADD: 300, HOOK: 9}, calls=(call,))
+    double = attrs.evolve(call, calls=20, instructions=600)
+    second = Dumped(20, {LOOP: 220, ADD: 600, HOOK: 9}, calls=(double,))
+
+    assert (
+        FunctionCost("libtorch_cpu.so", "add.cpp", "at::add", 300, 300),
+        FunctionCost("python3", "ceval.c", "_PyEval_EvalFrameDefault", 100, 400),
+    ) == counted(first, second).functions.costs
+
+
+def test_a_function_that_calls_itself_is_not_counted_twice() -> None:
+    """Its own cost holds all its levels."""
+    windows = [
+        Dumped(runs, {ADD: 10 * runs}, calls=(Call(ADD, ADD, runs, 9 * runs),)) for runs in (1, 2)
+    ]
+    (cost,) = counted(*windows).functions.costs
+
+    assert (10, 10) == (cost.exclusive, cost.inclusive)
+
+
+# Threads
+
+
+def test_one_thread_has_no_count_over_all() -> None:
+    """It would say the same again."""
+    assert None is counted(*totals((10, 100), (20, 200))).instructions.all_threads_per_run
+
+
+def test_the_calling_thread_is_counted_by_itself() -> None:
+    """And all threads together, by another name."""
+    windows = [Dumped(runs, {ADD: 30 * runs}, others=(20 * runs, 5 * runs)) for runs in (10, 20)]
+    instructions = counted(*windows).instructions
+
+    assert (30, 55) == (instructions.per_run, instructions.all_threads_per_run)
+
+
+def test_the_empty_loop_is_subtracted_from_all_threads_once() -> None:
+    """One thread runs it."""
+    windows = [Dumped(runs, {ADD: 30 * runs}, others=(20 * runs,)) for runs in (10, 20)]
+
+    assert 46 == counted(*windows, loop=Loop(4)).instructions.all_threads_per_run
+
+
+def test_threads_of_other_windows_are_not_counted(tmp_path: Path) -> None:
+    """Numbers that begin alike are told apart."""
+    answers = write([Dumped(10, {ADD: 100}), Dumped(20, {ADD: 200})], tmp_path)
+    (tmp_path / "dumps" / "cg.77.44-02").write_text(to_text(Profile(999, {ADD: 999})))
+
+    assert None is evaluate(answers, tmp_path, Loop()).instructions.all_threads_per_run
+
+
+# Allocations
+
+
+def test_allocations_are_those_of_one_run() -> None:
+    """What surrounds the loop cancels, too."""
+    windows = [
+        Dumped(runs, {ADD: runs}, allocations=3 + 2 * runs, allocated_bytes=100 + 512 * runs)
+        for runs in (10, 20)
+    ]
+    instructions = counted(*windows).instructions
+
+    assert (2, 512) == (instructions.allocations, instructions.allocated_bytes)
+
+
+# Dumps that are no use
+
+
+def test_a_missing_dump_is_an_error(tmp_path: Path) -> None:
+    """The file is named."""
+    answers = write(totals((1, 5), (2, 9)), tmp_path)
+    (tmp_path / "dumps" / "cg.77.5-01").unlink()
+
+    with pytest.raises(FileNotFoundError, match=r"cg\.77\.5-01"):
+        evaluate(answers, tmp_path, Loop())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.99])
+def test_a_dump_that_was_cut_off_is_an_error(tmp_path: Path, share: float) -> None:
+    """A full disk must not become a small count."""
+    answers = write(totals((1, 5), (2, 9)), tmp_path)
+    path = tmp_path / "dumps" / "cg.77.5-01"
+    text = path.read_text()
+    path.write_text(text[: int(share * len(text))])
+
+    with pytest.raises(CallgrindFormatError, match=r"cg\.77\.5-01, line"):
+        evaluate(answers, tmp_path, Loop())
+
+
+def test_a_damaged_dump_of_another_thread_is_an_error(tmp_path: Path) -> None:
+    """It is part of the count over all threads."""
+    answers = write([Dumped(runs, {ADD: runs}, others=(runs,)) for runs in (1, 2)], tmp_path)
+    (tmp_path / "dumps" / "cg.77.4-02").write_text("# callgrind format\n")
+
+    with pytest.raises(CallgrindFormatError):
+        evaluate(answers, tmp_path, Loop())
+
+
+# The plan of the windows
+
+RETRIES = [2**power - 8 for power in range(4, 12)]
+
+
+def test_windows_of_both_lengths_come_equally_often() -> None:
+    """A drift would otherwise become a slope."""
+    assert PATTERN.count(1) == PATTERN.count(2)
+
+
+def test_every_cost_has_its_place_in_the_schedule() -> None:
+    """The last one takes what is left, and the others grow."""
+    limits = [limit for limit, _, _ in SCHEDULE[:-1] if limit is not None]
+
+    assert (sorted(limits), None, len(SCHEDULE) - 1) == (limits, SCHEDULE[-1][0], len(limits))
+
+
+@pytest.mark.parametrize(("warm_up", "unit"), [row[1:] for row in SCHEDULE])
+def test_no_window_meets_a_retry_of_the_interpreter(warm_up: int, unit: int) -> None:
+    """It would cost that window more than the others."""
+    begin = sum(PILOT_RUNS) + warm_up
+    end = begin + unit * sum(PATTERN)
+
+    assert [] == [retry for retry in RETRIES if begin < retry < end]

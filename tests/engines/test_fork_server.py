@@ -1,0 +1,718 @@
+"""Fork servers: a small script in place of the worker, and the worker with a real torch."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+import pytest
+
+from instruction_counts.builds.build import default_build
+from instruction_counts.builds.fingerprint import BuildFacts
+from instruction_counts.builds.hermetic import environment, without_aslr
+from instruction_counts.cache import Cache
+from instruction_counts.engines.compiler import Compiler
+from instruction_counts.engines.fork_server import ForkServer, ServerStartError
+from instruction_counts.measurements import Failure, FailureKind
+from instruction_counts.process import PROTOCOL_VERSION, WORKER, WorkerError, WorkerProcess
+from tests.fakes import FACTS
+
+BUILD = default_build()
+CORES = tuple(sorted(os.sched_getaffinity(0)))[:1]
+MAKE: TypeAlias = Callable[..., ForkServer]
+
+HELLO = f"""\
+import ctypes, json, os, signal, sys, time
+read_fd, write_fd = int(sys.argv[2]), int(sys.argv[4])
+requests = os.fdopen(read_fd)
+def send(message):
+    os.write(write_fd, json.dumps(message).encode() + b"\\n")
+with open("starts", "a") as stream:
+    stream.write("x")
+send({{"type": "hello", "protocol": {PROTOCOL_VERSION}}})
+serve = json.loads(requests.readline())
+"""
+READY = 'send({"type": "ready", "status": "ok", "role": serve["role"]})\n'
+LOOP = """
+def child(path):
+    os.setsid()
+    ctypes.CDLL(None).prctl(1, 9)
+    request = json.load(open(path))
+    os.dup2(os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 1)
+    case, answer = request["case"], {"status": "ok"}
+    exec(case["stmt"])
+    with open(request["result"] + ".new", "w") as stream:
+        json.dump(answer, stream)
+    os.rename(request["result"] + ".new", request["result"])
+
+for line in requests:
+    message = json.loads(line)
+    if message["type"] == "fork":
+        pid = os.fork()
+        if pid == 0:
+            try:
+                child(message["request"])
+            finally:
+                os._exit(7)
+        send({"pid": pid})
+    else:
+        send({"wait_status": os.waitpid(message["pid"], 0)[1]})
+"""
+KILL = "os.kill(os.getppid(), signal.SIGKILL)"
+"""What a case does to end its server."""
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[MAKE]:
+    """Make servers from a script, in one folder; they are closed afterwards."""
+    made: list[ForkServer] = []
+
+    def make_server(code: str = READY + LOOP, **options: Any) -> ForkServer:
+        script = tmp_path / "script.py"
+        script.write_text(HELLO + textwrap.dedent(code))
+
+        def start(folder: Path) -> WorkerProcess:
+            variables = {"PATH": os.defpath}
+            return WorkerProcess(sys.executable, variables, folder, script=[str(script)])
+
+        folder = tmp_path / "server"
+        folder.mkdir(exist_ok=True)
+        made.append(ForkServer(folder, start, {"type": "serve", "role": "any"}, **options))
+        return made[-1]
+
+    yield make_server
+    for server in made:
+        server.close()
+
+
+def task(stmt: str, **case: Any) -> dict[str, Any]:
+    """What a lane asks for: here, to execute ``stmt``."""
+    return {"task": "any", "case": {"stmt": textwrap.dedent(stmt), **case}}
+
+
+def failure_in(server: ForkServer, request: dict[str, Any], timeout_s: float = 60) -> Failure:
+    """Why a task has no answer."""
+    with pytest.raises(WorkerError) as caught:
+        server.run(request, timeout_s)
+    return caught.value.failure
+
+
+def refusal_of(server: ForkServer) -> str:
+    """Why a server does not start."""
+    with pytest.raises(ServerStartError) as caught:
+        server.warm_up()
+    return str(caught.value)
+
+
+def pid_of(server: ForkServer) -> int:
+    """The process of a server that runs."""
+    assert server._process is not None
+    return server._process._process.pid
+
+
+def starts_of(server: ForkServer) -> int:
+    """How often the process of a server was started."""
+    path = server.folder / "starts"
+    return len(path.read_text()) if path.exists() else 0
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def comes_true(condition: Callable[[], bool], within_s: float = 5) -> bool:
+    """Whether something is so after a while."""
+    deadline = time.monotonic() + within_s
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return condition()
+
+
+# Tasks
+
+
+def test_a_task_is_answered(make: MAKE) -> None:
+    """By a child of the server."""
+    answer = make().run(task("answer['value'] = 6 * 7"), 60)
+
+    assert {"status": "ok", "value": 42} == answer
+
+
+def test_one_process_serves_many_tasks(make: MAKE) -> None:
+    """It is started with the first."""
+    server = make()
+    parents = {server.run(task("answer['parent'] = os.getppid()"), 60)["parent"] for _ in range(5)}
+
+    assert {pid_of(server)} == parents
+
+
+def test_nothing_is_started_before_it_is_needed(make: MAKE) -> None:
+    """Not every run needs every server."""
+    assert 0 == starts_of(make())
+
+
+def test_a_server_can_be_started_before_its_first_task(make: MAKE) -> None:
+    """Which then waits no longer."""
+    server = make()
+    server.warm_up()
+    server.run(task("pass"), 60)
+
+    assert 1 == starts_of(server)
+
+
+def test_a_server_is_ready_when_it_can_fork(make: MAKE) -> None:
+    """Not while it starts, nor when it is gone."""
+    server = make("time.sleep(0.2)\n" + READY + LOOP)
+    seen = [server.is_ready]
+    starting = threading.Thread(target=server.warm_up)
+    starting.start()
+    comes_true(lambda: starts_of(server) == 1)
+    seen.append(server.is_ready)
+    starting.join()
+    seen.append(server.is_ready)
+    failure_in(server, task(f"{KILL}; time.sleep(60)"))
+    seen.append(server.is_ready)
+
+    assert [False, False, True, False] == seen
+
+
+def test_what_the_server_told_of_itself_is_kept(make: MAKE) -> None:
+    """It is part of the fingerprint."""
+    server = make()
+    server.warm_up()
+
+    assert {"type": "ready", "status": "ok", "role": "any"} == server.ready
+
+
+def test_lanes_get_their_own_answers(make: MAKE) -> None:
+    """Four of them at once, with tasks that end out of order."""
+    server = make()
+
+    def value_of(number: int) -> int:
+        stmt = f"time.sleep({(number * 7) % 5} / 100); answer['value'] = {number}"
+        return int(server.run(task(stmt), 60)["value"])
+
+    with ThreadPoolExecutor(4) as lanes:
+        assert list(range(40)) == list(lanes.map(value_of, range(40)))
+
+
+def test_lanes_start_one_process(make: MAKE) -> None:
+    """Whichever is first; the others wait."""
+    server = make("time.sleep(0.3)\n" + READY + LOOP)
+    with ThreadPoolExecutor(4) as lanes:
+        list(lanes.map(lambda _: server.run(task("pass"), 60), range(4)))
+
+    assert 1 == starts_of(server)
+
+
+def test_a_file_for_the_case_is_found_under_its_name(make: MAKE, tmp_path: Path) -> None:
+    """Wherever it really lies."""
+    (tmp_path / "a file").write_text("content")
+    stmt = "answer['read'] = open(case['library']).read()"
+    answer = make().run(task(stmt), 60, {"library": tmp_path / "a file"})
+
+    assert "content" == answer["read"]
+
+
+def test_a_file_that_the_case_makes_is_moved(make: MAKE, tmp_path: Path) -> None:
+    """To where it is wanted."""
+    stmt = "open(case['model'], 'w').write('made')"
+    make().run(task(stmt), 60, made={"model": tmp_path / "kept"})
+
+    assert "made" == (tmp_path / "kept").read_text()
+
+
+def test_names_are_of_the_same_length_for_every_case(make: MAKE, tmp_path: Path) -> None:
+    """A longer one would move what is allocated after it."""
+    server = make()
+    stmt = "answer['length'] = len(case['library'])"
+    lengths = {
+        server.run(task(stmt), 60, {"library": tmp_path / ("x" * number)})["length"]
+        for number in range(1, 13)
+    }
+
+    assert 1 == len(lengths)
+
+
+@pytest.mark.parametrize("stmt", ["pass", "print('x' * 1000)", "os._exit(1)", "1 / 0"])
+def test_a_task_leaves_no_file(make: MAKE, tmp_path: Path, stmt: str) -> None:
+    """However it ends."""
+    server = make()
+    server.warm_up()
+    before = sorted(server.folder.iterdir())
+    for _ in range(3):
+        try:
+            server.run(task(stmt), 60, {"library": tmp_path})
+        except WorkerError:
+            continue
+
+    assert before == sorted(server.folder.iterdir())
+
+
+@pytest.mark.parametrize("timeout_s", [1e9, float("inf")])
+def test_a_timeout_may_be_longer_than_any_run(make: MAKE, timeout_s: float) -> None:
+    """There is no limit that a clock cannot hold."""
+    assert {"status": "ok"} == make().run(task("pass"), timeout_s)
+
+
+# Children that fail
+
+
+def test_a_child_without_a_result_tells_how_it_ended(make: MAKE) -> None:
+    """With what it printed."""
+    failure = failure_in(make(), task("print('last words', flush=True); os._exit(0)"))
+
+    assert Failure(FailureKind.EXIT, "the process ended with exit code 0", output="last words") == (
+        failure
+    )
+
+
+def test_a_described_failure_is_taken_over(make: MAKE) -> None:
+    """As the child tells it."""
+    stmt = "answer.update(status='failed', failure={'kind': 'exception', 'message': 'E: bad'})"
+
+    assert Failure(FailureKind.EXCEPTION, "E: bad") == failure_in(make(), task(stmt))
+
+
+def test_a_child_that_takes_too_long_is_killed(make: MAKE) -> None:
+    """The message says how long was waited."""
+    failure = failure_in(make(), task("time.sleep(60)"), timeout_s=0.3)
+
+    assert (FailureKind.TIMEOUT, "no result within 0.3 s") == (failure.kind, failure.message)
+
+
+def test_a_child_that_fails_does_not_end_the_server(make: MAKE) -> None:
+    """The next task has the same one."""
+    server = make()
+    failure_in(server, task("os.abort()"))
+    server.run(task("pass"), 60)
+
+    assert 1 == starts_of(server)
+
+
+@pytest.mark.parametrize("stmt", ["os.abort()", "time.sleep(60)"])
+def test_what_a_failed_child_left_behind_is_swept(make: MAKE, stmt: str, tmp_path: Path) -> None:
+    """By its number, under which Callgrind wrote its files."""
+    swept: list[int] = []
+    server = make(sweep=swept.append)
+    path = tmp_path / "pid"
+    failure_in(server, task(f"open({str(path)!r}, 'w').write(str(os.getpid()))\n{stmt}"), 1)
+
+    assert [int(path.read_text())] == swept
+
+
+def test_nothing_is_swept_after_a_good_child(make: MAKE) -> None:
+    """What it left is its result."""
+    swept: list[int] = []
+    make(sweep=swept.append).run(task("pass"), 60)
+
+    assert [] == swept
+
+
+# Servers that die
+
+
+def test_a_server_that_died_between_tasks_is_started_again(make: MAKE) -> None:
+    """The task does not notice."""
+    server = make()
+    server.run(task("pass"), 60)
+    os.kill(pid_of(server), signal.SIGKILL)
+    answer = server.run(task("pass"), 60)
+
+    assert ({"status": "ok"}, 2) == (answer, starts_of(server))
+
+
+def test_a_server_that_dies_during_a_task_is_started_again(make: MAKE) -> None:
+    """The task is tried once more."""
+    server = make()
+    answer = server.run(
+        task(f"""
+            if not os.path.exists("tried"):
+                open("tried", "w").close()
+                {KILL}
+                time.sleep(60)
+        """),
+        60,
+    )
+
+    assert ({"status": "ok"}, 2) == (answer, starts_of(server))
+
+
+def test_a_task_that_kills_its_server_each_time_fails(make: MAKE) -> None:
+    """After the second try, with the reason."""
+    server = make()
+    failure = failure_in(server, task(f"{KILL}; time.sleep(60)"))
+
+    assert (FailureKind.SIGNAL, "the process was killed by SIGKILL", 2) == (
+        failure.kind,
+        failure.message,
+        starts_of(server),
+    )
+
+
+def test_a_task_that_kills_its_server_costs_itself_alone(make: MAKE) -> None:
+    """The next one gets a new server."""
+    server = make()
+    failure_in(server, task(f"{KILL}; time.sleep(60)"))
+
+    assert {"status": "ok"} == server.run(task("pass"), 60)
+
+
+def test_a_result_that_was_written_counts_although_the_server_died(make: MAKE) -> None:
+    """Nothing has to be measured again."""
+    server = make(READY + LOOP.replace('send({"wait_status"', 'os._exit(1); send({"wait_status"'))
+
+    assert ({"status": "ok"}, 1) == (server.run(task("pass"), 60), starts_of(server))
+
+
+def test_lanes_whose_server_dies_share_the_new_one(make: MAKE) -> None:
+    """One starts it; the other does not take it for the dead one."""
+    server = make()
+    stmt = f"""
+        first = not os.path.exists("killed")
+        open(case["name"], "w").close()
+        while not (os.path.exists("a") and os.path.exists("b")):
+            time.sleep(0.01)
+        if first:
+            if case["name"] == "a":
+                time.sleep(0.1)
+                open("killed", "w").close()
+                {KILL}
+            time.sleep(60)
+    """
+    with ThreadPoolExecutor(2) as lanes:
+        answers = list(lanes.map(lambda name: server.run(task(stmt, name=name), 60), "ab"))
+
+    assert ([{"status": "ok"}] * 2, 2) == (answers, starts_of(server))
+
+
+# Servers that do not start
+
+
+@pytest.mark.parametrize(
+    ("code", "reason"),
+    [
+        ("sys.exit('no such tool')", "the process ended with exit code 1\nno such tool"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "the process was killed by SIGKILL"),
+        (
+            """
+            print("last words", flush=True)
+            failure = {"kind": "refused", "message": "client requests have no effect"}
+            send({"type": "ready", "status": "failed", "failure": failure})
+            time.sleep(60)
+            """,
+            "client requests have no effect",
+        ),
+    ],
+)
+def test_a_server_that_does_not_start_says_why(make: MAKE, code: str, reason: str) -> None:
+    """Whatever it managed to say."""
+    assert reason == refusal_of(make(code)).removesuffix("\nlast words")
+
+
+def test_a_task_says_why_its_server_does_not_start(make: MAKE) -> None:
+    """The lane decides what to do about it."""
+    with pytest.raises(ServerStartError, match="exit code 1"):
+        make("sys.exit(1)").run(task("pass"), 60)
+
+
+def test_a_server_that_did_not_start_is_tried_again(make: MAKE) -> None:
+    """What was missing may be there now."""
+    fails_once = "if not os.path.exists('tried'): open('tried', 'w').close(); sys.exit(1)\n"
+    server = make(fails_once + READY + LOOP)
+    refusal_of(server)
+
+    assert {"status": "ok"} == server.run(task("pass"), 60)
+
+
+def test_a_missing_interpreter_is_named(tmp_path: Path) -> None:
+    """With what the system says of it."""
+    server = ForkServer(tmp_path, lambda folder: WorkerProcess("/no/python", {}, folder), {})
+
+    assert "/no/python does not start: No such file or directory" == refusal_of(server)
+
+
+def test_a_launcher_that_refuses_is_quoted(tmp_path: Path) -> None:
+    """As Valgrind does where it lacks what it needs."""
+    launcher = tmp_path / "valgrind"
+    launcher.write_text("#!/bin/sh\necho 'valgrind: Fatal error at startup' >&2\nexit 1\n")
+    launcher.chmod(0o755)
+    server = ForkServer(
+        tmp_path, lambda folder: WorkerProcess(sys.executable, {}, folder, [str(launcher)]), {}
+    )
+
+    assert "the process ended with exit code 1\nvalgrind: Fatal error at startup" == refusal_of(
+        server
+    )
+
+
+def test_a_reason_is_no_longer_than_people_read(make: MAKE) -> None:
+    """The last of what was printed says most."""
+    reason = refusal_of(make("print('\\n'.join(map(str, range(1000)))); sys.exit(1)"))
+
+    assert ["995", "996", "997", "998", "999"] == reason.splitlines()[1:]
+
+
+# Closing
+
+
+def close_soon(server: ForkServer, condition: Callable[[], bool]) -> None:
+    """Close a server from another thread as soon as something is so."""
+
+    def close() -> None:
+        comes_true(condition)
+        server.close()
+
+    threading.Thread(target=close).start()
+
+
+def test_closing_ends_what_lanes_wait_for(make: MAKE) -> None:
+    """An interrupt does not wait for cases, and tries nothing again."""
+    server = make()
+    close_soon(server, (server.folder / "running").exists)
+    begin = time.monotonic()
+    failure_in(server, task("open('running', 'w').close(); time.sleep(60)"))
+
+    assert (True, 1) == (time.monotonic() - begin < 2, starts_of(server))
+
+
+def test_closing_leaves_no_process(make: MAKE, tmp_path: Path) -> None:
+    """Neither the server nor its children."""
+    server = make()
+    path = tmp_path / "pids"
+    close_soon(server, path.exists)
+    stmt = f"open({str(path)!r}, 'w').write(f'{{os.getppid()}} {{os.getpid()}}'); time.sleep(60)"
+    failure_in(server, task(stmt))
+    pids = [int(number) for number in path.read_text().split()]
+
+    assert comes_true(lambda: not any(is_running(pid) for pid in pids))
+
+
+def test_closing_ends_a_server_that_is_starting(make: MAKE) -> None:
+    """Under Valgrind that takes a quarter of a minute."""
+    server = make("time.sleep(60)")
+    close_soon(server, lambda: starts_of(server) == 1)
+    begin = time.monotonic()
+    with pytest.raises(WorkerError):
+        server.warm_up()
+
+    assert time.monotonic() - begin < 2
+
+
+def test_a_closed_server_starts_nothing(make: MAKE) -> None:
+    """A lane may come late."""
+    server = make()
+    server.close()
+    failure = failure_in(server, task("pass"))
+
+    assert ("the server was closed", 0) == (failure.message, starts_of(server))
+
+
+def test_closing_twice_is_allowed(make: MAKE) -> None:
+    """The second time there is nothing to do."""
+    server = make()
+    server.warm_up()
+    server.close()
+    server.close()
+
+
+# The worker as a server, with a real torch
+
+needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+
+def facts() -> BuildFacts:
+    """The current interpreter, as far as the shim needs to know it."""
+    spec = find_spec("torch")
+    assert spec is not None
+    assert spec.origin is not None
+    headers = Path(spec.origin).parent / "utils" / "benchmark" / "utils" / "valgrind_wrapper"
+    return attrs.evolve(FACTS, build=BUILD, valgrind_headers=str(headers))
+
+
+def native(folder: Path, shim: str) -> ForkServer:
+    """A server that takes wall times."""
+
+    def start(folder: Path) -> WorkerProcess:
+        variables, script = environment(BUILD), (str(WORKER),)
+        return WorkerProcess(sys.executable, variables, folder, without_aslr(), script)
+
+    return ForkServer(folder, start, {"type": "serve", "role": "times", "shim": shim})
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
+    """A server with torch, for all tests below."""
+    compiler = Compiler(facts(), Cache(tmp_path_factory.mktemp("cache")), environment(BUILD))
+    folder = tmp_path_factory.mktemp("server")
+    shutil.copy(compiler.shim(), folder / "steady.so")
+    made = native(folder, "./steady.so")
+    yield made
+    made.close()
+
+
+def case(stmt: str, setup: str = "") -> dict[str, Any]:
+    """A task: the wall time of a Python statement."""
+    parts = {"stmt": stmt, "setup": setup, "global_setup": ""}
+    about = {"num_threads": 1, "language": "Python", "model_source": None}
+    task = {"task": "times", "cores": list(CORES), "min_run_time_s": 0.001}
+    return {**task, "case": {**parts, **about}}
+
+
+def succeeds(server: ForkServer) -> bool:
+    """Whether the server measures an ordinary case."""
+    answer = server.run(case("y = x + 1", "x = torch.ones(4)"), 60)
+    return bool(0 < min(answer["times"]["values_s"]) < 1e-2)
+
+
+CRASHES = {
+    "abort": ("import os; os.abort()", "the process was killed by SIGABRT"),
+    "segfault": ("import ctypes; ctypes.string_at(0)", "the process was killed by SIGSEGV"),
+    "killed": (
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "the process was killed by SIGKILL",
+    ),
+    "exit 0": ("import os; os._exit(0)", "the process ended with exit code 0"),
+    "sys.exit": ("import sys; sys.exit(3)", "SystemExit: the code called sys.exit(3)"),
+    "raises": ("1 / 0", "ZeroDivisionError: division by zero"),
+    "endless": ("while True: pass", "no result within 3 s"),
+    "no memory": (
+        """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30))
+bytearray(10 << 30)
+""",
+        "MemoryError",
+    ),
+    "descriptors": ("import os; os.closerange(3, 256)", "the process ended with exit code 1"),
+    "chatty": (
+        "import os\nfor _ in range(1000): os.write(1, b'x' * 100_000)\nraise ValueError('ok')",
+        "ValueError: ok",
+    ),
+}
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_bad_case_says_what_happened(server: ForkServer, name: str) -> None:
+    """In one line."""
+    stmt, message = CRASHES[name]
+
+    assert message == failure_in(server, case(stmt), timeout_s=3).message
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CRASHES)
+def test_a_bad_case_costs_itself_alone(server: ForkServer, name: str) -> None:
+    """The server goes on, the same as before."""
+    server.warm_up()
+    before = pid_of(server)
+    failure_in(server, case(CRASHES[name][0]), timeout_s=3)
+
+    assert (True, before) == (succeeds(server), pid_of(server))
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_the_last_of_what_a_case_printed_is_kept(server: ForkServer) -> None:
+    """A tail of 64 KiB, of a hundred megabytes."""
+    failure = failure_in(server, case(CRASHES["chatty"][0]))
+
+    assert "x" * 64 * 1024 == failure.output
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_case_may_change_the_working_directory(server: ForkServer) -> None:
+    """Its result is found all the same."""
+    answer = server.run(case("pass", "import os; os.chdir('/')"), 60)
+
+    assert "ok" == answer["status"]
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_background_process_ends_with_its_case(server: ForkServer, tmp_path: Path) -> None:
+    """It would disturb the next one."""
+    path = tmp_path / "pid"
+    setup = f"""\
+import pathlib, subprocess
+started = subprocess.Popen(["sleep", "60"])
+pathlib.Path({str(path)!r}).write_text(str(started.pid))
+"""
+    server.run(case("pass", setup), 60)
+
+    assert comes_true(lambda: not is_running(int(path.read_text())))
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_background_thread_ends_with_its_case(server: ForkServer) -> None:
+    """Nobody waits for it."""
+    setup = "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()"
+    begin = time.monotonic()
+    server.run(case("pass", setup), 60)
+
+    assert time.monotonic() - begin < 10
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_case_that_closes_a_stream_is_measured(server: ForkServer, stream: str) -> None:
+    """Results have a way of their own."""
+    answer = server.run(case("pass", f"import sys; sys.{stream}.close()"), 60)
+
+    assert "ok" == answer["status"]
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_hundreds_of_cases_leave_nothing_in_the_server(server: ForkServer) -> None:
+    """Neither memory nor descriptors nor files."""
+
+    def state() -> tuple[int, int, int]:
+        process = Path(f"/proc/{pid_of(server)}")
+        status = (process / "status").read_text()
+        resident_kib = int(status.partition("VmRSS:")[2].split()[0])
+        return (
+            resident_kib,
+            len(list((process / "fd").iterdir())),
+            len(list(server.folder.iterdir())),
+        )
+
+    for _ in range(20):
+        server.run(case("pass"), 60)
+    before = state()
+    for _ in range(300):
+        server.run(case("pass"), 60)
+    after = state()
+
+    assert (True, before[1:]) == (after[0] - before[0] < 1024, after[1:])
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_missing_shim_is_named(tmp_path: Path) -> None:
+    """The server cannot start without it."""
+    server = native(tmp_path, "./steady.so")
+
+    assert "OSError: ./steady.so: cannot open shared object file" in refusal_of(server)

@@ -1,0 +1,483 @@
+"""The worker's parts that need neither torch nor a process of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from worker.main import (
+    MODEL_PATH,
+    Channel,
+    MeasurementError,
+    PythonLoop,
+    Source,
+    as_value,
+    compiler_failure,
+    describe,
+    dump_total,
+    place_of,
+    with_model,
+    write_whole,
+)
+
+PIPES: TypeAlias = tuple[Channel, int, int]
+
+
+@pytest.fixture
+def pipes() -> Iterator[PIPES]:
+    """A channel, and the controller's ends: where to write requests and to read answers."""
+    read_fd, requests = os.pipe()
+    answers, write_fd = os.pipe()
+    yield Channel(read_fd, write_fd), requests, answers
+    for descriptor in (read_fd, requests, answers, write_fd):
+        try:
+            os.close(descriptor)
+        except OSError:
+            continue
+
+
+def case(**parts: str) -> dict[str, Any]:
+    """A case as the protocol carries it."""
+    return {"stmt": "", "setup": "", "global_setup": "", **parts}
+
+
+# The channel
+
+
+def test_a_message_is_one_line(pipes: PIPES) -> None:
+    """Whatever stands in it."""
+    channel, _, answers = pipes
+    channel.send({"text": "two\nlines"})
+
+    assert b'{"text": "two\\nlines"}\n' == os.read(answers, 1000)
+
+
+def test_messages_that_come_together_are_told_apart(pipes: PIPES) -> None:
+    """One read of the pipe may hold several."""
+    channel, requests, _ = pipes
+    os.write(requests, b'{"n": 1}\n{"n": 2}\n')
+
+    assert [{"n": 1}, {"n": 2}] == [channel.receive(), channel.receive()]
+
+
+def test_a_message_that_comes_in_parts_is_put_together(pipes: PIPES) -> None:
+    """A pipe may deliver it so."""
+    channel, requests, _ = pipes
+    os.write(requests, b'{"n": 1}\n{"n":')
+    channel.receive()
+    os.write(requests, b" 2}\n")
+
+    assert {"n": 2} == channel.receive()
+
+
+def test_the_end_of_the_channel_is_no_message(pipes: PIPES) -> None:
+    """The controller is gone."""
+    channel, requests, _ = pipes
+    os.close(requests)
+
+    assert None is channel.receive()
+
+
+def test_half_a_message_before_the_end_is_no_message(pipes: PIPES) -> None:
+    """The controller was killed while it wrote."""
+    channel, requests, _ = pipes
+    os.write(requests, b'{"type": "fork"')
+    os.close(requests)
+
+    assert None is channel.receive()
+
+
+# Results as values
+
+
+def test_a_result_is_ok() -> None:
+    """With what the function returned."""
+    assert {"status": "ok", "asked": 3} == as_value(lambda one: {"asked": one["n"]}, {"n": 3})
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ValueError("bad"), "ValueError: bad"),
+        (ValueError(), "ValueError"),
+        (KeyboardInterrupt(), "KeyboardInterrupt"),
+        (SystemExit(3), "SystemExit: the code called sys.exit(3)"),
+        (SystemExit(), "SystemExit: the code called sys.exit(None)"),
+        (MemoryError(), "MemoryError"),
+        (RecursionError("too deep"), "RecursionError: too deep"),
+    ],
+)
+def test_whatever_is_raised_is_a_failure(error: BaseException, message: str) -> None:
+    """Also what programs end with."""
+
+    def function(_: dict[str, Any]) -> dict[str, Any]:
+        raise error
+
+    failure = {"kind": "exception", "message": message, "place": "", "code": ""}
+
+    assert {"status": "failed", "failure": failure} == as_value(function, {})
+
+
+def test_a_described_failure_is_passed_on() -> None:
+    """As it is."""
+
+    def function(_: dict[str, Any]) -> dict[str, Any]:
+        raise MeasurementError({"kind": "refused", "message": "no"})
+
+    assert {"kind": "refused", "message": "no"} == as_value(function, {})["failure"]
+
+
+# Places in the user's code
+
+TEXT = "def f():\n    first\n    second\n    for _ in x:\n        third\n        end()\n"
+SOURCE = Source(TEXT, {"setup": (2, 2), "stmt": (5, 1)})
+
+
+@pytest.mark.parametrize(
+    ("number", "place", "code"),
+    [
+        (1, "", ""),
+        (2, "setup line 1", "first"),
+        (3, "setup line 2", "second"),
+        (4, "", ""),
+        (5, "stmt line 1", "third"),
+        (6, "", ""),
+        (99, "", ""),
+        (0, "", ""),
+    ],
+)
+def test_a_line_is_placed_in_the_users_terms(number: int, place: str, code: str) -> None:
+    """What was generated around their code is none of their business."""
+    assert (place, code) == SOURCE.locate(number)
+
+
+@pytest.mark.parametrize("character", ["\x0c", "\x0b", "\x1c", "\x85", "\u2028"])
+def test_only_line_breaks_end_a_line(character: str) -> None:
+    """Other characters that some programs break lines at may stand in a text."""
+    source = Source(f"a = '{character}'\nb\n", {"stmt": (1, 2)})
+
+    assert ("stmt line 2", "b") == source.locate(2)
+
+
+def raised_by(text: str, name: str = "<case>") -> BaseException:
+    """What executing a text raises."""
+    try:
+        exec(compile(text, name, "exec"), {})  # noqa: S102 - as the worker does
+    except BaseException as error:  # noqa: BLE001 - sys.exit and all
+        return error
+    raise AssertionError
+
+
+def described(text: str) -> dict[str, Any]:
+    """The failure of a text of which all lines are the statement."""
+    source = Source(text, {"stmt": (1, text.count("\n") + 1)})
+    return describe(raised_by(text), {"<case>": source})
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "message", "place", "code"),
+    [
+        ("x = 1\nx / 0", "exception", "ZeroDivisionError: division by zero", "line 2", "x / 0"),
+        ("x = 1\nif x\n", "compile", "SyntaxError: expected ':'", "line 2", "if x"),
+        (
+            "x = 1\n  y",
+            "compile",
+            "IndentationError: unexpected indent",
+            "line 2",
+            "y",
+        ),
+        (
+            "import sys\nsys.exit('bye')",
+            "exception",
+            "SystemExit: the code called sys.exit(bye)",
+            "line 2",
+            "sys.exit('bye')",
+        ),
+        ("raise ValueError", "exception", "ValueError", "line 1", "raise ValueError"),
+    ],
+)
+def test_a_failure_names_the_users_line(
+    text: str, kind: str, message: str, place: str, code: str
+) -> None:
+    """With its number and its text."""
+    failure = {"kind": kind, "message": message, "place": f"stmt {place}", "code": code}
+
+    assert failure == described(text)
+
+
+def test_the_innermost_of_the_users_lines_is_named() -> None:
+    """A function that they defined says more than its call."""
+    assert "stmt line 2" == described("def f():\n    return 1 / 0\nf()")["place"]
+
+
+def test_a_line_below_the_users_code_is_placed_at_its_call() -> None:
+    """Where in a library it was raised says less."""
+    assert ("stmt line 2", "json.loads('{')") == (
+        described("import json\njson.loads('{')")["place"],
+        described("import json\njson.loads('{')")["code"],
+    )
+
+
+def test_a_syntax_error_elsewhere_has_no_place() -> None:
+    """A line number of another file would mislead."""
+    error = raised_by("x = = 1", "another file")
+
+    assert "" == describe(error, {"<case>": SOURCE})["place"]
+
+
+@pytest.mark.parametrize(
+    ("code", "place"),
+    [
+        ("x + y;", "stmt line 2"),
+        ("auto x = 1;", "setup line 1"),
+        ("#include <vector>", "global_setup line 3"),
+        ("z;", ""),
+        ("", ""),
+    ],
+)
+def test_a_line_is_found_in_its_part(code: str, place: str) -> None:
+    """However it is indented there."""
+    parts = case(
+        stmt="// first\n    x + y;\n",
+        setup="auto x = 1;",
+        global_setup="\n\n#include <vector>",
+    )
+
+    assert place == place_of(code, parts)
+
+
+def test_a_line_that_stands_twice_is_placed_in_the_statement() -> None:
+    """That is what is measured."""
+    assert "stmt line 1" == place_of("x;", case(stmt="x;", setup="x;"))
+
+
+# What compilers say
+
+GCC = """\
+In file included from /usr/include/c++/12/vector:64,
+                 from /build/x/timer_cpp.cpp:3:
+/build/x/timer_cpp.cpp: In function 'int main()':
+/build/x/timer_cpp.cpp:21:5: warning: unused variable 'a' [-Wunused-variable]
+   21 |     int a;
+      |         ^
+/build/x/timer_cpp.cpp:30:9: error: 'no_such' was not declared in this scope
+   30 |         no_such(x);
+      |         ^~~~~~~
+/build/x/timer_cpp.cpp:31:9: error: another one
+   31 |         y;
+"""
+FATAL = """\
+/build/x/timer_cpp.cpp:4:10: fatal error: no_such.h: No such file or directory
+    4 | #include "no_such.h"
+      |          ^~~~~~~~~~~
+compilation terminated.
+"""
+
+
+@pytest.mark.parametrize(
+    ("output", "parts", "message", "place", "code"),
+    [
+        (
+            GCC,
+            {"stmt": "no_such(x);"},
+            "error: 'no_such' was not declared in this scope",
+            "stmt line 1",
+            "no_such(x);",
+        ),
+        (
+            FATAL,
+            {"global_setup": '#include "no_such.h"'},
+            "error: no_such.h: No such file or directory",
+            "global_setup line 1",
+            '#include "no_such.h"',
+        ),
+        ("/x.h:3: error: old\n", {}, "error: old", "", ""),
+    ],
+)
+def test_the_first_error_of_a_compiler_is_told(
+    output: str, parts: dict[str, str], message: str, place: str, code: str
+) -> None:
+    """At the user's line where it shows one."""
+    expected = {"kind": "compile", "message": message, "place": place, "code": code}
+
+    assert expected == compiler_failure(output, case(**parts))
+
+
+def test_output_without_an_error_is_kept() -> None:
+    """The last of it, where nothing better is known."""
+    failure = compiler_failure("x" * 10_000 + "the end", case())
+
+    assert ("the C++ compiler failed", 4000, "the end") == (
+        failure["message"],
+        len(failure["output"]),
+        failure["output"][-7:],
+    )
+
+
+# Models
+
+
+def test_a_case_without_a_model_stays_as_it_is() -> None:
+    """Most have none."""
+    plain = {**case(setup="x"), "model_source": None}
+
+    assert plain is with_model(plain, "folder")
+
+
+def test_a_model_that_is_there_stands_in_the_setup() -> None:
+    """By the name under which the case finds it."""
+    setup = f'model = torch.jit.load("{MODEL_PATH}")'
+    scripted = {**case(setup=setup), "model_source": "…", "model_file": "./model-000001"}
+
+    assert 'model = torch.jit.load("./model-000001")' == with_model(scripted, "")["setup"]
+
+
+def test_the_case_itself_is_not_changed() -> None:
+    """It may be measured again."""
+    scripted = {**case(setup=MODEL_PATH), "model_source": "…", "model_file": "m"}
+    with_model(scripted, "")
+
+    assert MODEL_PATH == scripted["setup"]
+
+
+# Files
+
+
+def test_a_message_is_written_whole(tmp_path: Path) -> None:
+    """Nothing else lies beside it afterwards."""
+    path = tmp_path / "result-000001"
+    write_whole(path, {"status": "ok"})
+
+    assert ([path], {"status": "ok"}) == (list(tmp_path.iterdir()), json.loads(path.read_text()))
+
+
+DUMP = "events: Ir\nfn=(1) f\n0 5\n\n{line}\n"
+
+
+@pytest.mark.parametrize(("line", "total"), [("totals: 132", 132), ("totals: 7 8 9", 7)])
+def test_the_total_of_a_dump_is_read(tmp_path: Path, line: str, total: int) -> None:
+    """Of the first event, instructions."""
+    (tmp_path / "cg.1.2-01").write_text(DUMP.format(line=line))
+    base = os.open(tmp_path, os.O_RDONLY)
+    try:
+        assert total == dump_total(base, "cg.1.2")
+    finally:
+        os.close(base)
+
+
+@pytest.mark.parametrize("name", ["cg.1.2", "missing"])
+def test_a_dump_that_cannot_be_read_is_an_error(tmp_path: Path, name: str) -> None:
+    """Cut off or missing."""
+    (tmp_path / "cg.1.2-01").write_text("events: Ir\nfn=(1)")
+    base = os.open(tmp_path, os.O_RDONLY)
+    try:
+        with pytest.raises((OSError, IndexError)):
+            dump_total(base, name)
+    finally:
+        os.close(base)
+
+
+# The loop of a Python case
+
+
+def run_loop(
+    stmt: str, setup: str = "", lengths: tuple[int, ...] = (2, 3)
+) -> tuple[list[str], list[str]]:
+    """What happens in a loop whose case calls ``happens``: when idle, then in its windows."""
+    events: list[str] = []
+    idle: list[str] = []
+
+    def hook(where: list[str], name: str) -> Callable[[], None]:
+        return lambda: where.append(name)
+
+    setup = f"happens = events.append\n{setup}"
+    loop = PythonLoop(case(stmt=stmt, setup=setup), (hook(idle, "begin"), hook(idle, "end")))
+    loop._function.__globals__["events"] = events
+    loop.run(list(lengths), (hook(events, "begin"), hook(events, "end")))
+    return idle, events
+
+
+def loop_failure(stmt: str, setup: str = "") -> tuple[str, str, str]:
+    """How a case fails: the message, the place and the code."""
+    with pytest.raises(MeasurementError) as caught:
+        run_loop(stmt, setup)
+    failure = caught.value.failure
+    return failure["message"], failure["place"], failure["code"]
+
+
+def test_a_loop_runs_the_setup_and_then_its_windows() -> None:
+    """The hooks stand around each window."""
+    _, events = run_loop("happens('run')", "happens('setup')", (2, 0, 1))
+
+    assert ["setup", "begin", "run", "run", "end", "begin", "end", "begin", "run", "end"] == events
+
+
+def test_the_loop_over_the_windows_warms_up_idle() -> None:
+    """Without a run, and with other hooks."""
+    idle, events = run_loop("happens('run')", lengths=())
+
+    assert (["begin", "end"] * 40, []) == (idle, events)
+
+
+def test_a_window_may_decide_how_long_the_next_one_is() -> None:
+    """Lengths are read when they are due."""
+    lengths, seen = [1, 1], list[int]()
+
+    def end() -> None:
+        lengths[1] = 5
+
+    loop = PythonLoop(case(stmt="seen.append(1)"), (list, list))
+    loop._function.__globals__["seen"] = seen
+    loop.run(lengths, (list, end))
+
+    assert 6 == len(seen)
+
+
+def test_a_case_finds_torch() -> None:
+    """Nobody has to import it."""
+    assert ["torch"] == run_loop("happens(torch.__name__)", lengths=(1,))[1][1:-1]
+
+
+@pytest.mark.parametrize(
+    ("stmt", "setup", "place", "code"),
+    [
+        ("1 / 0", "", "stmt line 1", "1 / 0"),
+        ("x = 1\n\n1 / 0", "", "stmt line 3", "1 / 0"),
+        ("x = (\n    1 /\n    0\n)", "", "stmt line 2", "1 /"),
+        ("if True:\n    1 / 0", "", "stmt line 2", "1 / 0"),
+        ("x", "1 / 0", "setup line 2", "1 / 0"),
+        ("x", "a = 1\n1 / 0\nb = 2\n", "setup line 3", "1 / 0"),
+        ("f()", "def f():\n    return 1 / 0", "setup line 3", "return 1 / 0"),
+        ("1 / 0", "a = 1\n\n\n", "stmt line 1", "1 / 0"),
+    ],
+)
+def test_the_users_line_of_a_failure_is_named(stmt: str, setup: str, place: str, code: str) -> None:
+    """Also in statements of several lines."""
+    assert ("ZeroDivisionError: division by zero", place, code) == loop_failure(stmt, setup)
+
+
+@pytest.mark.parametrize(
+    ("stmt", "setup", "message", "place", "code"),
+    [
+        ("x = = 1", "", "SyntaxError: invalid syntax", "stmt line 1", "x = = 1"),
+        ("x", "y = (", "SyntaxError: '(' was never closed", "setup line 2", "y = ("),
+        ("a\n  b", "", "IndentationError: unexpected indent", "stmt line 2", "b"),
+    ],
+)
+def test_code_that_does_not_compile_is_placed(
+    stmt: str, setup: str, message: str, place: str, code: str
+) -> None:
+    """Before anything of it runs."""
+    assert (message, place, code) == loop_failure(stmt, setup)
+
+
+def test_a_loop_that_is_left_by_sys_exit_is_a_failure() -> None:
+    """It would end the child without a result."""
+    assert ("SystemExit: the code called sys.exit(0)", "stmt line 2", "sys.exit(0)") == (
+        loop_failure("import sys\nsys.exit(0)")
+    )
