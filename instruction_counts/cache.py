@@ -118,7 +118,14 @@ class Cache:
         return tuple(_usage_of(kind, list(_entries(self.root / kind))) for kind in self._kinds())
 
     def clear(self, kind: str | None = None) -> tuple[Usage, ...]:
-        """Remove the entries of one kind, or all, but those in use here; returns what went."""
+        """Remove the entries of one kind, or all, but those in use here; returns what went.
+
+        Raises:
+            UsageError: there is no such kind.
+        """
+        if kind is not None and kind not in self._kinds():
+            known = ", ".join(self._kinds()) or "nothing"
+            raise UsageError(f'the cache has no entries of kind "{kind}"', f"It has: {known}")
         kinds = self._kinds() if kind is None else (kind,)
         return tuple(self._clear_kind(one) for one in kinds)
 

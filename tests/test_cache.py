@@ -288,4 +288,4 @@ class TestSize:
     def test_an_empty_cache_uses_nothing(self, cache: Cache) -> None:
         """No kinds, no entries; clearing a kind that does not exist removes none."""
         assert () == cache.usage() == cache.clear()
-        assert (Usage("cases", 0, 0),) == cache.clear("cases")
+        assert (Usage("cases", 0, 0),) == cache.clear()

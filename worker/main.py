@@ -639,7 +639,9 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 "allocations": shim.allocations(number),
             }
             for number in range(first, len(lengths))
-        ]
+        ],
+        "pid": os.getpid(),
+        "runs": sum(lengths),
     }
 
 

@@ -57,6 +57,13 @@ class Counted:
     by_function: Mapping[callgrind_out.Function, int]
     """Exclusive cost over ``functions.runs`` runs, the loop included."""
 
+    def with_others(self, per_run: float) -> Counted:
+        """The same with what all other threads spend in a run."""
+        everywhere = self.instructions.per_run + round(per_run)
+        return attrs.evolve(
+            self, instructions=attrs.evolve(self.instructions, all_threads_per_run=everywhere)
+        )
+
     def unallocated(self) -> Counted:
         """The same without allocations, which only the steady allocator can count."""
         nothing: dict[str, Any] = {"allocations": None, "allocated_bytes": None}
@@ -69,7 +76,6 @@ class Counted:
 @attrs.frozen
 class _Measured:
     window: Window
-    all_threads: int
     dump: Path
 
 
@@ -113,10 +119,15 @@ def _varying(windows: Sequence[_Measured]) -> tuple[str, ...]:
 
 def _measured(answer: Mapping[str, Any], folder: Path) -> _Measured:
     dump = folder / (answer["dump"] + _FIRST_THREAD)
-    others = dump.parent.glob(f"{dump.name.removesuffix(_FIRST_THREAD)}-*")
     calls, allocated_bytes, _ = answer["allocations"]
     window = Window(answer["runs"], callgrind_out.read_totals(dump), calls, allocated_bytes)
-    return _Measured(window, sum(callgrind_out.read_totals(path) for path in others), dump)
+    return _Measured(window, dump)
+
+
+def others_in(folder: Path, pid: int) -> int:
+    """What all threads but the calling one spent in their lives, from the dumps of a process."""
+    paths = (path for path in folder.glob(f"cg.{pid}-*") if not path.name.endswith(_FIRST_THREAD))
+    return sum(callgrind_out.read_totals(path) for path in paths)
 
 
 def _instructions(one: _Measured) -> int:
@@ -137,8 +148,6 @@ def _per_run(
         (_instructions(two) - _instructions(one)) / unit
         for one, two in zip(singles, doubles, strict=True)
     ]
-    several = any(one.all_threads != _instructions(one) for one in doubles)
-    everywhere = min(one.all_threads for one in doubles) - min(one.all_threads for one in singles)
     windows = [one.window for pair in zip(singles, doubles, strict=True) for one in pair]
     return Instructions(
         per_run=round(difference / unit) - loop.per_run,
@@ -148,7 +157,6 @@ def _per_run(
         loop=loop.per_run,
         allocations=_allocated(single.window, double.window, "allocations"),
         allocated_bytes=_allocated(single.window, double.window, "allocated_bytes"),
-        all_threads_per_run=round(everywhere / unit) - loop.per_run if several else None,
     )
 
 

@@ -202,13 +202,23 @@ class ForkEngine:
             "pattern": counting.PATTERN,
             "schedule": counting.SCHEDULE,
         }
-        windows = self._counts.run(request, timeout_s, files)["windows"]
+        dumps = self._counts.folder / "dumps"
+        answer = self._counts.run(request, timeout_s, files)
         try:
-            counted = counting.evaluate(windows, self._counts.folder, loop)
-            return counted if self._allocator_name == "steady" else counted.unallocated()
+            counted = counting.evaluate(answer["windows"], self._counts.folder, loop)
+            others = counting.others_in(dumps, answer["pid"])
         finally:
-            dump = Path(windows[0]["dump"])  # cg.PID.NUMBER
-            _remove_dumps(self._counts.folder / dump.parent, int(dump.name.split(".")[1]))
+            _remove_dumps(dumps, answer["pid"])
+        if self._allocator_name != "steady":
+            counted = counted.unallocated()
+        if not others:
+            return counted
+        # Callgrind tells of other threads only at the end of a process. A second process with fewer
+        # runs has the same costs around them.
+        shorter = self._counts.run({**request, "pattern": ()}, timeout_s, files)
+        fewer = counting.others_in(dumps, shorter["pid"])
+        _remove_dumps(dumps, shorter["pid"])
+        return counted.with_others((others - fewer) / (answer["runs"] - shorter["runs"]))
 
     def _files(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> dict[str, Path]:
         """What the case needs that has to be made first: its scripted model, its shared object."""
@@ -260,6 +270,8 @@ class ForkEngine:
                     "Going on with the reference engine (--engine timer), about 100 times slower."
                 )
                 self._fallback = TimerEngine(self._facts)
+                if self._counts.is_closed:
+                    self._fallback.close()
             return self._fallback
 
     def _server(self, role: str, start: Callable[[Path], WorkerProcess]) -> ForkServer:

@@ -51,6 +51,17 @@ def test_the_cache_folder_is_shown(root: Path, capsys: pytest.CaptureFixture[str
     assert (0, f"{root}\n") == (cli.main(["cache", "show"]), capsys.readouterr().out)
 
 
+@pytest.mark.parametrize("kind", ["nonsense", "..", "../..", "/"])
+def test_an_unknown_kind_is_an_error_and_nothing_is_removed(root: Path, kind: str) -> None:
+    """Above all nothing outside of the cache."""
+    fill(root, cases=1)
+    beside = root.parent / "beside" / "file"
+    beside.parent.mkdir()
+    beside.write_text("kept")
+
+    assert (1, True) == (cli.main(["cache", "clear", kind]), beside.exists())
+
+
 def test_what_the_cache_holds_is_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each kind with its number of entries and its size."""
     fill(root, cases=1, headers=3)

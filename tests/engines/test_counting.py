@@ -26,6 +26,7 @@ from instruction_counts.engines.counting import (
     Counted,
     Loop,
     evaluate,
+    others_in,
     per_run_loop,
 )
 from instruction_counts.measurements import FunctionCost, Window
@@ -37,11 +38,10 @@ LOOP = Function("/usr/bin/python3", "ceval.c", "_PyEval_EvalFrameDefault")
 
 @attrs.frozen
 class Dumped:
-    """A window as a child dumps it: costs by function, in the calling thread and in others."""
+    """A window as a child dumps it: costs by function."""
 
     runs: int
     costs: Mapping[Function, int]
-    others: Sequence[int] = ()
     allocations: int = 0
     allocated_bytes: int = 0
     calls: tuple[Call, ...] = ()
@@ -53,11 +53,8 @@ def write(windows: Sequence[Dumped], folder: Path) -> list[dict[str, Any]]:
     answers = []
     for number, window in enumerate(windows, 4):
         dump = f"dumps/cg.77.{number}"
-        totals = [sum(window.costs.values()), *window.others]
-        profiles = [Profile(totals[0], window.costs, window.calls)]
-        profiles += [Profile(total, {ADD: total}) for total in window.others]
-        for thread, profile in enumerate(profiles, 1):
-            (folder / f"{dump}-{thread:02}").write_text(to_text(profile))
+        profile = Profile(sum(window.costs.values()), window.costs, window.calls)
+        (folder / f"{dump}-01").write_text(to_text(profile))
         counts = [window.allocations, window.allocated_bytes, 0]
         answers.append({"runs": window.runs, "dump": dump, "allocations": counts})
     return answers
@@ -275,25 +272,31 @@ def test_one_thread_has_no_count_over_all() -> None:
 
 def test_the_calling_thread_is_counted_by_itself() -> None:
     """And all threads together, by another name."""
-    windows = [Dumped(runs, {ADD: 30 * runs}, others=(20 * runs, 5 * runs)) for runs in (10, 20)]
-    instructions = counted(*windows).instructions
+    instructions = counted(*totals((10, 300), (20, 600))).with_others(25.0).instructions
 
     assert (30, 55) == (instructions.per_run, instructions.all_threads_per_run)
 
 
-def test_the_empty_loop_is_subtracted_from_all_threads_once() -> None:
-    """One thread runs it."""
-    windows = [Dumped(runs, {ADD: 30 * runs}, others=(20 * runs,)) for runs in (10, 20)]
+def test_other_threads_are_those_of_the_process_but_its_first(tmp_path: Path) -> None:
+    """Neither the dumps of windows, nor of processes whose numbers begin alike."""
+    for name, total in {
+        "cg.77-01": 1,
+        "cg.77-02": 20,
+        "cg.77-03": 300,
+        "cg.77.4-01": 4_000,
+        "cg.777-02": 50_000,
+    }.items():
+        (tmp_path / name).write_text(to_text(Profile(total, {ADD: total})))
 
-    assert 46 == counted(*windows, loop=Loop(4)).instructions.all_threads_per_run
+    assert 320 == others_in(tmp_path, 77)
 
 
-def test_threads_of_other_windows_are_not_counted(tmp_path: Path) -> None:
-    """Numbers that begin alike are told apart."""
-    answers = write([Dumped(10, {ADD: 100}), Dumped(20, {ADD: 200})], tmp_path)
-    (tmp_path / "dumps" / "cg.77.44-02").write_text(to_text(Profile(999, {ADD: 999})))
+def test_a_damaged_dump_of_another_thread_is_an_error(tmp_path: Path) -> None:
+    """It is part of the count over all threads."""
+    (tmp_path / "cg.77-02").write_text("# callgrind format\n")
 
-    assert None is evaluate(answers, tmp_path, Loop()).instructions.all_threads_per_run
+    with pytest.raises(CallgrindFormatError):
+        others_in(tmp_path, 77)
 
 
 # Allocations
@@ -331,15 +334,6 @@ def test_a_dump_that_was_cut_off_is_an_error(tmp_path: Path, share: float) -> No
     path.write_text(text[: int(share * len(text))])
 
     with pytest.raises(CallgrindFormatError, match=r"cg\.77\.5-01, line"):
-        evaluate(answers, tmp_path, Loop())
-
-
-def test_a_damaged_dump_of_another_thread_is_an_error(tmp_path: Path) -> None:
-    """It is part of the count over all threads."""
-    answers = write([Dumped(runs, {ADD: runs}, others=(runs,)) for runs in (1, 2)], tmp_path)
-    (tmp_path / "dumps" / "cg.77.4-02").write_text("# callgrind format\n")
-
-    with pytest.raises(CallgrindFormatError):
         evaluate(answers, tmp_path, Loop())
 
 

@@ -268,11 +268,6 @@ def test_times_alone_count_nothing(lab: Lab) -> None:
 
 
 @needs_two_cores
-@pytest.mark.xfail(
-    reason="on a client request Callgrind dumps the calling thread alone; of the others there is "
-    "only what they cost from birth to end (cg.PID-02)",
-    strict=True,
-)
 def test_all_threads_are_counted(first: Mapping[str, Outcome]) -> None:
     """The calling thread has its share, and all of them together have more."""
     instructions = counts_of(first["two threads"])
