@@ -113,7 +113,8 @@ def _with_headings(rows: Sequence[_Row]) -> Iterator[_Row | Text]:
         if row.label[:1] != above[:1]:
             if above:
                 yield Text("")
-            yield Text(row.label[0], style="bold")
+            if len(row.label) > 1:
+                yield Text(row.label[0], style="bold")
         if row.label != above:
             name = " / ".join(row.label[1:]) or row.label[0]
             first = name if not row.mode else f"{name}, {row.mode}"
