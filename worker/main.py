@@ -402,10 +402,15 @@ def serve(channel: Channel, request: Message) -> int:
             pid = os.fork()
             if pid == 0:
                 _child(message["request"], shim, base)
-            channel.send({"type": "forked", "pid": pid})
+            channel.send({"type": "forked", "pid": _fixed(pid)})
         else:
-            _, status = os.waitpid(message["pid"], 0)
-            channel.send({"type": "reaped", "pid": message["pid"], "wait_status": status})
+            _, status = os.waitpid(int(message["pid"]), 0)
+            channel.send({"type": "reaped", "wait_status": _fixed(status)})
+
+
+def _fixed(number: int) -> str:
+    """A number in a text of fixed length: a longer message would be allocated elsewhere."""
+    return "%010d" % number
 
 
 class Shim:
@@ -444,6 +449,12 @@ class Shim:
         numbers = (ctypes.c_uint64 * 3)()
         self._library.steady_allocations(numbers)
         return numbers[0] > 0
+
+    def dump_total(self, base: int, prefix: str, number: int) -> int:
+        """Instructions of the calling thread in a dump, which lies below the folder ``base``."""
+        descriptor = self._library.steady_open_dump(base, prefix.encode(), ctypes.c_uint64(number))
+        with os.fdopen(descriptor, "rb") as stream:
+            return int(stream.read().rsplit(b"\ntotals: ", 1)[1].split(None, 1)[0])
 
     def allocations(self, window: int) -> List[int]:
         """Calls, bytes and frees during a window."""
@@ -611,14 +622,13 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     case = with_model(request["case"], "")
     torch.set_num_threads(case["num_threads"])
     loop = CompiledLoop(case) if case["language"] == "C++" else PythonLoop(case, shim.idle_hooks)
-    dumps = "%s.%d" % (request["dumps"], os.getpid())
     pilot, pattern = request["pilot_runs"], request["pattern"]
     runs = [*pilot, 0, *(0 for _ in pattern)]
     lengths = (ctypes.c_uint64 * len(runs))(*runs)
 
     def decide(window: int) -> None:
         if window == len(pilot) - 1:
-            per_run = dump_total(request["base"], "%s.%d" % (dumps, len(pilot))) // pilot[-1]
+            per_run = shim.dump_total(request["base"], request["dumps"], len(pilot)) // pilot[-1]
             warm_up, unit = next(
                 (warm_up, unit)
                 for limit, warm_up, unit in request["schedule"]
@@ -631,6 +641,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     with shim.after_each_window(decide):
         loop.run(lengths, shim.count_hooks)
     first = len(pilot) + 1
+    dumps = "%s.%d" % (request["dumps"], os.getpid())
     return {
         "windows": [
             {
@@ -643,12 +654,6 @@ def count_in_child(request: Message, shim: Shim) -> Message:
         "pid": os.getpid(),
         "runs": sum(lengths),
     }
-
-
-def dump_total(base: int, name: str) -> int:
-    """Instructions of the calling thread in a dump, which lies below the folder ``base``."""
-    with os.fdopen(os.open(name + "-01", os.O_RDONLY, dir_fd=base), "rb") as stream:
-        return int(stream.read().rsplit(b"\ntotals: ", 1)[1].split(None, 1)[0])
 
 
 class _CompiledTimer:

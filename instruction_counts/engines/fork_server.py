@@ -211,7 +211,7 @@ class ForkServer:
         with self._lock:
             if self._process is not server:  # another lane noticed first
                 raise _ServerDiedError(Failure(FailureKind.EXIT, "the server ended"))
-            answer = self._ask(server, {"type": "reap", "pid": pid})
+            answer = self._ask(server, {"type": "reap", "pid": f"{pid:010d}"})
         return os.waitstatus_to_exitcode(int(answer["wait_status"]))
 
 

@@ -67,7 +67,7 @@ for line in requests:
                 os._exit(7)
         send({"pid": pid})
     else:
-        send({"wait_status": os.waitpid(message["pid"], 0)[1]})
+        send({"wait_status": os.waitpid(int(message["pid"]), 0)[1]})
 """
 KILL = "os.kill(os.getppid(), signal.SIGKILL)"
 """What a case does to end its server."""

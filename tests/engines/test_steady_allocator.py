@@ -1131,3 +1131,40 @@ def test_the_library_knows_that_it_runs_under_valgrind(library: Library) -> None
         f"import ctypes; print(ctypes.CDLL({str(library.path)!r}).steady_running_on_valgrind())",
     )
     assert "1\n" == printed
+
+
+# Opening dumps
+
+
+def open_dump(library: Library, folder: Path, prefix: str, number: int) -> bytes | None:
+    """What the library opens, as this process; None where it opens nothing."""
+    base = os.open(folder, os.O_RDONLY)
+    try:
+        descriptor = ctypes.CDLL(str(library.path)).steady_open_dump(
+            base, prefix.encode(), ctypes.c_uint64(number)
+        )
+    finally:
+        os.close(base)
+    if descriptor < 0:
+        return None
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read()
+
+
+@pytest.mark.parametrize("number", [0, 7, 10, 4_294_967_296])
+def test_a_dump_of_this_process_is_opened(library: Library, tmp_path: Path, number: int) -> None:
+    """By its number, in the first thread, below the folder."""
+    (tmp_path / "dumps").mkdir()
+    (tmp_path / "dumps" / f"cg.{os.getpid()}.{number}-01").write_bytes(b"mine")
+
+    assert b"mine" == open_dump(library, tmp_path, "dumps/cg", number)
+
+
+def test_a_dump_that_does_not_exist_is_not_opened(library: Library, tmp_path: Path) -> None:
+    """The caller is told."""
+    assert None is open_dump(library, tmp_path, "cg", 1)
+
+
+def test_a_long_prefix_is_cut_and_harms_nobody(library: Library, tmp_path: Path) -> None:
+    """The buffer is of a fixed size."""
+    assert None is open_dump(library, tmp_path, "x" * 10_000, 1)

@@ -19,7 +19,6 @@ from worker.main import (
     as_value,
     compiler_failure,
     describe,
-    dump_total,
     place_of,
     with_model,
     write_whole,
@@ -354,32 +353,6 @@ def test_a_message_is_written_whole(tmp_path: Path) -> None:
     write_whole(path, {"status": "ok"})
 
     assert ([path], {"status": "ok"}) == (list(tmp_path.iterdir()), json.loads(path.read_text()))
-
-
-DUMP = "events: Ir\nfn=(1) f\n0 5\n\n{line}\n"
-
-
-@pytest.mark.parametrize(("line", "total"), [("totals: 132", 132), ("totals: 7 8 9", 7)])
-def test_the_total_of_a_dump_is_read(tmp_path: Path, line: str, total: int) -> None:
-    """Of the first event, instructions."""
-    (tmp_path / "cg.1.2-01").write_text(DUMP.format(line=line))
-    base = os.open(tmp_path, os.O_RDONLY)
-    try:
-        assert total == dump_total(base, "cg.1.2")
-    finally:
-        os.close(base)
-
-
-@pytest.mark.parametrize("name", ["cg.1.2", "missing"])
-def test_a_dump_that_cannot_be_read_is_an_error(tmp_path: Path, name: str) -> None:
-    """Cut off or missing."""
-    (tmp_path / "cg.1.2-01").write_text("events: Ir\nfn=(1)")
-    base = os.open(tmp_path, os.O_RDONLY)
-    try:
-        with pytest.raises((OSError, IndexError)):
-            dump_total(base, name)
-    finally:
-        os.close(base)
 
 
 # The loop of a Python case

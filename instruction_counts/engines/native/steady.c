@@ -31,11 +31,13 @@
 #define _GNU_SOURCE
 
 #include <errno.h>
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -727,17 +729,40 @@ static uint64_t at_begin[3];
 static uint64_t kept_windows[MOST_WINDOWS][3];
 static uint64_t windows;
 
-static void dump_window(uint64_t number)
+/* Writes `number` in decimal to `end`, without a terminator; returns where it stops. */
+static char *append_number(char *end, uint64_t number)
 {
-    char label[sizeof "window " + 20] = "window ", digits[20];
-    size_t count = 0, end = sizeof "window " - 1;
+    char digits[20];
+    size_t count = 0;
     do
         digits[count++] = (char)('0' + number % 10);
     while (number /= 10);
     while (count)
-        label[end++] = digits[--count];
-    label[end] = '\0';
+        *end++ = digits[--count];
+    return end;
+}
+
+static void dump_window(uint64_t number)
+{
+    char label[sizeof "window " + 20] = "window ";
+    *append_number(label + sizeof "window " - 1, number) = '\0';
     CALLGRIND_DUMP_STATS_AT(label);
+}
+
+/* Opens `<prefix>.<process>.<number>-01` below `folder`: a dump of the calling thread.  Without
+ * allocating, since process numbers differ in length, and with it what is allocated next to what.
+ * Returns a descriptor, or -1. */
+int steady_open_dump(int folder, const char *prefix, uint64_t number)
+{
+    char path[256], *end = path;
+    while (*prefix && end < path + 200)
+        *end++ = *prefix++;
+    *end++ = '.';
+    end = append_number(end, (uint64_t)getpid());
+    *end++ = '.';
+    end = append_number(end, number);
+    memcpy(end, "-01", 4);
+    return openat(folder, path, O_RDONLY | O_CLOEXEC);
 }
 
 static __attribute__((noinline)) void keep_window(void)
