@@ -217,7 +217,8 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     folder, mark = tmp_path_factory.mktemp("interrupted"), f"mark-{uuid.uuid4()}"
     definitions = write_definitions(
         folder,
-        first="x = 1",
+        # Code of its own: what no run has timed yet is measured in the order of its definition.
+        first="x = 1.25",
         second=f"""
             import os, subprocess, time
             if not os.path.exists({str(folder / "go")!r}):
@@ -225,7 +226,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
                 open({str(folder / "started")!r}, "w").close()
                 time.sleep(300)
         """,
-        third="x = 3",
+        third="x = 3.25",
     )
     builds = folder / "builds.yaml"
     builds.write_text(
