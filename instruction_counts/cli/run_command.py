@@ -74,12 +74,17 @@ from instruction_counts.select import Selection, select
     is_flag=True,
     help="Run what a build can, where it lacks Valgrind or a C++ compiler.",
 )
+@click.option(
+    "--callgrind-out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="A folder for Callgrind's own file of each case (one window), to open in KCachegrind.",
+)
 @click.option("--allocations", is_flag=True, help="Show allocation calls per run too.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     multiple=True,
-    help="Write results as they come: .json, .csv or .md. Repeatable.",
+    help="Write results as they come: .json, .json.gz, .csv or .md. Repeatable.",
 )
 @click.option(
     "--resume",
@@ -100,6 +105,7 @@ def command(
     no_counts: bool,
     no_times: bool,
     skip_unavailable: bool,
+    callgrind_out: Path | None,
     allocations: bool,
     output: tuple[Path, ...],
     resume: Path | None,
@@ -117,8 +123,8 @@ def command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if no_counts and no_times:
         raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
-    if engine == "timer" and pin_isa:
-        raise UsageError("--pin-isa works with the fork engine alone", "Drop one.")
+    if engine == "timer" and (pin_isa or callgrind_out):
+        raise UsageError("--pin-isa and --callgrind-out need the fork engine", "Drop one.")
     cases = select(load(definitions), selection)
     exporters = [Exporter(path) for path in output]
     done = read_json(resume) if resume else None
@@ -133,7 +139,9 @@ def command(
         counts=not no_counts,
         times=not no_times,
     )
-    profile = Profile(allocator, pin_isa or "")
+    if callgrind_out is not None:
+        callgrind_out.mkdir(parents=True, exist_ok=True)
+    profile = Profile(allocator, pin_isa or "", callgrind_out=callgrind_out)
     orders = [order for one in facts for order in plan(cases, one, template, skip=skip_unavailable)]
     for one in facts:
         console.note(_banner(one, engine, lanes))

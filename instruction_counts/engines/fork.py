@@ -7,6 +7,7 @@ compiled once, and their shared object serves both. See ``docs/measurement.md``.
 from __future__ import annotations
 
 import contextlib
+import re
 import shutil
 import tempfile
 import threading
@@ -55,6 +56,8 @@ class Profile:
     pinned_isa: str = ""
     layout: int = 0
     min_run_time_s: float = 0.2
+    callgrind_out: Path | None = None
+    """A folder that gets Callgrind's own file of each case, for KCachegrind."""
 
 
 class ForkEngine:
@@ -147,7 +150,7 @@ class ForkEngine:
         self._losses.get(None)
         loop = self._loops.get(order.case.autolabels.language)
         task = {"cores": list(cores), "case": case_message(order.case)}
-        counted = self._count(task, order.timeout_s, files, loop)
+        counted = self._count(task, order.timeout_s, files, loop, order.case)
         return Outcome(Status.OK, counted.instructions, times, counted.functions)
 
     def _times_of(
@@ -193,6 +196,7 @@ class ForkEngine:
         timeout_s: float,
         files: Mapping[str, Path],
         loop: counting.Loop,
+        case: Case | None = None,
     ) -> counting.Counted:
         request = {
             **task,
@@ -207,6 +211,9 @@ class ForkEngine:
         try:
             counted = counting.evaluate(answer["windows"], self._counts.folder, loop)
             others = counting.others_in(dumps, answer["pid"])
+            if case is not None and self._profile.callgrind_out is not None:
+                last = self._counts.folder / f"{answer['windows'][-1]['dump']}-01"
+                shutil.copy(last, self._profile.callgrind_out / callgrind_name(case))
         finally:
             _remove_dumps(dumps, answer["pid"])
         if self._allocator_name != "steady":
@@ -325,6 +332,12 @@ class ForkEngine:
             variables["STEADY_LAYOUT"] = str(self._profile.layout)
             variables["INSTRUCTION_COUNTS_LAYOUT"] = "x" * (37 * self._profile.layout)
         return variables
+
+
+def callgrind_name(case: Case) -> str:
+    """The name of the file that ``--callgrind-out`` writes for a case: readable, and unique."""
+    readable = re.sub(r"[^A-Za-z0-9+]+", "-", case.title).strip("-")
+    return f"callgrind.out.{readable[:150]}.{case.definition_hash[:8]}"
 
 
 class _Once:

@@ -25,11 +25,12 @@ from instruction_counts.builds.hermetic import environment
 from instruction_counts.cache import VARIABLE, Cache
 from instruction_counts.engines.compiler import CASES, Compiler
 from instruction_counts.engines.counting import PATTERN
-from instruction_counts.engines.fork import ForkEngine, Profile
+from instruction_counts.engines.fork import ForkEngine, Profile, callgrind_name
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import Failure, FailureKind, Instructions, Outcome, Status
 from instruction_counts.selftest import Condition, measure
+from tests.fakes import make_case
 
 pytestmark = [
     pytest.mark.slow,
@@ -527,3 +528,11 @@ def test_an_engine_that_cannot_count_goes_on(fallen_back: tuple[ForkEngine, list
     outcome = measured(fallen_back[0], CASES_BY_NAME["nothing"], counts=False, times=True)
 
     assert (Status.OK, "system") == (outcome.status, fallen_back[0].fingerprint.allocator)
+
+
+def test_a_case_has_a_file_name_that_people_can_read() -> None:
+    """And that differs where only the code does."""
+    names = [callgrind_name(make_case("a / b", "[0, 0]", stmt=stmt)) for stmt in ("x", "y")]
+
+    assert names[0].startswith("callgrind.out.a-b-0-0-Python-Eager-Forward-1-thread.")
+    assert len(set(names)) == 2

@@ -37,6 +37,7 @@ from instruction_counts.results.export import (
     Exporter,
     from_json,
     read_json,
+    to_compressed_json,
     to_csv,
     to_json,
     write_atomically,
@@ -289,7 +290,7 @@ def test_csv_holds_any_label() -> None:
 @pytest.mark.parametrize("name", ["r.txt", "r", "r.JSON", "json", ".json"])
 def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
     """Before anything is measured."""
-    with pytest.raises(UsageError, match=r"unknown format\n  End the name in .json, .csv, .md"):
+    with pytest.raises(UsageError, match=r"unknown format\n  End the name in .json, .json.gz"):
         Exporter(tmp_path / name)
 
 
@@ -313,6 +314,32 @@ def test_the_ending_chooses_the_format(tmp_path: Path, name: str, start: str) ->
     Exporter(tmp_path / name).update(make_run(make_record()))
 
     assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_a_compressed_file_comes_back_as_it_was(tmp_path: Path) -> None:
+    """It says the same in less space."""
+    run = make_run(make_record())
+    Exporter(tmp_path / "r.json.gz", FakeClock()).update(run, final=True)
+
+    assert run == read_json(tmp_path / "r.json.gz")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_a_damaged_compressed_file_is_refused(tmp_path: Path, share: float) -> None:
+    """With its name, and no traceback."""
+    data = to_compressed_json(make_run(make_record()))
+    path = tmp_path / "r.json.gz"
+    path.write_bytes(data[: int(share * len(data))] + b"x")
+
+    with pytest.raises(DataError, match=r"r\.json\.gz"):
+        read_json(path)
+
+
+def test_the_same_run_is_compressed_to_the_same_bytes() -> None:
+    """No date is in it."""
+    run = make_run(make_record())
+
+    assert to_compressed_json(run) == to_compressed_json(run)
 
 
 def test_the_first_state_is_written_at_once(tmp_path: Path) -> None:
