@@ -32,7 +32,7 @@ from instruction_counts.engines.counting import (
 from instruction_counts.measurements import FunctionCost, Window
 
 ADD = Function("/lib/libtorch_cpu.so", "add.cpp", "at::add")
-HOOK = Function("/work/steady.so", "steady.c", "steady_count_end")
+HOOK = Function("/folder/steady.so", "steady.c", "steady_count_end")
 LOOP = Function("/usr/bin/python3", "ceval.c", "_PyEval_EvalFrameDefault")
 
 
