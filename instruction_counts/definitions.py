@@ -49,7 +49,7 @@ def _run(name: str) -> ModuleType:
     is_file = name.endswith(".py") or "/" in name
     try:
         return _run_file(Path(name)) if is_file else importlib.import_module(name)
-    except (DefinitionError, DefinitionErrors):
+    except (DefinitionError, DefinitionErrors, UsageError):
         raise
     except ModuleNotFoundError as error:
         if not is_file and f"{name}.".startswith(f"{error.name}."):
