@@ -1,6 +1,7 @@
 # make run    set up, then measure (ARGS="--only 'Pointwise/*'" narrows it)
 # make test   set up, then lint, type-check and test
-# make bench  set up, then compare the engines' speed (about 15 minutes)
+# make bench  set up, then compare the engines' speed (about 10 minutes)
+# make bench-detect  set up, then count what comparisons find and wrongly report (about 20 minutes)
 
 PYTHON ?= python3
 VENV   := .venv
@@ -8,16 +9,17 @@ STAMP  := $(VENV)/.installed
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test lint test-fast bench clean system
+.PHONY: help setup run test lint test-fast test-builds bench bench-detect clean system
 
 help:
 	@sed -n 's/^# //p' Makefile
 
 setup: system $(STAMP)
 
-# Valgrind counts, the compiler builds C++ cases and a small C library.
+# Valgrind counts, the compiler builds C++ cases and a small C library. Tests use a server, too.
+test test-fast: SYSTEM = --for-tests
 system:
-	@scripts/system-packages
+	@scripts/system-packages $(SYSTEM)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -36,13 +38,21 @@ lint: setup
 	$(BIN)/lint-imports --no-logo
 
 test: lint
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -m 'not builds' $(ARGS)
 
 test-fast: setup
-	$(BIN)/pytest -m 'not slow' $(ARGS)
+	$(BIN)/pytest -m 'not slow and not builds' $(ARGS)
 
 bench: setup
 	$(BIN)/python -m benchmarks.speed $(ARGS)
+
+bench-detect: setup
+	$(BIN)/python -m benchmarks.detect $(ARGS)
+
+# Debian's own build of torch is the second one.
+test-builds: SYSTEM = --for-builds
+test-builds: setup
+	$(BIN)/pytest -m builds $(ARGS)
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

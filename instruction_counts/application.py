@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Protocol
 
 import attrs
 
@@ -80,6 +82,27 @@ def _without(order: WorkOrder, lack: Lack) -> WorkOrder:
     return attrs.evolve(order, refusal=lack.what)
 
 
+DURATIONS = "durations.json"
+"""Where, in the cache folder, it is noted how long cases take."""
+
+
+class Recorder(Protocol):
+    """Keeps a run while it grows; the store is one."""
+
+    def begin(self, run: Run) -> int:
+        """Make a run of this head and these cases; returns its number."""
+
+    def add(self, run_id: int, record: Record) -> None:
+        """Keep one more case."""
+
+    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
+        """The run is at its end: its order and its fingerprints are final."""
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
 class Measured:
     """A run that grows: every outcome is recorded, shown and saved as it comes."""
 
@@ -89,16 +112,22 @@ class Measured:
         engines: Mapping[str, Engine],
         exporters: Sequence[Exporter],
         durations: Path | None = None,
+        recorder: Recorder | None = None,
+        now: Callable[[], dt.datetime] = _now,
     ) -> None:
         self._engine, self._engines, self._exporters = engine, engines, exporters
-        self._durations = durations
+        self._durations, self._recorder = durations, recorder
+        self._started_at = now().isoformat(timespec="seconds")
         self._records: list[Record] = []
+        self.run_id: int | None = None
+        """The number that the recorder gave; None where there is none, or it failed."""
 
     @property
     def run(self) -> Run:
         """The run, as far as it is."""
         fingerprints = {name: one.fingerprint for name, one in self._engines.items()}
-        return Run(__version__, self._engine, fingerprints, tuple(self._records))
+        records = tuple(self._records)
+        return Run(__version__, self._engine, fingerprints, records, self._started_at)
 
     def take_in(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
@@ -113,15 +142,22 @@ class Measured:
         self._records = [one for identity, one in reusable.items() if identity not in asked]
         if self._durations is not None:
             waiting = longest_first(waiting, read_durations(self._durations))
+        if self._recorder is not None:
+            self.run_id = self._recorder.begin(self.run)
+        interrupted = True
         try:
             self._measure(waiting, pool, lanes)
+            interrupted = False
         except KeyboardInterrupt:
-            return True
+            pass
         finally:
             self._restore_order(orders)
             self._save(final=True)
+            self._record(
+                lambda recorder, run_id: recorder.finish(run_id, self.run, interrupted=interrupted)
+            )
             self._note_durations()
-        return False
+        return interrupted
 
     def _reusable(self, done: Run | None) -> dict[Identity, Record]:
         """What an earlier run measured, if it was this engine on these very builds.
@@ -162,8 +198,20 @@ class Measured:
                 progress.show(event)
 
     def _add(self, event: Finished) -> None:
-        self._records.append(Record.of(event.order.case, event.order.build.name, event.outcome))
+        record = Record.of(event.order.case, event.order.build.name, event.outcome)
+        self._records.append(record)
+        self._record(lambda recorder, run_id: recorder.add(run_id, record))
         self._save(final=False)
+
+    def _record(self, act: Callable[[Recorder, int], None]) -> None:
+        """Let the recorder do something; a run does not end because it cannot be stored."""
+        if self._recorder is None or self.run_id is None:
+            return
+        try:
+            act(self._recorder, self.run_id)
+        except DataError as error:
+            console.error(f"The rest of this run is not stored: {error}")
+            self._recorder = self.run_id = None
 
     def _note_durations(self) -> None:
         if self._durations is not None:

@@ -126,11 +126,56 @@ class FunctionCost:
 
 
 @attrs.frozen
+class CallCost:
+    """All calls from one function to another, over the ``runs`` of a `FunctionCosts`."""
+
+    caller: int
+    """Position in `FunctionCosts.costs`."""
+    callee: int
+    calls: int
+    instructions: int
+    """Inclusive: of the callee and of everything below it."""
+
+
+@attrs.frozen
 class FunctionCosts:
-    """Where the instructions of ``runs`` runs went, largest first; loop and hooks cancel out."""
+    """Where the instructions of ``runs`` runs went, largest first; loop and hooks cancel out.
+
+    The exclusive costs add up to the instructions of these runs. ``calls`` is empty where the
+    engine does not tell.
+    """
 
     runs: int
     costs: tuple[FunctionCost, ...]
+    calls: tuple[CallCost, ...] = ()
+
+
+@attrs.frozen
+class TensorValue:
+    """What a statement computed in one tensor."""
+
+    name: str
+    """The variable, such as ``z``; ``w.grad`` for a gradient."""
+    shape: tuple[int, ...]
+    dtype: str
+    """As torch writes it, without ``torch.``: ``float32``."""
+    digest: str
+    """SHA-256 of all values in order, 16 digits; equal only if every bit is."""
+    nans: int
+    sample: str
+    """Values at evenly spaced places, the first included: little-endian float64 in base64, two for
+    each complex number. All values, where there are few."""
+
+
+@attrs.frozen
+class Output:
+    """What one run of a statement computed, to tell a faster build from a wrong one."""
+
+    inputs: str
+    """Digest of all tensors that the setup made: outputs compare only if it is equal."""
+    tensors: tuple[TensorValue, ...]
+    repeatable: bool = True
+    """Whether a run in other memory, with other random numbers, computed the same."""
 
 
 @attrs.frozen
@@ -141,6 +186,7 @@ class Outcome:
     instructions: Instructions | None = None
     times: Times | None = None
     functions: FunctionCosts | None = None
+    output: Output | None = None
     failure: Failure | None = None
     duration_s: float = 0.0
     attempts: int = 1

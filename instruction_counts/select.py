@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import attrs
 
-from core.types import Case, Label
+from core.types import AutogradMode, Case, Label, Language, RuntimeMode
 from instruction_counts.errors import UsageError
 
 
@@ -29,12 +29,18 @@ class Selection:
     def keeps(self, case: Case) -> bool:
         """Whether ``case`` is selected."""
         labels = case.autolabels
+        modes = (labels.language, labels.runtime, labels.autograd)
+        return self.keeps_key((case.label, *modes, case.num_threads))
+
+    def keeps_key(self, key: tuple[Label, Language, RuntimeMode, AutogradMode, int]) -> bool:
+        """The same for a case that is known by its label, its modes and its number of threads."""
+        label, language, runtime, autograd, num_threads = key
         return (
-            (not self.only or any(matches(glob, case.label) for glob in self.only))
-            and labels.language.value in (self.languages or (labels.language.value,))
-            and labels.runtime.value in (self.runtimes or (labels.runtime.value,))
-            and labels.autograd.value in (self.autograds or (labels.autograd.value,))
-            and case.num_threads in (self.num_threads or (case.num_threads,))
+            (not self.only or any(matches(glob, label) for glob in self.only))
+            and language.value in (self.languages or (language.value,))
+            and runtime.value in (self.runtimes or (runtime.value,))
+            and autograd.value in (self.autograds or (autograd.value,))
+            and num_threads in (self.num_threads or (num_threads,))
         )
 
 

@@ -1,4 +1,4 @@
-"""What every test can rely on: this checkout comes first on the path, and a cache of its own."""
+"""What every test can rely on: this checkout comes first on the path, and folders of its own."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ sys.path.insert(0, str(ROOT))
 
 
 @pytest.fixture(scope="session", autouse=True)
-def own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Tests neither use nor fill the cache of whoever runs them."""
+def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests neither use nor fill the cache and the data of whoever runs them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("INSTRUCTION_COUNTS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
+        patch.delenv("INSTRUCTION_COUNTS_DB", raising=False)
         yield

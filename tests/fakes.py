@@ -153,6 +153,7 @@ class FakeEngine:
         self._lock = threading.Lock()
         self.calls: list[Call] = []
         self.started: list[tuple[list[WorkOrder], tuple[int, ...]]] = []
+        self.waited = threading.Event()
         self.closed = threading.Event()
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
@@ -177,6 +178,10 @@ class FakeEngine:
     def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
         """Remember what is to be measured, and where."""
         self.started.append((list(orders), tuple(cores)))
+
+    def wait(self) -> None:
+        """Nothing starts."""
+        self.waited.set()
 
     def close(self) -> None:
         """Let hanging cases go."""

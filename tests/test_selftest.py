@@ -16,8 +16,14 @@ from core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.definitions import STANDARD, load
 from instruction_counts.errors import DataError
 from instruction_counts.measurements import Instructions, Outcome, Status
-from instruction_counts.report.selftest import CaseNoise, noise_of, percent, summary, table
-from instruction_counts.results.noise import fingerprint_hash, noise_file, store_noise
+from instruction_counts.report.selftest import CaseNoise, floors, noise_of, percent, summary, table
+from instruction_counts.results.noise import (
+    Noise,
+    fingerprint_hash,
+    noise_file,
+    read_noises,
+    store_noises,
+)
 from instruction_counts.selftest import conditions, representative
 from tests.fakes import FACTS, FINGERPRINT, failed, make_case
 
@@ -267,7 +273,9 @@ def stored(path: Path) -> dict[str, dict[str, float]]:
 
 def test_noise_is_kept_by_case(path: Path) -> None:
     """With its layout spread."""
-    store_noise(FACTS.fingerprint, [noise(100, 90, layouts=(80,)), noise(5, 5, case=B)], path)
+    store_noises(
+        FACTS.fingerprint, floors([noise(100, 90, layouts=(80,)), noise(5, 5, case=B)]), path
+    )
 
     assert {
         A.title: {"noise": 0.1, "spread": 0.2},
@@ -275,10 +283,11 @@ def test_noise_is_kept_by_case(path: Path) -> None:
     } == stored(path)
 
 
-def test_newer_noise_replaces_older(path: Path) -> None:
-    """Of the same case; the others stay."""
-    store_noise(FACTS.fingerprint, [noise(100, 90), noise(5, 5, case=B)], path)
-    store_noise(FACTS.fingerprint, [noise(100, 80)], path)
+def test_the_larger_noise_stays(path: Path) -> None:
+    """Of the same case, whichever was found first; the others are not touched."""
+    store_noises(FACTS.fingerprint, floors([noise(100, 90), noise(5, 5, case=B)]), path)
+    store_noises(FACTS.fingerprint, floors([noise(100, 80)]), path)
+    store_noises(FACTS.fingerprint, floors([noise(100, 95)]), path)
 
     assert {A.title: 0.2, B.title: 0.0} == {key: one["noise"] for key, one in stored(path).items()}
 
@@ -286,8 +295,8 @@ def test_newer_noise_replaces_older(path: Path) -> None:
 def test_each_build_has_its_own(path: Path) -> None:
     """Another torch has other noise."""
     other = attrs.evolve(FACTS, fingerprint=attrs.evolve(FINGERPRINT, torch="1.13.1"))
-    store_noise(FACTS.fingerprint, [noise(100, 90)], path)
-    store_noise(other.fingerprint, [noise(100, 50)], path)
+    store_noises(FACTS.fingerprint, floors([noise(100, 90)]), path)
+    store_noises(other.fingerprint, floors([noise(100, 50)]), path)
 
     assert 0.1 == stored(path)[A.title]["noise"]
 
@@ -295,7 +304,7 @@ def test_each_build_has_its_own(path: Path) -> None:
 def test_each_code_has_its_own(path: Path) -> None:
     """A case that was changed is another."""
     changed = make_case("a", stmt="x - y")
-    store_noise(FACTS.fingerprint, [noise(100, 90), noise(100, 50, case=changed)], path)
+    store_noises(FACTS.fingerprint, floors([noise(100, 90), noise(100, 50, case=changed)]), path)
 
     assert 2 == len(json.loads(path.read_text())["builds"][fingerprint_hash(FINGERPRINT)])
 
@@ -303,7 +312,7 @@ def test_each_code_has_its_own(path: Path) -> None:
 @pytest.mark.parametrize("repeats", [(None, None), (5, None), (None, 5)])
 def test_nothing_is_kept_of_a_case_that_failed(path: Path, repeats: tuple[int | None, ...]) -> None:
     """It is not known to have no noise."""
-    store_noise(FACTS.fingerprint, [noise(*repeats)], path)
+    store_noises(FACTS.fingerprint, floors([noise(*repeats)]), path)
 
     assert {} == stored(path)
 
@@ -314,7 +323,7 @@ def test_nothing_is_kept_of_a_case_that_failed(path: Path, repeats: tuple[int | 
         ("{", "cannot be read"),
         ("\udcff", "cannot be read"),
         ("[]", "another version"),
-        ('{"version": 2, "builds": {}}', "another version"),
+        ('{"version": 3, "builds": {}}', "another version"),
         ('{"version": 1}', "cannot be read"),
         ('{"version": 1, "builds": []}', "cannot be read"),
     ],
@@ -325,13 +334,31 @@ def test_a_damaged_file_is_named(path: Path, content: str, message: str) -> None
     path.write_text(content, errors="surrogateescape")
 
     with pytest.raises(DataError, match=message) as caught:
-        store_noise(FACTS.fingerprint, [noise(5, 5)], path)
+        store_noises(FACTS.fingerprint, floors([noise(5, 5)]), path)
 
     assert f"{path}" in str(caught.value)
 
 
-def test_the_file_belongs_to_the_user() -> None:
+def test_what_is_kept_can_be_read(path: Path) -> None:
+    """With the number of layouts that it was seen in."""
+    found = floors([noise(100, 90, layouts=(80, 85))])
+    store_noises(FACTS.fingerprint, found, path)
+
+    assert {fingerprint_hash(FINGERPRINT): found} == read_noises(path)
+
+
+def test_of_an_older_file_the_layouts_are_not_known(path: Path) -> None:
+    """Version 1 did not tell how many there were."""
+    path.parent.mkdir()
+    case = {"case": "a", "noise": 0.1, "layout_spread": 0.2}
+    path.write_text(json.dumps({"version": 1, "builds": {"b": {"c": case}}}))
+
+    assert {"b": {"c": Noise("a", 0.1, 0.2, 0)}} == read_noises(path)
+
+
+def test_the_file_belongs_to_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has builds of their own."""
+    monkeypatch.delenv("XDG_DATA_HOME")
     assert Path.home() in noise_file().parents
 
 

@@ -69,12 +69,13 @@ def environment(build: Build, extra: Mapping[str, str] | None = None) -> dict[st
     """The whole environment of a measured process of ``build``.
 
     The interpreter's folder comes first on PATH, because torch starts the plain command ``python``.
+    What the build preloads is preloaded after what ``extra`` does.
     """
     folder = str(Path(interpreter_of(build)).parent)
     inherited = {name: os.environ[name] for name in INHERITED if name in os.environ}
     sourced = sourced_environment(build) if build.source_cmd else {}
     path = sourced.get("PATH", "/usr/local/bin:/usr/bin:/bin")
-    return {
+    variables = {
         **inherited,
         **sourced,
         "PATH": f"{folder}:{path}",
@@ -82,6 +83,8 @@ def environment(build: Build, extra: Mapping[str, str] | None = None) -> dict[st
         **(extra or {}),
         **build.env,
     }
+    preloaded = [one["LD_PRELOAD"] for one in (extra or {}, build.env) if "LD_PRELOAD" in one]
+    return {**variables, "LD_PRELOAD": ":".join(preloaded)} if preloaded else variables
 
 
 @cache

@@ -17,8 +17,11 @@ from instruction_counts.errors import UsageError
 
 _COMMANDS = {
     "run": "Measure cases: instruction counts and wall times.",
+    "compare": "Compare two builds: verdicts, with their reasons and causes.",
+    "explain": "Say which functions changed between two measurements of a case.",
     "list": "List the cases that a selection holds.",
     "show": "Show the code of a case as it will be executed.",
+    "runs": "List, show, export, import, tag and delete stored runs.",
     "selftest": "Count under conditions that must not matter, and compare.",
     "cache": "Show or clear what is kept between runs.",
     "env": "Show what a build is made of: its fingerprint.",
@@ -57,7 +60,7 @@ class _Commands(click.Group):
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit codes: 0 all measured; 1 error in use or set-up; 2 wrong usage; "
-    "4 some cases failed or timed out; 130 interrupted, what was finished is kept.",
+    "3 regression; 4 some cases failed or timed out; 130 interrupted, what was finished is kept.",
 )
 @click.version_option(__version__, prog_name="instruction-counts")
 def _main() -> None:

@@ -98,6 +98,19 @@ def build_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
+def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that names the database of runs; the command gets ``db``."""
+    decorator: _Decorator = click.option(
+        "--db",
+        envvar="INSTRUCTION_COUNTS_DB",
+        show_envvar=True,
+        metavar="FILE_OR_URL",
+        help="The database of runs: a file (SQLite), or postgresql://USER@HOST/NAME. "
+        "Default: runs.db in the user's data folder.",
+    )
+    return decorator(function)
+
+
 def _choices(option: str, names: dict[str, str]) -> _Decorator:
     kind = click.Choice(list(names), case_sensitive=False)
     decorator: _Decorator = click.option(option, multiple=True, type=kind, help="Repeatable.")

@@ -10,12 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
 from instruction_counts.engines import callgrind_out
-from instruction_counts.measurements import FunctionCost, FunctionCosts, Instructions, Window
+from instruction_counts.measurements import (
+    CallCost,
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Window,
+)
 
 PILOT_RUNS = (2, 2)
 
@@ -39,13 +45,20 @@ about 12 million instructions are counted in a second.
 
 _FIRST_THREAD = "-01"
 
+_Edge: TypeAlias = tuple[callgrind_out.Function, callgrind_out.Function]
+"""A caller and its callee."""
+
+_Calls: TypeAlias = tuple[int, int]
+"""How often, and the instructions of the callee with everything below it."""
+
 
 @attrs.frozen
 class Loop:
-    """What the empty loop costs in one run, in all and by function."""
+    """What the empty loop costs in one run, in all, by function and by call."""
 
     per_run: int = 0
     functions: Mapping[callgrind_out.Function, int] = attrs.field(factory=dict)
+    calls: Mapping[_Edge, _Calls] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -56,6 +69,8 @@ class Counted:
     functions: FunctionCosts
     by_function: Mapping[callgrind_out.Function, int]
     """Exclusive cost over ``functions.runs`` runs, the loop included."""
+    by_call: Mapping[_Edge, _Calls] = attrs.field(factory=dict)
+    """The same by call."""
 
     def with_others(self, per_run: float) -> Counted:
         """The same with what all other threads spend in a run."""
@@ -93,18 +108,29 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
     single, double = (min(group, key=_instructions) for group in (singles, doubles))
     first, second = (callgrind_out.read(one.dump) for one in (single, double))
     slope = _slope(first.exclusive, second.exclusive)
+    calls = _slope_of_calls(first, second)
     instructions = _per_run(singles, doubles, single, double, loop, unit)
     if not instructions.exact:
         names = _varying(singles) or _varying(doubles)
         instructions = attrs.evolve(instructions, varying=names)
-    return Counted(instructions, _functions(first, second, slope, unit, loop), slope)
+    inclusive = _slope(_inclusive(first), _inclusive(second))
+    functions = _functions(slope, inclusive, calls, unit, loop)
+    return Counted(instructions, functions, slope, calls)
 
 
 def per_run_loop(counted: Counted) -> Loop:
     """The cost of an empty loop, as it is subtracted from the cases."""
     runs = counted.functions.runs
     by_function = {key: round(cost / runs) for key, cost in counted.by_function.items()}
-    return Loop(counted.instructions.per_run, {k: v for k, v in by_function.items() if v})
+    by_call = {
+        edge: (round(calls / runs), round(cost / runs))
+        for edge, (calls, cost) in counted.by_call.items()
+    }
+    return Loop(
+        counted.instructions.per_run,
+        {key: cost for key, cost in by_function.items() if cost},
+        {edge: cost for edge, cost in by_call.items() if any(cost)},
+    )
 
 
 def _varying(windows: Sequence[_Measured]) -> tuple[str, ...]:
@@ -174,22 +200,58 @@ def _slope(
     return {key: cost for key, cost in differences.items() if cost}
 
 
+def _slope_of_calls(
+    first: callgrind_out.Profile, second: callgrind_out.Profile
+) -> dict[_Edge, _Calls]:
+    """Calls in the second window and not in the first."""
+    before, after = (
+        {(call.caller, call.callee): (call.calls, call.instructions) for call in profile.calls}
+        for profile in (first, second)
+    )
+    more = {}
+    for edge in dict.fromkeys([*after, *before]):
+        (calls, cost), (calls_before, cost_before) = after.get(edge, _NONE), before.get(edge, _NONE)
+        more[edge] = calls - calls_before, cost - cost_before
+    return {edge: cost for edge, cost in more.items() if any(cost)}
+
+
+_NONE = (0, 0)
+
+
 def _functions(
-    first: callgrind_out.Profile,
-    second: callgrind_out.Profile,
     slope: Mapping[callgrind_out.Function, int],
+    inclusive: Mapping[callgrind_out.Function, int],
+    calls: Mapping[_Edge, _Calls],
     runs: int,
     loop: Loop,
 ) -> FunctionCosts:
-    inclusive = _slope(_inclusive(first), _inclusive(second))
-    costs = []
-    for key in dict.fromkeys([*slope, *loop.functions]):
+    edges = {}
+    for edge in dict.fromkeys([*calls, *loop.calls]):
+        pairs = zip(calls.get(edge, _NONE), loop.calls.get(edge, _NONE), strict=True)
+        number, cost = (whole - runs * share for whole, share in pairs)
+        if number or cost:
+            edges[edge] = number, cost
+    in_calls = dict.fromkeys(function for edge in edges for function in edge)
+    costs = {}
+    for key in dict.fromkeys([*slope, *loop.functions, *in_calls]):
         exclusive = slope.get(key, 0) - runs * loop.functions.get(key, 0)
-        if exclusive:
+        if exclusive or key in in_calls:
             below = inclusive.get(key, 0) - runs * loop.functions.get(key, 0)
-            costs.append(FunctionCost(key.library, key.file, key.name, exclusive, below))
-    costs.sort(key=lambda cost: (-cost.exclusive, cost.function, cost.library, cost.file))
-    return FunctionCosts(runs, tuple(costs))
+            costs[key] = FunctionCost(key.library, key.file, key.name, exclusive, below)
+    keys = sorted(costs, key=lambda key: _place(costs[key]))
+    places = {key: place for place, key in enumerate(keys)}
+    return FunctionCosts(
+        runs,
+        tuple(costs[key] for key in keys),
+        tuple(
+            CallCost(places[caller], places[callee], number, cost)
+            for (caller, callee), (number, cost) in edges.items()
+        ),
+    )
+
+
+def _place(cost: FunctionCost) -> tuple[object, ...]:
+    return -cost.exclusive, cost.function, cost.library, cost.file
 
 
 def _inclusive(profile: callgrind_out.Profile) -> dict[callgrind_out.Function, int]:

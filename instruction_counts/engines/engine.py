@@ -26,7 +26,10 @@ class Engine(Protocol):
         """What is measured: the build's fingerprint, with what the engine adds to it."""
 
     def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
-        """Begin to get ready for ``orders`` on ``cores``; returns at once."""
+        """Begin to get ready for ``orders`` on ``cores``, on the first of them; returns at once."""
+
+    def wait(self) -> None:
+        """Wait until what `start` began is done, whether it succeeded or not."""
 
     def close(self) -> None:
         """End every process of the engine; from any thread, also while lanes measure."""

@@ -26,13 +26,16 @@ from instruction_counts.engines.callgrind_out import CallgrindFormatError
 from instruction_counts.engines.compiler import CompileError, Compiler, CppSource
 from instruction_counts.engines.engine import case_message
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
+from instruction_counts.engines.output_source import with_output
 from instruction_counts.engines.timer import TimerEngine
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import (
     Failure,
     FailureKind,
     Outcome,
+    Output,
     Status,
+    TensorValue,
     Times,
 )
 from instruction_counts.process import WORKER, WorkerError, WorkerProcess
@@ -82,21 +85,30 @@ class ForkEngine:
         self._untimed: deque[WorkOrder] = deque()
         self._timed: dict[WorkOrder, Times] = {}
         self._starting_core: int | None = None
+        self._starting: list[threading.Thread] = []
         self._fallback: TimerEngine | None = None
+        self._crash: Failure | None = None
         self._lock = threading.Lock()
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in children of both servers."""
         if self._fallback is not None:
             return self._fallback.measure(order, cores, folder)
+        if self._crash is not None:
+            return Outcome.failed(self._crash)
         try:
             return self._measure(order, cores)
         except (WorkerError, CompileError) as error:
-            return Outcome.failed(error.failure)
+            failure = error.failure
         except (CallgrindFormatError, OSError) as error:
-            return Outcome.failed(Failure(FailureKind.EXIT, f"no usable Callgrind dump: {error}"))
+            failure = Failure(FailureKind.EXIT, f"no usable Callgrind dump: {error}")
         except ServerStartError as error:
-            return self._fall_back(str(error)).measure(order, cores, folder)
+            if not error.crashed:
+                return self._fall_back(str(error)).measure(order, cores, folder)
+            # Torch cannot be imported there, and so not by another engine either.
+            failure = Failure(FailureKind.REFUSED, f"the server does not start: {error}")
+            self._crash = failure
+        return Outcome.failed(failure)
 
     def close(self) -> None:
         """Kill servers, children and compilers, and remove their files."""
@@ -134,24 +146,61 @@ class ForkEngine:
         self._starting_core = cores[0]
         self._counts.cores = cores[:1]
         self._untimed = deque(order for order in orders if order.times)
-        if any(order.times for order in orders):
-            threading.Thread(target=_warm_up, args=(self._times,), daemon=True).start()
-        if any(order.counts for order in orders):
-            threading.Thread(target=_warm_up, args=(self._counts,), daemon=True).start()
+        needed = {
+            self._times: any(order.times for order in orders),
+            self._counts: any(order.counts for order in orders),
+        }
+        for server in (server for server, is_needed in needed.items() if is_needed):
+            thread = threading.Thread(target=_warm_up, args=(server,), daemon=True)
+            thread.start()
+            self._starting.append(thread)
+
+    def wait(self) -> None:
+        """Wait for the servers that `start` began to start."""
+        for thread in self._starting:
+            thread.join()
 
     def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
         files = self._files(order.case, cores, order.timeout_s)
         if order.counts and self._starting_core in cores:
             self._counts.warm_up()  # or the wall times would be those of a shared core
         times = self._times_of(order, cores, files) if order.times else None
+        output = self._output_of(order, cores, files) if order.output else None
         if not order.counts:
-            return Outcome(Status.OK, times=times)
+            return Outcome(Status.OK, times=times, output=output)
         self._work_until_ready(cores)
         self._losses.get(None)
         loop = self._loops.get(order.case.autolabels.language)
         task = {"cores": list(cores), "case": case_message(order.case)}
         counted = self._count(task, order.timeout_s, files, loop, order.case)
-        return Outcome(Status.OK, counted.instructions, times, counted.functions)
+        return Outcome(Status.OK, counted.instructions, times, counted.functions, output)
+
+    def _output_of(
+        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
+    ) -> Output | None:
+        """What the statement computes; None where that cannot be told.
+
+        Two children tell, in differently filled memory and with different random numbers.
+        """
+        try:
+            if order.case.autolabels.language is Language.CPP:
+                if not order.cpp_output:
+                    return None
+                source = with_output(_source_of(order.case))
+                files = {**files, "library": self._compiler.case(source, cores)}
+            return self._run_output(order, cores, files)
+        except (WorkerError, CompileError):
+            return None  # a case that cannot run tells so when it is counted or timed
+
+    def _run_output(
+        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
+    ) -> Output:
+        task = {"task": "output", "cores": list(cores), "case": case_message(order.case)}
+        first, second = (
+            self._times.run({**task, "variation": variation}, order.timeout_s, files)["output"]
+            for variation in (0, 1)
+        )
+        return attrs.evolve(output_of(first), repeatable=first == second)
 
     def _times_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
@@ -233,9 +282,7 @@ class ForkEngine:
         if case.model_source is not None:
             files["model_file"] = self._models.get(case.model_source, cores, timeout_s)
         if case.autolabels.language is Language.CPP:
-            args = case.timer_args
-            source = CppSource(args.global_setup, args.setup, args.stmt)
-            files["library"] = self._compiler.case(source, cores)
+            files["library"] = self._compiler.case(_source_of(case), cores)
         return files
 
     def _make_model(self, source: str, cores: tuple[int, ...], timeout_s: float) -> Path:
@@ -332,6 +379,19 @@ class ForkEngine:
             variables["STEADY_LAYOUT"] = str(self._profile.layout)
             variables["INSTRUCTION_COUNTS_LAYOUT"] = "x" * (37 * self._profile.layout)
         return variables
+
+
+def _source_of(case: Case) -> CppSource:
+    args = case.timer_args
+    return CppSource(args.global_setup, args.setup, args.stmt)
+
+
+def output_of(answer: Mapping[str, Any]) -> Output:
+    """The output that a worker tells of."""
+    tensors = (
+        TensorValue(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in answer["tensors"]
+    )
+    return Output(answer["inputs"], tuple(tensors))
 
 
 def callgrind_name(case: Case) -> str:

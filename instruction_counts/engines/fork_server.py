@@ -26,7 +26,14 @@ MAX_FILE_BYTES = 1 << 30
 
 
 class ServerStartError(Exception):
-    """A server cannot start; the message is the reason, with what the process printed."""
+    """A server cannot start; the message is the reason, with what the process printed.
+
+    ``crashed`` tells that its own code was at fault: it was killed by a signal, or raised.
+    """
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(_reason(failure))
+        self.crashed = failure.kind in {FailureKind.SIGNAL, FailureKind.EXCEPTION}
 
 
 class _ServerDiedError(WorkerError):
@@ -146,7 +153,7 @@ class ForkServer:
                 self._drop()
                 if self._closed:
                     raise
-                raise ServerStartError(_reason(error.failure)) from error
+                raise ServerStartError(error.failure) from error
         return self._process
 
     def _get_ready(self, process: WorkerProcess) -> None:

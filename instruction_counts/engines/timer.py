@@ -77,6 +77,9 @@ class TimerEngine:
     def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
         """Nothing to get ready: every case has a process of its own."""
 
+    def wait(self) -> None:
+        """Nothing to wait for."""
+
     def close(self) -> None:
         """Kill every worker; the lanes see failed outcomes."""
         with self._lock:

@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from itertools import groupby
 
 import attrs
 import tenacity
@@ -41,10 +42,15 @@ def execute(
 ) -> Generator[Event]:
     """Carry out ``orders`` on ``jobs`` lanes; ``engines`` are by build name.
 
+    Orders of one case that follow each other are carried out by one lane, on the same cores: what
+    drifts meanwhile (a clock, a neighbour) then meets all builds alike.
+
     Closing the iterator early (an interrupt does) ends every process before it returns.
     """
-    for engine in engines.values():
-        engine.start([order for order in orders if engines[order.build.name] is engine], pool.cores)
+    for number, engine in enumerate(engines.values()):
+        mine = [order for order in orders if engines[order.build.name] is engine]
+        first = number % pool.size  # where it starts up: not all on the same core
+        engine.start(mine, (*pool.cores[first:], *pool.cores[:first]))
     lanes = _Lanes(orders, engines, pool, clock)
     workers = ThreadPool(jobs)
     try:
@@ -74,15 +80,19 @@ class _Lanes:
         clock: Clock,
     ) -> None:
         self.events: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
-        self._orders: queue.SimpleQueue[WorkOrder] = queue.SimpleQueue()
-        for order in orders:
-            self._orders.put(order)
+        self._orders: queue.SimpleQueue[tuple[WorkOrder, ...]] = queue.SimpleQueue()
+        for _, group in groupby(orders, key=lambda order: order.case):
+            self._orders.put(tuple(group))
         self._engines, self._pool, self._clock = engines, pool, clock
         self._stopping = threading.Event()
 
     def work(self) -> None:
         """What one lane does until no order waits."""
         try:
+            if len(self._engines) > 1:
+                # An engine that still starts on some core would show in the times of the others.
+                for engine in self._engines.values():
+                    engine.wait()
             while not self._stopping.is_set():
                 self._carry_out(self._orders.get_nowait())
         except queue.Empty:
@@ -96,23 +106,24 @@ class _Lanes:
         for engine in self._engines.values():
             engine.close()
 
-    def _carry_out(self, order: WorkOrder) -> None:
-        with self._pool.reserve(order.cores) as cores:
-            if self._stopping.is_set():
-                return
-            self.events.put(Started(order))
-            begin = self._clock()
-            attempts = tenacity.Retrying(
-                stop=tenacity.stop_after_attempt(1 + order.retries),
-                retry=tenacity.retry_if_result(self._is_worth_retrying),
-                retry_error_callback=lambda state: state.outcome.result(),  # type: ignore[union-attr]
-            )
-            outcome = attempts(self._measure, order, cores)
-            number = int(attempts.statistics["attempt_number"])
-            duration = self._clock() - begin
-        self.events.put(
-            Finished(order, attrs.evolve(outcome, duration_s=duration, attempts=number))
+    def _carry_out(self, orders: tuple[WorkOrder, ...]) -> None:
+        with self._pool.reserve(orders[0].cores) as cores:
+            for order in orders:
+                if self._stopping.is_set():
+                    return
+                self.events.put(Started(order))
+                self.events.put(Finished(order, self._outcome_of(order, cores)))
+
+    def _outcome_of(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
+        begin = self._clock()
+        attempts = tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(1 + order.retries),
+            retry=tenacity.retry_if_result(self._is_worth_retrying),
+            retry_error_callback=lambda state: state.outcome.result(),  # type: ignore[union-attr]
         )
+        outcome = attempts(self._measure, order, cores)
+        number = int(attempts.statistics["attempt_number"])
+        return attrs.evolve(outcome, duration_s=self._clock() - begin, attempts=number)
 
     def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
         folder = work_folder()

@@ -18,6 +18,10 @@ class WorkOrder:
     retries: int = 0
     counts: bool = True
     times: bool = True
+    output: bool = False
+    """Whether what the statement computes is recorded, too, where the engine can."""
+    cpp_output: bool = False
+    """The same for C++, which is compiled a second time for it."""
     refusal: str = ""
     """Why the order cannot be carried out here; empty where it can."""
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from core.types import Case, Language
 from instruction_counts.measurements import Outcome
+from instruction_counts.results.noise import Noise
 
 
 @attrs.frozen
@@ -52,6 +53,20 @@ def noise_of(
         )
         for case in cases
     )
+
+
+def floors(noises: Sequence[CaseNoise]) -> dict[str, Noise]:
+    """What is kept for comparisons, by definition hash.
+
+    A case that failed in a round is left out: of its noise nothing is known.
+    """
+    return {
+        one.case.definition_hash: Noise(
+            one.case.title, one.noise, one.layout_spread, len(one.layouts)
+        )
+        for one in noises
+        if None not in (*one.repeats, *one.layouts)
+    }
 
 
 def table(noises: Sequence[CaseNoise]) -> Table:

@@ -1,6 +1,7 @@
 """Exporters: a run as JSON, CSV or Markdown; and the way back from JSON.
 
-JSON schema history: 1, the first. ``schema.json`` beside this module describes it.
+JSON schema history: 1, the first; 2, with ``started_at``, the calls between functions and the
+output. ``schema.json`` beside this module describes the newest; files of version 1 are read, too.
 """
 
 from __future__ import annotations
@@ -24,12 +25,14 @@ from cattrs.preconf.json import make_converter
 
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.files import write_atomically
-from instruction_counts.measurements import FunctionCost, FunctionCosts, Outcome
+from instruction_counts.measurements import CallCost, FunctionCost, FunctionCosts, Outcome
 from instruction_counts.report.table import markdown
 from instruction_counts.results.records import Record, Run
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+_READABLE = (1, 2)
 _COLUMNS = ("exclusive", "inclusive", "function", "file", "library")
+_CALL_COLUMNS = ("caller", "callee", "calls", "instructions")
 
 
 def to_json(run: Run) -> str:
@@ -48,9 +51,10 @@ def from_json(text: str, name: str) -> Run:
     except ValueError as error:
         raise DataError(f"{name} is not JSON: {error}", "Was it written by --output?") from error
     version = data.get("schema_version") if isinstance(data, dict) else None
-    if version != SCHEMA_VERSION:
+    if type(version) is not int or version not in _READABLE:
+        known = " and ".join(map(str, _READABLE))
         raise DataError(
-            f"{name}: schema_version is {version!r}, and this program reads {SCHEMA_VERSION}",
+            f"{name}: schema_version is {version!r}, and this program reads {known}",
             "Use the version of instruction-counts that wrote the file, or measure again.",
         )
     try:
@@ -193,8 +197,8 @@ def _make_converter() -> cattrs.Converter:
         lambda kind: getattr(kind, "__origin__", None) is tuple,
         functools.partial(_list_hook, converter),
     )
-    converter.register_unstructure_hook(FunctionCosts, _functions_to_json)
-    converter.register_structure_hook(FunctionCosts, lambda data, _: _functions_from_json(data))
+    converter.register_unstructure_hook(FunctionCosts, functions_to_json)
+    converter.register_structure_hook(FunctionCosts, lambda data, _: functions_from_json(data))
     converter.register_unstructure_hook(
         Outcome, make_dict_unstructure_fn(Outcome, converter, failure=override(rename="error"))
     )
@@ -233,14 +237,22 @@ def _list_hook(converter: cattrs.Converter, kind: Any) -> Callable[[Any, Any], t
     return structure
 
 
-def _functions_to_json(functions: FunctionCosts) -> dict[str, Any]:
-    rows = [[getattr(cost, name) for name in _COLUMNS] for cost in functions.costs]
-    return {"runs": functions.runs, "columns": list(_COLUMNS), "costs": rows}
+def functions_to_json(functions: FunctionCosts) -> dict[str, Any]:
+    """Costs and calls as rows, with the names of the columns once."""
+    return {
+        "runs": functions.runs,
+        "columns": list(_COLUMNS),
+        "costs": [[getattr(cost, name) for name in _COLUMNS] for cost in functions.costs],
+        "call_columns": list(_CALL_COLUMNS),
+        "calls": [[getattr(call, name) for name in _CALL_COLUMNS] for call in functions.calls],
+    }
 
 
-def _functions_from_json(data: dict[str, Any]) -> FunctionCosts:
+def functions_from_json(data: dict[str, Any]) -> FunctionCosts:
+    """What `functions_to_json` gave."""
     costs = (FunctionCost(**dict(zip(_COLUMNS, row, strict=True))) for row in data["costs"])
-    return FunctionCosts(data["runs"], tuple(costs))
+    calls = (CallCost(*row) for row in data.get("calls", ()))
+    return FunctionCosts(data["runs"], tuple(costs), tuple(calls))
 
 
 _CONVERTER = _make_converter()

@@ -1,36 +1,44 @@
 """The noise floor of each case on each build, kept for comparisons.
 
-File format history: 1, the first.
+File format history: 1, the first; 2, with the number of layouts. Version 1 is read, too.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import attrs
+import cattrs
 from platformdirs import user_data_path
 
-from core.types import Case
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.errors import DataError
 from instruction_counts.files import write_atomically
 
-_VERSION = 1
+_VERSION = 2
+_READABLE = (1, 2)
 
 
-class _Noise(Protocol):
-    @property
-    def case(self) -> Case: ...
-    @property
-    def repeats(self) -> tuple[int | None, ...]: ...
-    @property
-    def noise(self) -> float: ...
-    @property
-    def layout_spread(self) -> float: ...
+@attrs.frozen
+class Noise:
+    """What moves the count of one case on one build without any change of code."""
+
+    case: str
+    """For people who read the file."""
+    noise: float = 0.0
+    """Relative spread over fresh servers of one layout."""
+    layout_spread: float = 0.0
+    """Relative spread over layouts."""
+    layouts: int = 0
+    """In how many further layouts it was counted; 0 says that nothing is known of layouts."""
+
+
+Noises: TypeAlias = "Mapping[str, Mapping[str, Noise]]"
+"""By `fingerprint_hash`, then by the definition hash of the case."""
 
 
 def noise_file() -> Path:
@@ -48,38 +56,49 @@ def fingerprint_hash(fingerprint: Fingerprint) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def store_noise(
-    fingerprint: Fingerprint, noises: Sequence[_Noise], path: Path | None = None
+def store_noises(
+    fingerprint: Fingerprint, noises: Mapping[str, Noise], path: Path | None = None
 ) -> None:
-    """Add what a selftest found to the file; newer findings replace older ones.
-
-    A case that failed in a round is left out: of its noise nothing is known.
-    """
+    """Add findings, by definition hash, to the file; of older ones the larger spreads stay."""
     target = path or noise_file()
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    known = _read(target)
-    mine = known.setdefault(fingerprint_hash(fingerprint), {})
-    for one in noises:
-        if None in one.repeats:
-            continue
-        mine[one.case.definition_hash] = {
-            "case": one.case.title,
-            "noise": one.noise,
-            "layout_spread": one.layout_spread,
-        }
-    write_atomically(target, json.dumps({"version": _VERSION, "builds": known}, indent=1))
+    known = read_noises(target)
+    build = fingerprint_hash(fingerprint)
+    mine = dict(known.get(build, {}))
+    for key, noise in noises.items():
+        mine[key] = _merged(mine.get(key), noise)
+    document = {"version": _VERSION, "builds": cattrs.unstructure({**known, build: mine})}
+    write_atomically(target, json.dumps(document, indent=1))
 
 
-def _read(path: Path) -> dict[str, dict[str, Any]]:
+def read_noises(path: Path | None = None) -> Noises:
+    """All that is known; nothing where there is no file.
+
+    Raises:
+        DataError: the file holds something else.
+    """
+    target = path or noise_file()
+    remedy = f"Remove it to start anew: rm {target}"
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data: Any = json.loads(target.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", "Remove it to start anew.") from error
-    if not isinstance(data, dict) or data.get("version") != _VERSION:
-        raise DataError(f"{path} is of another version", "Remove it to start anew.")
-    builds = data.get("builds")
-    if not isinstance(builds, dict) or not all(isinstance(one, dict) for one in builds.values()):
-        raise DataError(f"{path} cannot be read: it has no builds", "Remove it to start anew.")
-    return builds
+        raise DataError(f"{target} cannot be read: {error}", remedy) from error
+    if not isinstance(data, dict) or data.get("version") not in _READABLE:
+        raise DataError(f"{target} is of another version", remedy)
+    try:
+        return cattrs.structure(data["builds"], dict[str, dict[str, Noise]])
+    except (cattrs.BaseValidationError, KeyError, AttributeError) as error:
+        raise DataError(f"{target} cannot be read: it holds no noise floors", remedy) from error
+
+
+def _merged(before: Noise | None, now: Noise) -> Noise:
+    if before is None:
+        return now
+    return Noise(
+        now.case,
+        max(before.noise, now.noise),
+        max(before.layout_spread, now.layout_spread),
+        max(before.layouts, now.layouts),
+    )

@@ -92,3 +92,5 @@ class Run:
     engine: str
     builds: dict[str, Fingerprint]
     cases: tuple[Record, ...]
+    started_at: str = ""
+    """When the run began: UTC, ISO 8601, to the second. Empty where it is not known."""

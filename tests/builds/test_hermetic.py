@@ -36,6 +36,14 @@ def test_a_variable_of_the_user_is_not_inherited(
     assert name not in environment(BUILD)
 
 
+def test_what_a_build_preloads_comes_after_what_is_needed_for_counting() -> None:
+    """Neither takes the place of the other."""
+    build = Build("default", "/opt/python/bin/python", env={"LD_PRELOAD": "/opt/theirs.so"})
+    variables = environment(build, {"LD_PRELOAD": "./steady.so"})
+
+    assert "./steady.so:/opt/theirs.so" == variables["LD_PRELOAD"]
+
+
 def test_only_the_listed_variables_are_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever else is set outside has no effect."""
     for name in INHERITED:

@@ -361,3 +361,60 @@ def test_no_window_meets_a_retry_of_the_interpreter(warm_up: int, unit: int) -> 
     end = begin + unit * sum(PATTERN)
 
     assert [] == [retry for retry in RETRIES if begin < retry < end]
+
+
+# Calls
+
+
+INNER = Function("/lib/libtorch_cpu.so", "add.cpp", "at::native::add")
+
+
+def calling(runs: int, calls_of_a_run: int, *, loop_calls: int = 0) -> Dumped:
+    """A window in which every run calls ``INNER`` from ``ADD``."""
+    number = runs * calls_of_a_run
+    calls = [Call(ADD, INNER, number, 10 * number), Call(LOOP, ADD, 3, 11 * number)]
+    if loop_calls:
+        calls.append(Call(LOOP, HOOK, loop_calls * runs, 2 * loop_calls * runs))
+    costs = {ADD: number, INNER: 10 * number, HOOK: 2 * loop_calls * runs}
+    return Dumped(runs, costs, calls=tuple(calls))
+
+
+def calls_of(result: Counted) -> dict[tuple[str, str], tuple[int, int]]:
+    """How often, and for how much, one function calls another, by their names."""
+    functions = result.functions
+    return {
+        (functions.costs[one.caller].function, functions.costs[one.callee].function): (
+            one.calls,
+            one.instructions,
+        )
+        for one in functions.calls
+    }
+
+
+def test_calls_are_those_of_the_additional_runs() -> None:
+    """What surrounds the loop cancels out: here, the three calls from the loop."""
+    result = counted(calling(10, 2), calling(20, 2))
+
+    assert (20, 200) == calls_of(result)[(ADD.name, INNER.name)]
+
+
+def test_a_call_whose_number_does_not_grow_keeps_its_cost() -> None:
+    """The loop is entered as often in each window, and spends more in the long one."""
+    result = counted(calling(10, 2), calling(20, 2))
+
+    assert (0, 220) == calls_of(result)[(LOOP.name, ADD.name)]
+
+
+def test_a_function_without_cost_of_its_own_can_call() -> None:
+    """It is listed, so that its calls have a caller."""
+    result = counted(calling(10, 2), calling(20, 2))
+
+    assert [0] == [one.exclusive for one in result.functions.costs if one.function == LOOP.name]
+
+
+def test_calls_of_the_empty_loop_are_subtracted() -> None:
+    """Like its instructions."""
+    empty = per_run_loop(counted(calling(10, 0, loop_calls=1), calling(20, 0, loop_calls=1)))
+    windows = [calling(runs, 2, loop_calls=1) for runs in (10, 20)]
+
+    assert (LOOP.name, HOOK.name) not in calls_of(counted(*windows, loop=empty))

@@ -28,7 +28,14 @@ from instruction_counts.engines.counting import PATTERN
 from instruction_counts.engines.fork import ForkEngine, Profile, callgrind_name
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import Failure, FailureKind, Instructions, Outcome, Status
+from instruction_counts.measurements import (
+    Failure,
+    FailureKind,
+    Instructions,
+    Outcome,
+    Output,
+    Status,
+)
 from instruction_counts.selftest import Condition, measure
 from tests.fakes import make_case
 
@@ -109,10 +116,13 @@ def measured(
     *,
     counts: bool = True,
     times: bool = False,
+    output: bool = False,
     cores: tuple[int, ...] = (),
 ) -> Outcome:
     """What an engine says of a case."""
-    order = WorkOrder(case, BUILD, timeout_s=120, counts=counts, times=times)
+    order = WorkOrder(
+        case, BUILD, timeout_s=120, counts=counts, times=times, output=output, cpp_output=output
+    )
     with tempfile.TemporaryDirectory() as folder:
         return engine.measure(order, cores or ALL_CORES[: case.num_threads], Path(folder))
 
@@ -157,6 +167,106 @@ def first(lab: Lab) -> Mapping[str, Outcome]:
         for name, case in CASES_BY_NAME.items()
         if case.num_threads <= len(ALL_CORES)
     }
+
+
+# What is computed
+
+
+def output_of(lab: Lab, case: Case) -> Output:
+    """What a case computes."""
+    output = measured(lab.engine, case, counts=False, output=True).output
+    assert output is not None
+    return output
+
+
+def shapes_of(lab: Lab, case: Case) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The tensors that a case makes or changes: shape and dtype by name."""
+    return {one.name: (one.shape, one.dtype) for one in output_of(lab, case).tensors}
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        (python("z = x + y", TENSORS), {"z": ((4, 4), "float32")}),
+        (python("x.sum(0)", TENSORS), {"result": ((4,), "float32")}),
+        (python("x += 1.0", TENSORS), {"x": ((4, 4), "float32")}),
+        (python("a, b = x.max(0)", TENSORS), {"a": ((4,), "float32"), "b": ((4,), "int64")}),
+        (python("x.numel()", TENSORS), {"result": ((), "int64")}),
+        (python("z = [x > 0]", TENSORS), {"z[0]": ((4, 4), "bool")}),
+        (python("pass", TENSORS), {}),
+        (
+            python(
+                "(w * x).sum().backward()", "x, w = torch.ones(2), torch.ones(2).requires_grad_()"
+            ),
+            {"w.grad": ((2,), "float32")},
+        ),
+        (
+            python("m(x).sum().backward()", "m = torch.nn.Linear(2, 3); x = torch.ones(1, 2)"),
+            {"m.weight.grad": ((3, 2), "float32"), "m.bias.grad": ((3,), "float32")},
+        ),
+        (cpp("auto z = x + y;", CPP_TENSORS), {"z": ((4, 4), "float32")}),
+        (cpp("x.sum(0);", CPP_TENSORS), {"result": ((4,), "float32")}),
+        (cpp("x += 1.0;", CPP_TENSORS), {"x": ((4, 4), "float32")}),
+        (cpp("auto z = x > 0;", CPP_TENSORS), {"z": ((4, 4), "bool")}),
+        (
+            cpp(
+                "auto z = (w * w).sum(); z.backward();",
+                "auto w = torch::ones({2}).requires_grad_();",
+            ),
+            {"w.grad": ((2,), "float32"), "z": ((), "float32")},
+        ),
+    ],
+    ids=lambda one: one.timer_args.stmt if isinstance(one, Case) else "",
+)
+def test_what_a_statement_makes_or_changes_is_told(
+    lab: Lab, case: Case, expected: dict[str, tuple[tuple[int, ...], str]]
+) -> None:
+    """Results that it drops and gradients included; what it only reads is not."""
+    assert expected == shapes_of(lab, case)
+
+
+def test_both_languages_compute_the_same(lab: Lab) -> None:
+    """To the last bit."""
+    digests = [
+        [one.digest for one in output_of(lab, case).tensors]
+        for case in (python("z = x + y", TENSORS), cpp("auto z = x + y;", CPP_TENSORS))
+    ]
+
+    assert digests[0] == digests[1]
+
+
+@pytest.mark.parametrize(
+    ("case", "repeatable"),
+    [
+        (python("torch.rand(4)"), False),
+        (python("torch.empty(100)"), False),
+        (python("x + 1", "x = torch.empty(100)"), False),
+        (python("x + 1", "x = torch.rand(4)"), True),
+        (cpp("auto z = torch::rand({4});"), False),
+        (cpp("auto z = torch::empty({100});"), False),
+        (cpp("auto z = x + 1;", "auto x = torch::rand({4});"), True),
+    ],
+    ids=lambda one: one.timer_args.stmt if isinstance(one, Case) else "",
+)
+def test_only_a_function_of_its_inputs_is_repeatable(
+    lab: Lab, case: Case, repeatable: bool
+) -> None:
+    """Not what depends on random numbers, or on memory that nobody filled."""
+    assert repeatable is output_of(lab, case).repeatable
+
+
+def test_other_inputs_are_told_apart(lab: Lab) -> None:
+    """Outputs can be compared only of the same ones."""
+    first, second = (output_of(lab, python("x + 1", f"x = torch.ones({n})")) for n in (2, 3))
+
+    assert first.inputs != second.inputs
+
+
+def test_a_case_that_fails_computes_nothing(lab: Lab) -> None:
+    """It fails when it is counted, and says why there."""
+    outcome = measured(lab.engine, python("1 / 0"), counts=False, output=True)
+
+    assert (Status.OK, None) == (outcome.status, outcome.output)
 
 
 # What is measured
@@ -528,6 +638,21 @@ def test_an_engine_that_cannot_count_goes_on(fallen_back: tuple[ForkEngine, list
     outcome = measured(fallen_back[0], CASES_BY_NAME["nothing"], counts=False, times=True)
 
     assert (Status.OK, "system") == (outcome.status, fallen_back[0].fingerprint.allocator)
+
+
+def test_a_build_that_crashes_under_valgrind_costs_its_cases(lab: Lab, tmp_path: Path) -> None:
+    """The reference engine would crash as well, case by case and slowly."""
+    (tmp_path / "sitecustomize.py").write_text("import os\nos.abort()\n")
+    build = attrs.evolve(BUILD, env={"PYTHONPATH": str(tmp_path)})
+    notices: list[str] = []
+    engine = make_engine(attrs.evolve(lab.facts, build=build), lab.cache, notices)
+    with contextlib.closing(engine):
+        outcomes = [measured(engine, CASES_BY_NAME["nothing"]) for _ in range(2)]
+
+    assert [(FailureKind.REFUSED, True)] * 2 == [
+        (failure_of(one).kind, "killed by SIGABRT" in failure_of(one).message) for one in outcomes
+    ]
+    assert [] == notices
 
 
 def test_a_case_has_a_file_name_that_people_can_read() -> None:

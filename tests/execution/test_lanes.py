@@ -198,6 +198,44 @@ def test_an_order_goes_to_the_engine_of_its_build() -> None:
     assert [1, 1] == [len(engine.calls) for engine in engines.values()]
 
 
+def test_builds_take_turns_on_one_lane() -> None:
+    """What drifts meets both of them, case by case, on the same cores."""
+    engines = {"base": FakeEngine(), "new": FakeEngine()}
+    cases = [make_case(str(number)) for number in range(4)]
+    orders = [WorkOrder(case, Build(name)) for case in cases for name in engines]
+    events = list(execute(orders, engines, CorePool((0, 1)), 2))
+    cores = [[(one.order.case, one.cores) for one in engine.calls] for engine in engines.values()]
+    started = [one.order for one in events if isinstance(one, Started)]
+    finished = [one.order for one in events if isinstance(one, Finished)]
+
+    assert sorted(cores[0], key=repr) == sorted(cores[1], key=repr)
+    assert all(
+        finished.index(base) < finished.index(new) and started.index(base) < started.index(new)
+        for base, new in zip(orders[::2], orders[1::2], strict=True)
+    )
+
+
+@pytest.mark.parametrize(("names", "waits"), [(("base",), False), (("base", "new"), True)])
+def test_several_builds_are_all_ready_before_the_first_case(
+    names: tuple[str, ...], waits: bool
+) -> None:
+    """A server that still starts would show in the times of the other builds."""
+    engines = {name: FakeEngine() for name in names}
+    orders = [WorkOrder(make_case("a"), Build(name)) for name in engines]
+    list(execute(orders, engines, CorePool((0,)), 1))
+
+    assert [waits] * len(names) == [engine.waited.is_set() for engine in engines.values()]
+
+
+def test_builds_start_on_cores_of_their_own() -> None:
+    """As far as there are enough; all cores are told."""
+    engines = {"base": FakeEngine(), "new": FakeEngine(), "third": FakeEngine()}
+    orders = [WorkOrder(make_case("a"), Build(name)) for name in engines]
+    list(execute(orders, engines, CorePool((4, 5)), 1))
+
+    assert [(4, 5), (5, 4), (4, 5)] == [engine.started[0][1] for engine in engines.values()]
+
+
 def test_a_case_of_two_threads_gets_two_neighbouring_cores() -> None:
     """A lone core is never part of it."""
     engine = FakeEngine()

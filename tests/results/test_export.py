@@ -22,13 +22,16 @@ from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.measurements import (
+    CallCost,
     Failure,
     FailureKind,
     FunctionCost,
     FunctionCosts,
     Instructions,
     Outcome,
+    Output,
     Status,
+    TensorValue,
     Times,
     Window,
 )
@@ -70,6 +73,20 @@ FUNCTIONS = st.builds(
     FunctionCosts,
     st.integers(1, 10**6),
     st.lists(st.builds(FunctionCost, TEXT, TEXT, TEXT, COUNT, OPTIONAL), max_size=3).map(tuple),
+    st.lists(
+        st.builds(CallCost, st.integers(0, 2), st.integers(0, 2), COUNT, st.integers()), max_size=3
+    ).map(tuple),
+)
+OUTPUT = st.builds(
+    Output,
+    TEXT,
+    st.lists(
+        st.builds(
+            TensorValue, TEXT, st.lists(COUNT, max_size=3).map(tuple), TEXT, TEXT, COUNT, TEXT
+        ),
+        max_size=2,
+    ).map(tuple),
+    st.booleans(),
 )
 FAILURE = st.builds(Failure, st.sampled_from(FailureKind), TEXT, TEXT, TEXT, TEXT)
 OUTCOME = st.builds(
@@ -78,6 +95,7 @@ OUTCOME = st.builds(
     st.none() | INSTRUCTIONS,
     st.none() | TIMES,
     st.none() | FUNCTIONS,
+    st.none() | OUTPUT,
     st.none() | FAILURE,
     st.floats(0, 1e6),
     st.integers(1, 9),
@@ -103,6 +121,7 @@ RUN = st.builds(
     st.sampled_from(["timer", "fork"]),
     st.dictionaries(TEXT, FINGERPRINTS, max_size=2),
     st.lists(RECORD, max_size=3).map(tuple),
+    TEXT,
 )
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -138,7 +157,12 @@ def test_the_schema_is_a_schema() -> None:
 
 @pytest.mark.parametrize(
     ("definition", "kind"),
-    [("fingerprint", Fingerprint), ("instructions", Instructions), ("times", Times)],
+    [
+        ("fingerprint", Fingerprint),
+        ("instructions", Instructions),
+        ("times", Times),
+        ("output", Output),
+    ],
 )
 def test_the_schema_names_every_field(definition: str, kind: type[attrs.AttrsInstance]) -> None:
     """A field that is added to the code is added there too."""
@@ -161,14 +185,14 @@ def test_each_case_has_a_line_of_its_own() -> None:
     assert 2 == sum(line.startswith('    {"label": ') for line in lines)
 
 
-@pytest.mark.parametrize("version", [0, 2, "1", None, [1]])
+@pytest.mark.parametrize("version", [0, 3, "1", True, None, [1]])
 def test_another_schema_version_is_refused(version: Any) -> None:
     """Before anything else of the file is looked at."""
     text = changed(lambda data: data.update(schema_version=version, cases="?"))
     with pytest.raises(DataError) as caught:
         from_json(text, "old.json")
 
-    assert (f"old.json: schema_version is {version!r}, and this program reads 1", True) == (
+    assert (f"old.json: schema_version is {version!r}, and this program reads 1 and 2", True) == (
         caught.value.message,
         "measure again" in caught.value.remedy,
     )
@@ -307,7 +331,7 @@ def test_a_folder_that_takes_no_file_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("r.json", '{\n  "schema_version": 1'), ("r.csv", "label,"), ("r.md", "**")]
+    ("name", "start"), [("r.json", '{\n  "schema_version": 2'), ("r.csv", "label,"), ("r.md", "**")]
 )
 def test_the_ending_chooses_the_format(tmp_path: Path, name: str, start: str) -> None:
     """Each is written as it is meant to be read."""

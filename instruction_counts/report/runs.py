@@ -1,0 +1,83 @@
+"""Stored runs: a table of all, and the head of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import attrs
+from rich.table import Table
+from rich.text import Text
+
+from instruction_counts.builds.build import DEFAULT_NAME
+from instruction_counts.builds.fingerprint import Fingerprint
+from instruction_counts.results.store import RunSummary
+
+_STYLES = {"running": "yellow", "interrupted": "yellow"}
+
+
+def table(summaries: Sequence[RunSummary]) -> Table:
+    """A line for each run, readable at 80 columns."""
+    result = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    result.add_column("run", justify="right", no_wrap=True)
+    result.add_column("started (UTC)", no_wrap=True)
+    result.add_column("torch", overflow="fold")
+    result.add_column("cases", justify="right", no_wrap=True)
+    result.add_column("failed", justify="right", no_wrap=True)
+    result.add_column("state", no_wrap=True)
+    result.add_column("tags", overflow="fold")
+    for one in summaries:
+        result.add_row(
+            str(one.id),
+            Text(_minute(one.started_at)),
+            Text(_versions(one.builds)),
+            str(one.cases),
+            Text(str(one.failed), style="red" if one.failed else ""),
+            Text(_plain(one.state), style=_STYLES.get(one.state, "")),
+            Text(", ".join(one.tags)),
+        )
+    return result
+
+
+def as_json(summary: RunSummary) -> dict[str, object]:
+    """The same as an object of JSON."""
+    return attrs.asdict(summary)
+
+
+def head(summary: RunSummary, fingerprints: Mapping[str, Fingerprint]) -> Iterator[str]:
+    """What is known of a run besides its cases: a line for it, its tags, and one for each build."""
+    tools = {one.tool_version for one in fingerprints.values()}
+    parts = [
+        f"run {summary.id}",
+        summary.state,
+        f"started {_minute(summary.started_at)} UTC" if summary.started_at else "",
+        f"engine {summary.engine}",
+        *(f"instruction-counts {_plain(tool)}" for tool in sorted(tools)),
+    ]
+    yield " · ".join(_plain(part) for part in parts if part)
+    if summary.tags:
+        yield f"tags: {', '.join(summary.tags)}"
+    for name, one in fingerprints.items():
+        facts = [f"torch {one.torch}", f"Python {one.python}", one.cpu, one.valgrind]
+        yield f"{_plain(name)}: {' · '.join(_plain(fact) for fact in facts if fact)}"
+
+
+def title(summary: RunSummary) -> str:
+    """A run in some words, to tell it from others."""
+    when = f", {_minute(summary.started_at)}" if summary.started_at else ""
+    tags = f", {', '.join(summary.tags)}" if summary.tags else ""
+    return f"run {summary.id} ({summary.cases} cases{when}{tags})"
+
+
+def _minute(started_at: str) -> str:
+    return _plain(started_at).replace("T", " ")[:16] or "–"
+
+
+def _versions(builds: Mapping[str, str]) -> str:
+    if list(builds) == [DEFAULT_NAME]:
+        return _plain(builds[DEFAULT_NAME])
+    return _plain(", ".join(f"{name} {torch}" for name, torch in builds.items()))
+
+
+def _plain(text: str) -> str:
+    # An imported file can hold anything, also what moves the cursor or cannot be printed.
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

@@ -1,0 +1,291 @@
+"""The tables of the store, and how values are kept in their columns so that they come back whole.
+
+A change here needs a migration (``migrations/versions``) and a new `HEAD`; see docs/store.md.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import zlib
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Dialect,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+from sqlalchemy.types import TypeDecorator
+
+HEAD = "0001"
+"""The revision of the tables below. History: 0001, the first."""
+
+# Data link escape: a character that code, labels and output do not hold.
+_ESCAPE = "\x10"
+_UNSAFE = re.compile(r"[\x00\x10\ud800-\udfff]")
+_ESCAPED = re.compile(r"\x10([0-9a-f]{4})")
+
+
+def escaped(text: str) -> str:
+    """``text`` as every database takes it: without NUL, and without halves of surrogate pairs.
+
+    Each such character becomes U+0010 and four digits. All other text stays as it is, so that
+    people can read and search it.
+    """
+    return _UNSAFE.sub(lambda match: f"{_ESCAPE}{ord(match[0]):04x}", text)
+
+
+def unescaped(text: str) -> str:
+    """What `escaped` was given."""
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def json_of(value: Any) -> str:
+    """``value`` as JSON with its characters as they are.
+
+    Escapes of JSON would not do: two halves of a surrogate pair would come back as one character.
+    """
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def packed(value: Any) -> bytes:
+    """``value`` as compressed JSON."""
+    return zlib.compress(json_of(value).encode("utf-8", "surrogatepass"))
+
+
+def unpacked(data: bytes) -> Any:
+    """What `packed` was given."""
+    return json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))
+
+
+class _Words(TypeDecorator[str]):
+    """Any text at all."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        del dialect
+        return None if value is None else escaped(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:
+        del dialect
+        return None if value is None else unescaped(value)
+
+
+class _Json(TypeDecorator[Any]):
+    """A value of JSON as text, short enough to be read by people."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any | None, dialect: Dialect) -> str | None:
+        del dialect
+        return None if value is None else escaped(json_of(value))
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> Any:
+        del dialect
+        return None if value is None else json.loads(unescaped(value))
+
+
+class _Packed(TypeDecorator[Any]):
+    """A large value of JSON, compressed."""
+
+    impl = LargeBinary
+    cache_ok = True
+
+    def process_bind_param(self, value: Any | None, dialect: Dialect) -> bytes | None:
+        del dialect
+        return None if value is None else packed(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> Any:
+        del dialect
+        return None if value is None else unpacked(value)
+
+
+class _Seconds(TypeDecorator[float]):
+    """A time. What is not a number is NULL, which SQLite would make of it in any case."""
+
+    impl = Double
+    cache_ok = True
+
+    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:
+        del dialect
+        return None if value is None or math.isnan(value) else value
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> float | None:
+        del dialect
+        return math.nan if value is None else value
+
+
+# SQLite numbers rows by itself only if their key is an INTEGER, which has 64 bits there too.
+_ID = BigInteger().with_variant(Integer(), "sqlite")
+
+
+def _key() -> Column[Any]:
+    return Column("id", _ID, primary_key=True)
+
+
+def _digest() -> Column[Any]:
+    # Of everything that makes a row different from others: code is too long for an index.
+    return Column("digest", Text, nullable=False, unique=True)
+
+
+def _refers_to(table: str, *, index: bool = True, **more: Any) -> Column[Any]:
+    target = ForeignKey(f"{table}.id", ondelete="CASCADE")
+    return Column(f"{table[:-1]}_id", _ID, target, index=index, **{"nullable": False, **more})
+
+
+def _of_outcome() -> Column[Any]:
+    return _refers_to("outcomes", index=False, primary_key=True)
+
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    }
+)
+
+VERSION = Table("alembic_version", MetaData(), Column("version_num", Text))
+"""Alembic's own table, which tells the revision of a database."""
+
+machines = Table(
+    "machines",
+    METADATA,
+    _key(),
+    _digest(),
+    Column("machine", _Words, nullable=False),
+    Column("cpu", _Words, nullable=False),
+    Column("libc", _Words, nullable=False),
+)
+
+builds = Table(
+    "builds",
+    METADATA,
+    _key(),
+    _digest(),
+    _refers_to("machines"),
+    Column("torch", _Words, nullable=False),
+    Column("torch_git", _Words, nullable=False),
+    Column("python", _Words, nullable=False),
+    Column("fingerprint", _Json, nullable=False),
+)
+
+runs = Table(
+    "runs",
+    METADATA,
+    _key(),
+    Column("started_at", _Words, nullable=False),
+    Column("tool_version", _Words, nullable=False),
+    Column("engine", _Words, nullable=False),
+    Column("state", Text, nullable=False),
+    # The number of a deleted run is not given to another one: people may have noted it.
+    sqlite_autoincrement=True,
+)
+
+# The builds of a run by name. One that only records name has neither a position nor a build.
+run_builds = Table(
+    "run_builds",
+    METADATA,
+    _key(),
+    _refers_to("runs", index=False),
+    _refers_to("builds", nullable=True),
+    Column("position", BigInteger),
+    Column("name", _Words, nullable=False),
+    UniqueConstraint("run_id", "name"),
+)
+
+tags = Table("tags", METADATA, Column("name", _Words, primary_key=True), _refers_to("runs"))
+
+cases = Table(
+    "cases",
+    METADATA,
+    _key(),
+    _digest(),
+    Column("label", _Json, nullable=False),
+    Column("language", Text, nullable=False),
+    Column("runtime", Text, nullable=False),
+    Column("autograd", Text, nullable=False),
+    Column("num_threads", BigInteger, nullable=False),
+    Column("definition_hash", _Words, nullable=False),
+    Column("stmt", _Words, nullable=False),
+    Column("setup", _Words, nullable=False),
+    Column("global_setup", _Words, nullable=False),
+)
+
+# ``identity`` is a digest of the identity of the case without its build.
+outcomes = Table(
+    "outcomes",
+    METADATA,
+    _key(),
+    _refers_to("runs", index=False),
+    _refers_to("run_builds", index=False),
+    _refers_to("cases"),
+    Column("identity", Text, nullable=False),
+    Column("position", BigInteger, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("duration_s", _Seconds),
+    Column("attempts", BigInteger, nullable=False),
+    Column("per_run", BigInteger),
+    Column("exact", Boolean),
+    Column("spread", BigInteger),
+    Column("loop", BigInteger),
+    Column("allocations", BigInteger),
+    Column("allocated_bytes", BigInteger),
+    Column("all_threads_per_run", BigInteger),
+    Column("varying", _Json),
+    UniqueConstraint("run_build_id", "identity"),
+    Index(None, "run_id", "position"),
+)
+
+windows = Table(
+    "windows",
+    METADATA,
+    _of_outcome(),
+    Column("position", BigInteger, primary_key=True, autoincrement=False),
+    Column("runs", BigInteger, nullable=False),
+    Column("instructions", BigInteger, nullable=False),
+    Column("allocations", BigInteger),
+    Column("allocated_bytes", BigInteger),
+)
+
+times = Table(
+    "times",
+    METADATA,
+    _of_outcome(),
+    Column("median_s", _Seconds),
+    Column("iqr_s", _Seconds),
+    Column("runs", BigInteger, nullable=False),
+    Column("values_s", _Json, nullable=False),
+)
+
+function_costs = Table(
+    "function_costs", METADATA, _of_outcome(), Column("costs", _Packed, nullable=False)
+)
+
+outputs = Table("outputs", METADATA, _of_outcome(), Column("output", _Packed, nullable=False))
+
+failures = Table(
+    "failures",
+    METADATA,
+    _of_outcome(),
+    Column("kind", Text, nullable=False),
+    Column("message", _Words, nullable=False),
+    Column("code", _Words, nullable=False),
+    Column("place", _Words, nullable=False),
+    Column("output", _Words, nullable=False),
+)

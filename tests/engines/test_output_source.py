@@ -1,0 +1,67 @@
+"""C++ that also tells what it computes."""
+
+from __future__ import annotations
+
+import pytest
+
+from instruction_counts.engines.compiler import CppSource
+from instruction_counts.engines.output_source import declared, with_output
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("auto z = x + y;", ["z"]),
+        ("auto x = torch::ones({4, 4}); auto y = torch::ones({4, 4});", ["x", "y"]),
+        ("at::Tensor z = x;", ["z"]),
+        ("const torch::Tensor& z = x;", ["z"]),
+        ("auto&& z = x;", ["z"]),
+        ("torch::Tensor z(x);", ["z"]),
+        ("auto z{x};", ["z"]),
+        ("auto [values, indices] = x.sort();", ["values", "indices"]),
+        ("x += 1;\nauto y = x;", ["y"]),
+        ("x += 1;", []),
+        ("{ auto y = x; }", []),
+        ("for (auto i = 0; i < 3; ++i) x += i;", []),
+        ("auto f = [](auto a) { auto b = a; return b; };\nauto c = 1;", ["f", "c"]),
+        ("// auto no = 1;\nauto yes = 1;", ["yes"]),
+        ("/* auto no = 1; */ auto yes = 1;", ["yes"]),
+        ('auto s = "; auto no = 1;";', ["s"]),
+        ("automatic = 3;", []),
+        ("", []),
+    ],
+)
+def test_variables_outside_of_any_block_are_found(code: str, names: list[str]) -> None:
+    """Those that are declared as auto or as a tensor."""
+    assert names == list(declared(code))
+
+
+def test_what_the_setup_declares_is_saved_before_and_after() -> None:
+    """The statement may change it."""
+    source = with_output(CppSource("", "auto x = torch::ones({4});", "x += 1;"))
+
+    assert [True, True] == [
+        'save("before", "x", x);' in source.setup,
+        'save("after", "x", x);' in source.stmt,
+    ]
+
+
+@pytest.mark.parametrize("stmt", ["torch::mm(x, y);", "x.t()", "auto y = x;\nmodel->forward(y);\n"])
+def test_the_value_that_a_call_returns_is_saved(stmt: str) -> None:
+    """Although the case drops it."""
+    assert 'save("after", "result"' in with_output(CppSource("", "", stmt)).stmt
+
+
+@pytest.mark.parametrize(
+    "stmt", ["auto z = f(x);", "x = f(x);", "x += f(x);", "if (f(x)) g(x);", "x;", "", "// f(x)"]
+)
+def test_any_other_statement_has_no_value_to_save(stmt: str) -> None:
+    """It is compiled as it is."""
+    assert '"result"' not in with_output(CppSource("", "", stmt)).stmt
+
+
+def test_what_stands_in_global_setup_stays() -> None:
+    """Before what saves, since it may hold includes."""
+    source = with_output(CppSource("#include <vector>", "", ""))
+
+    assert source.global_setup.startswith("#include <vector>\n")
