@@ -1,0 +1,189 @@
+"""``compare``: two builds, case by case, with a verdict, its reason and its causes."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from instruction_counts import console
+from instruction_counts.builds.build import Build
+from instruction_counts.cli.compared_builds import ComparedBuilds
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.compare import export
+from instruction_counts.compare.comparison import Comparison, compare
+from instruction_counts.compare.sides import Side, read_side
+from instruction_counts.compare.verdicts import MinEffect, Verdict
+from instruction_counts.errors import UsageError
+from instruction_counts.files import write_atomically
+from instruction_counts.report import comparison as report
+from instruction_counts.results.noise import read_noises
+from instruction_counts.results.store import Store
+from instruction_counts.select import Selection
+
+_SHOWN = 20
+
+
+class _MinEffectType(click.ParamType[MinEffect]):
+    """``0.1%``, ``20`` (instructions), or both: ``0.1%,20``."""
+
+    name = "effect"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> MinEffect:
+        """The smallest change of interest that the text means."""
+        del param, ctx
+        if isinstance(value, MinEffect):
+            return value
+        effect = MinEffect()
+        for part in str(value).split(","):
+            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)%\s*|\s*(\d+)\s*", part)
+            if match is None:
+                self.fail(f"{part!r} is neither a share (0.1%) nor a number of instructions (20)")
+            if match[1]:
+                effect = attrs.evolve(effect, relative=float(match[1]) / 100)
+            else:
+                effect = attrs.evolve(effect, absolute=int(match[2]))
+        return effect
+
+
+@click.command("compare")
+@click.argument("base")
+@click.argument("new")
+@selection_options
+@build_options
+@measuring_options
+@store_option
+@click.option(
+    "--min-effect",
+    type=_MinEffectType(),
+    default="0.05%,3",
+    show_default=True,
+    metavar="EFFECT",
+    help="The smallest change of interest: a share and instructions; both have to be reached.",
+)
+@click.option(
+    "--layouts",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    metavar="K",
+    help="Count suspects again in K memory layouts of both builds; 0 verifies nothing.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=_SHOWN,
+    show_default=True,
+    metavar="N",
+    help="Show at most N cases of a verdict; 0 shows all.",
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    multiple=True,
+    help="Write the comparison: .json, .json.gz, .csv or .md. Repeatable.",
+)
+def command(
+    base: str,
+    new: str,
+    definitions: str,
+    selection: Selection,
+    builds: tuple[Build, ...],
+    measuring: Measuring,
+    db: str | None,
+    min_effect: MinEffect,
+    layouts: int,
+    limit: int,
+    output: tuple[Path, ...],
+) -> int:
+    """Compare two builds: BASE and NEW.
+
+    Each is a stored run (its number or tag), a JSON file of `run --output`, or the name of a build
+    given with --build or --config, which is then measured now. RUN:NAME is one build of a run that
+    has several.
+
+    Builds that are measured now take turns, case by case. What differs is counted again, in fresh
+    servers and in other memory layouts of both, before it is reported. Exits with 3 where a case
+    got worse, or computes something else.
+
+    \b
+    Examples:
+      python main.py compare base new --build base=/usr/bin/python3 --build new=.venv
+      python main.py compare 11 12 --only 'Pointwise/*'
+      python main.py compare before.json after.json --output report.md
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    writers = [_writer(path) for path in output]
+    named = {build.name: build for build in builds}
+    with Store.open(db) as store:
+        measured = ComparedBuilds(definitions, selection, measuring, store)
+        to_measure = [named[name] for name in dict.fromkeys((base, new)) if name in named]
+        sides = measured.sides(to_measure) if to_measure else {}
+        before, after = (
+            sides[name] if name in sides else _narrowed(read_side(name, store), selection, name)
+            for name in (base, new)
+        )
+        comparison = compare(before, after, read_noises(), min_effect)
+        suspects = comparison.suspects
+        if len(to_measure) == 2 and suspects and layouts and not measured.interrupted:
+            comparison = measured.check(comparison, layouts)
+    for write in writers:
+        write(comparison)
+    _show(comparison, limit)
+    for path in output:
+        console.line(f"Saved: {path}")
+    return _exit_code(comparison, interrupted=measured.interrupted)
+
+
+def _narrowed(side: Side, selection: Selection, name: str) -> Side:
+    kept = {key: one for key, one in side.records.items() if selection.keeps_key(key)}
+    if not kept:
+        raise UsageError(f"{name} holds no case that is selected", "See: runs show")
+    return attrs.evolve(side, records=kept)
+
+
+def _writer(path: Path) -> Callable[[Comparison], None]:
+    formats: dict[str, Callable[[Comparison], str | bytes]] = {
+        ".json": lambda one: export.to_json(one, report.causes),
+        ".json.gz": lambda one: gzip.compress(export.to_json(one, report.causes).encode(), mtime=0),
+        ".csv": lambda one: export.to_csv(one, report.causes),
+        ".md": report.markdown,
+    }
+    serialise = next((formats[end] for end in formats if path.name.endswith(end)), None)
+    if serialise is None:
+        known = ", ".join(formats)
+        raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
+    if not path.parent.is_dir():
+        raise UsageError(f"--output {path}: there is no folder {path.parent}", "Make it first.")
+    return lambda comparison: write_atomically(path, serialise(comparison))
+
+
+def _show(comparison: Comparison, limit: int) -> None:
+    for text in report.head(comparison):
+        console.render(text)
+    for section in report.sections(comparison):
+        console.line("")
+        console.line(f"{section.title}  {section.explanation}".rstrip(), style=section.style)
+        shown = section.differences[: limit or None]
+        for one in shown:
+            for text in report.lines(one):
+                console.render(text)
+        left = len(section.differences) - len(shown)
+        if left:
+            console.line(f"  … and {left} more (--limit 0 shows all)")
+    console.line("")
+    console.line(report.last_line(comparison))
+
+
+def _exit_code(comparison: Comparison, *, interrupted: bool) -> ExitCode:
+    if interrupted:
+        return ExitCode.INTERRUPTED
+    if comparison.has_regression:
+        return ExitCode.REGRESSION
+    return ExitCode.CASES_FAILED if comparison.tally[Verdict.FAILED] else ExitCode.OK

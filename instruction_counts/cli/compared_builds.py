@@ -1,0 +1,131 @@
+"""The builds of a comparison that are measured now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from core.types import Case, Language
+from instruction_counts import console
+from instruction_counts.application import DURATIONS, Measured, make_engine
+from instruction_counts.builds.build import Build
+from instruction_counts.builds.fingerprint import BuildFacts, probe
+from instruction_counts.cache import Cache
+from instruction_counts.cli.measuring import Measuring
+from instruction_counts.compare.comparison import Comparison, compare, verified
+from instruction_counts.compare.sides import Key, Side, side_of, with_outputs
+from instruction_counts.definitions import load
+from instruction_counts.engines.engine import Engine
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.report.comparison import title_of
+from instruction_counts.results.noise import Noise, read_noises, store_noises
+from instruction_counts.results.store import Store
+from instruction_counts.select import Selection, select
+from instruction_counts.verification import Verification, key_of_case
+
+
+@attrs.define
+class ComparedBuilds:
+    """What is measured for a comparison: the cases, then the suspects again."""
+
+    definitions: str
+    selection: Selection
+    measuring: Measuring
+    store: Store
+    interrupted: bool = False
+    _facts: tuple[BuildFacts, ...] = ()
+    _cases: tuple[Case, ...] = ()
+
+    def sides(self, builds: Sequence[Build]) -> dict[str, Side]:
+        """Measure ``builds`` now; what one cannot run is a case that was skipped."""
+        measuring = self.measuring
+        self._cases = select(load(self.definitions), self.selection)
+        self._facts = tuple(probe(build) for build in builds)
+        pool = measuring.pool()
+        lanes = measuring.jobs or pool.size
+        orders = measuring.orders(self._cases, self._facts, skip=True)
+        for one in self._facts:
+            console.note(measuring.banner(one, lanes))
+        engines = measuring.engines(self._facts, measuring.profile())
+        durations = Cache().root / DURATIONS
+        measured = Measured(measuring.engine, engines, (), durations, self.store)
+        self.interrupted = measured.take_in(orders, pool, lanes, None)
+        title = "" if measured.run_id is None else f"run {measured.run_id}, "
+        return {
+            build.name: side_of(measured.run, build.name, title + build.name) for build in builds
+        }
+
+    def check(self, comparison: Comparison, layouts: int) -> Comparison:
+        """Compare what C++ suspects compute, and count all suspects again in other layouts."""
+        if self.measuring.engine != "fork":
+            console.note("Nothing is verified: only the fork engine knows other memory layouts.")
+            return comparison
+        base, new = self._facts
+        pool = self.measuring.pool()
+        verification = Verification(
+            (base, new),
+            self._make_engine,
+            pool,
+            self.measuring.jobs or pool.size,
+            self._order,
+        )
+        try:
+            return self._verified(
+                self._with_outputs(comparison, verification), verification, layouts
+            )
+        except KeyboardInterrupt:
+            self.interrupted = True
+            return comparison
+
+    def _with_outputs(self, comparison: Comparison, verification: Verification) -> Comparison:
+        cases = [
+            case for case in self._suspects(comparison) if case.autolabels.language is Language.CPP
+        ]
+        if not cases:
+            return comparison
+        outputs = verification.outputs(cases)
+        base, new = (
+            with_outputs(side, found)
+            for side, found in zip((comparison.base, comparison.new), outputs, strict=True)
+        )
+        return compare(base, new, read_noises(), comparison.min_effect)
+
+    def _verified(
+        self, comparison: Comparison, verification: Verification, layouts: int
+    ) -> Comparison:
+        cases = self._suspects(comparison)
+        if not cases:
+            return comparison
+        counts = verification.count(cases, layouts)
+        for side, of_side in zip((comparison.base, comparison.new), counts, strict=True):
+            store_noises(side.fingerprint, _layout_noise(side, of_side))
+        return verified(comparison, *counts)
+
+    def _suspects(self, comparison: Comparison) -> list[Case]:
+        keys = {one.key for one in comparison.suspects}
+        return [case for case in self._cases if key_of_case(case) in keys]
+
+    def _make_engine(self, facts: BuildFacts, layout: int) -> Engine:
+        profile = attrs.evolve(self.measuring.profile(), layout=layout)
+        return make_engine("fork", facts, profile, console.note)
+
+    def _order(self, case: Case, build: Build, **kwargs: Any) -> WorkOrder:
+        measuring = self.measuring
+        return WorkOrder(case, build, measuring.timeout_s, measuring.retries, **kwargs)
+
+
+def _layout_noise(side: Side, layouts: Sequence[Mapping[Key, int]]) -> dict[str, Noise]:
+    """What layouts moved each case by, by definition hash."""
+    found = {}
+    for key in {key for counts in layouts for key in counts}:
+        record = side.records[key]
+        counted = record.outcome.instructions
+        counts = [one[key] for one in layouts if key in one]
+        if counted is not None and len(counts) == len(layouts):
+            counts.append(counted.per_run)
+            spread = (max(counts) - min(counts)) / max(1, *counts)
+            title = title_of(key)
+            found[record.definition_hash] = Noise(title, 0.0, spread, len(layouts))
+    return found

@@ -1,0 +1,236 @@
+"""``explain``: which functions changed between two measurements of a case."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Self
+
+import click
+
+from instruction_counts import console
+from instruction_counts.cli.options import (
+    _AUTOGRADS,
+    _LANGUAGES,
+    _RUNTIMES,
+    _choices,
+    store_option,
+)
+from instruction_counts.compare.functions import difference
+from instruction_counts.compare.profiles import write_callgrind, write_speedscope
+from instruction_counts.compare.sides import Key, Side, read_side
+from instruction_counts.errors import UsageError
+from instruction_counts.files import write_atomically
+from instruction_counts.measurements import Status
+from instruction_counts.report.comparison import title_of
+from instruction_counts.report.explain import SECTIONS, Explanation, Report, markdown, to_json
+from instruction_counts.results.records import Run
+from instruction_counts.results.store import Store
+from instruction_counts.select import Selection
+
+_NAMED = 12
+_SHOWN = 15
+
+
+@click.command("explain")
+@click.argument("base")
+@click.argument("new")
+@click.argument("label")
+@_choices("--language", _LANGUAGES)
+@_choices("--runtime", _RUNTIMES)
+@_choices("--autograd", _AUTOGRADS)
+@click.option(
+    "--num-threads", multiple=True, type=click.IntRange(min=1), help="Thread count. Repeatable."
+)
+@click.option(
+    "--by",
+    multiple=True,
+    type=click.Choice(SECTIONS),
+    help="What to show. Repeatable.  [default: all]",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=_SHOWN,
+    show_default=True,
+    metavar="N",
+    help="Show at most N functions; 0 shows all that changed.",
+)
+@click.option(
+    "--output",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the explanation: .json (everything) or .md. Repeatable.",
+)
+@click.option(
+    "--callgrind",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write callgrind.out.base and callgrind.out.new, for KCachegrind.",
+)
+@click.option(
+    "--speedscope",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write flame graphs of base, new and the difference, for https://www.speedscope.app.",
+)
+@store_option
+def command(
+    base: str,
+    new: str,
+    label: str,
+    language: tuple[str, ...],
+    runtime: tuple[str, ...],
+    autograd: tuple[str, ...],
+    num_threads: tuple[int, ...],
+    by: tuple[str, ...],
+    limit: int,
+    output: tuple[Path, ...],
+    callgrind: Path | None,
+    speedscope: Path | None,
+    db: str | None,
+) -> None:
+    """Say which functions changed between two measurements of a case; nothing is measured.
+
+    BASE and NEW are each a stored run (its number or tag) or a JSON file of `run --output`.
+    RUN:NAME is one build of a run that has several. LABEL is a glob over the label path, as for
+    --only, that leaves one case, with the options below where it has several modes.
+
+    \b
+    Examples:
+      python main.py explain 11 12 Pointwise/Math/add/Tensor-Tensor --language python
+      python main.py explain two.json:base two.json:new Reduction/sum --speedscope sum.json
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    writers = [(path, _writer(path)) for path in output]
+    selection = Selection(
+        (label,),
+        tuple(_LANGUAGES[name] for name in language),
+        tuple(_RUNTIMES[name] for name in runtime),
+        tuple(_AUTOGRADS[name] for name in autograd),
+        num_threads,
+    )
+    with _LazyStore(db) as runs:
+        explanation = _explanation(read_side(base, runs), read_side(new, runs), selection)
+    console.render(Report(explanation, tuple(by) or SECTIONS, limit))
+    written: list[Path] = []
+    title = title_of(explanation.key)
+    if callgrind is not None:
+        written += write_callgrind(callgrind, title, *explanation.functions)
+    if speedscope is not None:
+        write_speedscope(speedscope, title, explanation.difference)
+        written.append(speedscope)
+    for path, write in writers:
+        _save(path, write(explanation, limit))
+        written.append(path)
+    for path in written:
+        console.line(f"Saved: {path}")
+
+
+class _LazyStore:
+    """The stored runs; their database is opened where a side is none but a stored one."""
+
+    def __init__(self, db: str | None) -> None:
+        self._db = db
+        self._store: Store | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    def find(self, text: str) -> int | None:
+        """See `Store.find`."""
+        return self._opened().find(text)
+
+    def load(self, run_id: int) -> Run:
+        """See `Store.load`."""
+        return self._opened().load(run_id)
+
+    def _opened(self) -> Store:
+        if self._store is None:
+            self._store = Store.open(self._db, must_exist=True)
+        return self._store
+
+
+def _explanation(base: Side, new: Side, selection: Selection) -> Explanation:
+    key = _only_key(base, new, selection)
+    functions = []
+    for side, other in ((base, new), (new, base)):
+        record = side.records.get(key)
+        if record is None:
+            raise UsageError(
+                f"{title_of(key)} is in {other.title}, and not in {side.title}",
+                "Measure it on both sides: python main.py run --only …",
+            )
+        outcome = record.outcome
+        if outcome.status is not Status.OK:
+            why = f": {outcome.failure.summary}" if outcome.failure is not None else ""
+            raise UsageError(
+                f"{title_of(key)} has no count in {side.title}: {outcome.status.value}{why}",
+                "Choose another case, or measure it again.",
+            )
+        if outcome.instructions is None or outcome.functions is None:
+            raise UsageError(
+                f"{title_of(key)} was not counted in {side.title}",
+                "Measure it again, without --no-counts.",
+            )
+        functions.append(outcome.functions)
+    return Explanation(key, base, new, difference(*functions))
+
+
+def _only_key(base: Side, new: Side, selection: Selection) -> Key:
+    known = list(dict.fromkeys([*base.records, *new.records]))
+    labelled = [key for key in known if Selection(selection.only).keeps_key(key)]
+    (label,) = selection.only
+    if not labelled:
+        raise UsageError(
+            f"no case of {base.title} or {new.title} matches '{label}'.{_near(label, known)}",
+            "LABEL is a glob over the label path, as for --only.",
+        )
+    kept = [key for key in labelled if selection.keeps_key(key)]
+    if len(kept) == 1:
+        return kept[0]
+    found = [f"  {title_of(key)}" for key in kept or labelled]
+    listed = "\n".join([*found[:_NAMED], *(["  …"] if len(found) > _NAMED else [])])
+    remedy = "Narrow it: a longer LABEL, --language, --runtime, --autograd or --num-threads."
+    if not kept:
+        raise UsageError(f"'{label}' has no case of these modes; it has\n{listed}", remedy)
+    raise UsageError(f"{len(kept)} cases match '{label}':\n{listed}", remedy)
+
+
+def _near(label: str, known: list[Key]) -> str:
+    paths = {"/".join(key[0]).lower(): "/".join(key[0]) for key in known}
+    names = {key[0][-1].lower(): "/".join(key[0]) for key in known}
+    asked = label.lower().strip("/")
+    places: list[tuple[str, dict[str, str]]] = [(asked, paths), (asked.rpartition("/")[2], names)]
+    near = [
+        texts[found]
+        for text, texts in places
+        for found in difflib.get_close_matches(text, texts, n=2, cutoff=0.7)
+    ]
+    return f" Near: {', '.join(dict.fromkeys(near))}." if near else ""
+
+
+def _writer(path: Path) -> Callable[[Explanation, int], str]:
+    writers: dict[str, Callable[[Explanation, int], str]] = {
+        ".json": lambda explanation, _: to_json(explanation),
+        ".md": markdown,
+    }
+    if path.suffix not in writers:
+        known = ", ".join(writers)
+        raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
+    return writers[path.suffix]
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        raise UsageError(
+            f"--output {path} cannot be written: {error.strerror}",
+            "Name a file in a folder that you may write to.",
+        ) from error

@@ -1,0 +1,1 @@
+"""Two builds side by side: what changed, whether it can be trusted, and why."""

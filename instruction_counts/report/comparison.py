@@ -1,0 +1,246 @@
+"""A comparison for people: the verdicts first, each with its reason, then what caused it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+from rich.text import Text
+
+from instruction_counts.compare.comparison import Comparison
+from instruction_counts.compare.fingerprints import Disagreement
+from instruction_counts.compare.functions import difference, top_causes
+from instruction_counts.compare.sides import Key, Side
+from instruction_counts.compare.times import TimeChange
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.report import format as fmt
+
+CAUSES = 3
+
+
+@attrs.frozen
+class Section:
+    """Cases that are shown together."""
+
+    title: str
+    explanation: str
+    style: str
+    differences: tuple[Difference, ...]
+
+
+_STYLES = {
+    Verdict.WORSE: "red",
+    Verdict.BETTER: "green",
+    Verdict.AMBIGUOUS: "yellow",
+    Verdict.INCOMPARABLE: "magenta",
+    Verdict.FAILED: "red",
+    Verdict.NEW: "cyan",
+    Verdict.MISSING: "cyan",
+}
+
+
+def sections(comparison: Comparison) -> Iterator[Section]:
+    """What is worth a line, the worst first; within a section the largest relative change first."""
+    differing = [one for one in comparison.differences if one.reason is Reason.OUTPUT_DIFFERS]
+    if differing:
+        explanation = "the builds compute different values"
+        yield Section("OUTPUT DIFFERS", explanation, "bold red", tuple(differing))
+    for verdict, style in _STYLES.items():
+        mine = [
+            one
+            for one in comparison.differences
+            if one.verdict is verdict and one.reason is not Reason.OUTPUT_DIFFERS
+        ]
+        if mine:
+            mine.sort(key=lambda one: -abs(one.relative or 0))
+            title = verdict.value.upper()
+            yield Section(title, _how_sure(comparison, mine), style, tuple(mine))
+
+
+def _how_sure(comparison: Comparison, differences: Sequence[Difference]) -> str:
+    checked = sum(one.verified for one in differences)
+    if differences[0].verdict not in {Verdict.WORSE, Verdict.BETTER, Verdict.AMBIGUOUS}:
+        return ""
+    if checked == len(differences):
+        return f"verified in {_layouts(comparison.layouts)}"
+    if not checked:
+        return "not verified"
+    return f"{checked} of {len(differences)} verified in {_layouts(comparison.layouts)}"
+
+
+def _layouts(number: int) -> str:
+    return f"{number} memory layout{'' if number == 1 else 's'}"
+
+
+def head(comparison: Comparison) -> Iterator[Text]:
+    """Who is compared, what else differs between them, and how many cases have which verdict."""
+    for role, side in (("base", comparison.base), ("new ", comparison.new)):
+        yield Text(f"{role}  {_side(side, role.strip())}")
+    told = [one for one in comparison.disagreements if not one.expected]
+    for one in told:
+        prevented = "  counts cannot be compared" if one.prevents else ""
+        style = "bold red" if one.prevents else "yellow"
+        yield Text(f"  differs: {_disagreement(one)}{prevented}", style=style)
+    yield Text(tally(comparison), style="bold")
+
+
+def _side(side: Side, role: str) -> str:
+    facts = side.fingerprint
+    commit = f" ({facts.torch_git[:10]})" if facts.torch_git else ""
+    title = "" if side.title == role else f"{side.title} · "
+    return f"{title}torch {facts.torch}{commit} · Python {facts.python}"
+
+
+def _disagreement(one: Disagreement) -> str:
+    return f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
+
+
+def tally(comparison: Comparison) -> str:
+    """``250 cases: 231 same · 12 better · 4 worse``."""
+    counts = comparison.tally
+    parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict]]
+    return f"{len(comparison.differences):,} cases: {' · '.join(parts) or 'nothing to compare'}"
+
+
+def lines(one: Difference) -> Iterator[Text]:
+    """A case: its title, its counts with their change, and what caused it."""
+    yield Text(f"  {title_of(one.key)}")
+    for figures in wrapped(_figures(one), "   "):
+        yield Text(f"     {figures}")
+    if one.output is not None and (one.output.differs or one.reason is Reason.OUTPUT_DIFFERS):
+        yield Text(f"     output: {one.output.text}")
+    told = causes(one) if one.change else ()
+    for cause in wrapped(told, " · "):
+        yield Text(f"     {cause}", style="dim")
+
+
+def title_of(key: Key) -> str:
+    """The case as people read it."""
+    label, language, runtime, autograd, num_threads = key
+    modes = [mode.value for mode in (language, runtime, autograd) if mode.value]
+    threads = f"{num_threads} thread{'' if num_threads == 1 else 's'}"
+    return " · ".join([" / ".join(label), *modes, *([threads] if num_threads > 1 else [])])
+
+
+def _figures(one: Difference) -> tuple[str, ...]:
+    parts = []
+    if one.base_count is not None and one.new_count is not None and one.change is not None:
+        parts.append(f"{one.base_count:,} → {one.new_count:,}")
+        relative = "" if one.relative is None else f" ({one.relative:+.2%})"
+        parts.append(f"{one.change:+,}{relative}")
+    if one.verdict in {Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.NEW, Verdict.MISSING}:
+        parts.append(reason_of(one))
+    elif one.reason not in {Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS}:
+        parts.append(one.reason.value)
+    if one.noise:
+        parts.append(f"noise floor {one.noise:,}")
+    if one.time is not None:
+        parts.append(time_of(one.time))
+    return tuple(parts)
+
+
+def reason_of(one: Difference) -> str:
+    """The reason, with the message of a failure."""
+    failures = [
+        record.outcome.failure
+        for record in (one.new, one.base)
+        if record is not None and record.outcome.failure is not None
+    ]
+    message = f": {failures[0].summary}" if failures else ""
+    return one.reason.value + message
+
+
+def time_of(change: TimeChange) -> str:
+    """The medians, and their change if it is significant."""
+    sure = f"{change.ratio - 1:+.0%}" if change.significant else "not significant"
+    return f"time {fmt.duration(change.base_s)} → {fmt.duration(change.new_s)} ({sure})"
+
+
+def causes(one: Difference, number: int = CAUSES) -> tuple[str, ...]:
+    """The functions that changed most; empty where costs by function were not kept."""
+    if one.base is None or one.new is None:
+        return ()
+    before, after = one.base.outcome.functions, one.new.outcome.functions
+    if before is None or after is None:
+        return ()
+    return tuple(top_causes(difference(before, after), number))
+
+
+def wrapped(parts: Sequence[str], separator: str, width: int = 74) -> Iterator[str]:
+    """``parts`` in lines of at most ``width``; no part is broken."""
+    line = ""
+    for part in parts:
+        longer = f"{line}{separator}{part}" if line else part
+        if line and len(longer) > width:
+            yield line
+            longer = part
+        line = longer
+    if line:
+        yield line
+
+
+def last_line(comparison: Comparison) -> str:
+    """What is said of all the cases that have no line."""
+    least = comparison.min_effect
+    unverified = [
+        one
+        for one in comparison.differences
+        if one.verdict in {Verdict.WORSE, Verdict.BETTER} and not one.verified
+    ]
+    text = (
+        f"Nothing else moved by more than its noise floor, or by {least.relative:.2%} and "
+        f"{least.absolute} instructions."
+    )
+    if unverified:
+        text += (
+            "\nNot verified: a difference may be memory layout. To verify, measure both builds: "
+            "compare base new --build base=PYTHON --build new=PYTHON"
+        )
+    return text
+
+
+def markdown(comparison: Comparison) -> str:
+    """The comparison as Markdown: verdict first, a table of changes, the rest folded away."""
+    texts = [f"**{tally(comparison)}**", ""]
+    for role, side in (("base", comparison.base), ("new", comparison.new)):
+        texts.append(f"- {role}: {_escaped(_side(side, role))}")
+    texts += [
+        f"- differs: {_escaped(_disagreement(one))}"
+        for one in comparison.disagreements
+        if not one.expected
+    ]
+    for section in sections(comparison):
+        note = f" ({section.explanation})" if section.explanation else ""
+        body = _markdown_table(section.differences)
+        if section.title in {"WORSE", "OUTPUT DIFFERS"}:
+            texts += ["", f"### {section.title.capitalize()}{note}", "", *body]
+        else:
+            summary = f"{section.title.capitalize()}: {len(section.differences)}{note}"
+            texts += ["", f"<details><summary>{summary}</summary>", "", *body, "", "</details>"]
+    return "\n".join([*texts, "", last_line(comparison)]) + "\n"
+
+
+def _markdown_table(differences: Sequence[Difference]) -> Iterator[str]:
+    yield "| case | base | new | change | reason | causes |"
+    yield "|---|---:|---:|---:|---|---|"
+    for one in differences:
+        change = "" if one.change is None else f"{one.change:+,}"
+        if one.relative is not None:
+            change += f" ({one.relative:+.2%})"
+        differs = one.output is not None and one.reason is Reason.OUTPUT_DIFFERS
+        output = f": {one.output.text}" if one.output is not None and differs else ""
+        cells = [
+            title_of(one.key),
+            "" if one.base_count is None else f"{one.base_count:,}",
+            "" if one.new_count is None else f"{one.new_count:,}",
+            change,
+            reason_of(one) + output,
+            " · ".join(causes(one)),
+        ]
+        yield f"| {' | '.join(map(_escaped, cells))} |"
+
+
+def _escaped(text: str) -> str:
+    for character in "\\`*_{}[]<>|":
+        text = text.replace(character, f"\\{character}")
+    return " ".join(text.split())

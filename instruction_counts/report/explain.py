@@ -1,0 +1,490 @@
+"""Where the instructions of a case went on two sides, and where the change is.
+
+JSON history: 1, the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from fractions import Fraction
+from typing import Any
+
+import attrs
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from instruction_counts.compare.fingerprints import Disagreement, disagreements
+from instruction_counts.compare.functions import (
+    CallerChange,
+    Difference,
+    FunctionChange,
+    Move,
+    Share,
+    shown,
+    top_causes,
+)
+from instruction_counts.compare.layers import Layer
+from instruction_counts.compare.names import short
+from instruction_counts.compare.sides import Key, Side
+from instruction_counts.measurements import FunctionCosts, Instructions
+from instruction_counts.report import format as fmt
+from instruction_counts.report.comparison import title_of
+from instruction_counts.results.records import Record
+
+JSON_VERSION = 1
+
+SECTIONS = ("layer", "library", "function")
+
+_EXPLAINED_CALLERS = 3
+_CALLERS = 5
+_AMOUNTS = ("base", "new", "change")
+_BAR = 16
+_SHORTEST_BAR = 4
+_LONGEST_SHARE = 30
+_LONGEST_VALUE = 24
+_NARROWEST_NAME = 16
+_ABSENT = "–"
+
+
+@attrs.frozen
+class Explanation:
+    """One case on two sides; it was counted on both."""
+
+    key: Key
+    base: Side
+    new: Side
+    difference: Difference
+
+    @property
+    def records(self) -> tuple[Record, Record]:
+        """The record of each side."""
+        return self.base.records[self.key], self.new.records[self.key]
+
+    @property
+    def counts(self) -> tuple[Instructions, Instructions]:
+        """The count of each side."""
+        base, new = (record.outcome.instructions for record in self.records)
+        assert base is not None, "a case that was not counted is not explained"
+        assert new is not None, "a case that was not counted is not explained"
+        return base, new
+
+    @property
+    def functions(self) -> tuple[FunctionCosts, FunctionCosts]:
+        """The costs by function of each side."""
+        base, new = (record.outcome.functions for record in self.records)
+        assert base is not None, "a case that was not counted is not explained"
+        assert new is not None, "a case that was not counted is not explained"
+        return base, new
+
+    @property
+    def change(self) -> int:
+        """Instructions per run that new has more."""
+        base, new = self.counts
+        return new.per_run - base.per_run
+
+    @property
+    def same_definition(self) -> bool:
+        """Whether both sides ran the same code."""
+        base, new = self.records
+        return base.definition_hash == new.definition_hash
+
+    @property
+    def without_calls(self) -> tuple[str, ...]:
+        """The sides that were stored without the calls between functions."""
+        sides = zip((self.base, self.new), self.functions, strict=True)
+        return tuple(side.title for side, costs in sides if not costs.calls)
+
+
+@attrs.frozen
+class Report:
+    """The explanation for a terminal or a pipe, as wide as there is room."""
+
+    explanation: Explanation
+    sections: tuple[str, ...] = SECTIONS
+    limit: int = 15
+    """Of functions; 0 shows all."""
+
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        """What rich prints."""
+        del console
+        yield from _head(self.explanation)
+        width = options.max_width
+        difference = self.explanation.difference
+        if "layer" in self.sections:
+            remarks = {Layer.ALLOCATOR.value: _allocations(self.explanation)}
+            yield Text()
+            yield _shares("by layer", difference.by_layer(), remarks, width)
+        if "library" in self.sections:
+            yield Text()
+            yield _shares("by library", difference.by_library(), {}, width)
+        if "function" in self.sections:
+            yield from _functions(self.explanation, self.limit, width)
+        yield Text()
+        yield from _hints(self.explanation)
+
+
+# ------------------------------------------------------------------------------------ head
+
+
+def _head(explanation: Explanation) -> Iterator[RenderableType]:
+    yield Text(title_of(explanation.key), style="bold")
+    table = _table(heading=False)
+    for justify in ("left", "left", "left", "right"):
+        table.add_column(justify=justify, no_wrap=True)
+    counts = explanation.counts
+    sides = (("base", explanation.base), ("new", explanation.new))
+    for (name, side), count in zip(sides, counts, strict=True):
+        title = "" if side.title == name else side.title
+        torch = f"torch {side.fingerprint.torch}"
+        table.add_row(Text(f"  {name}"), Text(title), Text(torch), Text(fmt.count(count)))
+    yield table
+    yield Text.assemble("  change  ", (_change(explanation), _style(explanation.change)))
+    for remark in remarks_on(explanation):
+        yield Padding(Text(remark), (0, 0, 0, 2))
+
+
+def remarks_on(explanation: Explanation) -> Iterator[str]:
+    """What to know before the numbers are believed, a line each."""
+    if not explanation.same_definition:
+        yield "The definitions differ: the sides did not run the same code."
+    differing = list(disagreements(explanation.base, explanation.new))
+    if differing:
+        yield f"What differs: {'; '.join(_disagreement(one) for one in differing)}."
+    for side, count in zip((explanation.base, explanation.new), explanation.counts, strict=True):
+        if not count.exact:
+            names = ", ".join(short(name, 40) for name in count.varying)
+            yield (
+                f"~ {side.title}: the windows do not agree (spread {count.spread:,}"
+                f"{f'; {names}' if names else ''})."
+            )
+    difference = explanation.difference
+    if abs(difference.delta - explanation.change) >= 1:
+        yield (
+            f"The functions' changes add up to {round(difference.delta):+,}, and not to that of "
+            "the counts: the engine counted them in other windows."
+        )
+
+
+def _disagreement(one: Disagreement) -> str:
+    if max(len(one.base), len(one.new)) > _LONGEST_VALUE:
+        return one.name
+    return f"{one.name} ({one.base or _ABSENT} → {one.new or _ABSENT})"
+
+
+def _change(explanation: Explanation) -> str:
+    if not explanation.change:
+        return "none"
+    base = explanation.counts[0].per_run
+    relative = f", {100 * explanation.change / base:+.2f}%" if base else ""
+    return f"{explanation.change:+,} instructions per run{relative}"
+
+
+def _allocations(explanation: Explanation) -> str:
+    before, after = (count.allocations for count in explanation.counts)
+    if before is None or after is None:
+        return ""
+    numbers = f"{before:,}" if before == after else f"{before:,} → {after:,}"
+    return f"{numbers} allocation{'' if before == after == 1 else 's'}"
+
+
+# --------------------------------------------------------------------------------- sections
+
+
+def _shares(title: str, shares: Sequence[Share], remarks: dict[str, str], width: int) -> Table:
+    shares = [one for one in shares if one.base or one.new]
+    rows = [(one.title, _numbers(one.base, one.new)) for one in shares]
+    rows.append(("sum", _numbers(*_sums(shares))))
+    widths = _widths(_AMOUNTS, [numbers for _, numbers in rows])
+    names = min(_LONGEST_SHARE, max(len(title), *(cell_len(name) + 2 for name, _ in rows)))
+    remark_width = max((1 + len(remark) for remark in remarks.values() if remark), default=0)
+    bar_width = min(_BAR, width - names - sum(widths) - 2 * len("    ") - remark_width)
+    table = _table()
+    table.add_column(Text(title, style="bold"), no_wrap=True, overflow="ellipsis", max_width=names)
+    _add_amounts(table, _AMOUNTS, widths)
+    table.add_column("", no_wrap=True)
+    largest = max((abs(one.delta) for one in shares), default=Fraction())
+    for one, (name, numbers) in zip(shares, rows, strict=False):
+        bar = _bar(one.delta, largest, bar_width)
+        if remarks.get(name):
+            bar = Text.assemble(bar, " " * (bar_width - bar.cell_len + 1), (remarks[name], "dim"))
+        table.add_row(Text(f"  {name}"), *numbers, bar)
+    table.add_row(Text("  sum"), *rows[-1][1], "", style="bold")
+    return table
+
+
+def _bar(delta: Fraction, largest: Fraction, width: int) -> Text:
+    if not round(delta) or width < _SHORTEST_BAR:
+        return Text("")
+    return Text("█" * max(1, round(width * abs(delta) / largest)), style=_style(delta))
+
+
+def _functions(explanation: Explanation, limit: int, width: int) -> Iterator[RenderableType]:
+    difference = explanation.difference
+    changed = difference.changed
+    if not changed:
+        yield from (Text(), Text("No function costs more or less than before."))
+        return
+    kept = changed[:limit] if limit else changed
+    many = f"{len(kept)} of {len(changed)}" if len(kept) < len(changed) else f"{len(changed)}"
+    yield from (Text(), Text(f"by function ({many} changed)", style="bold"))
+    rows = [(_amounts(one), one.key.name, one.key.layer.value) for one in kept]
+    rest = changed[len(kept) :]
+    if rest:
+        rows.append(([*_numbers(*_sums(rest)), Text("")], f"… and {len(rest)} more", ""))
+    rows.append(([*_numbers(*_sums(changed)), Text("")], "sum", ""))
+    yield _function_table("function", rows, width)
+    renamed = ", ".join(short(one.key.name, 40) for one in kept if one.was)
+    if renamed:
+        yield Padding(Text(f"With other parameters than in base: {renamed}."), (0, 0, 0, 2))
+    for move in difference.moves():
+        yield Padding(Text(_move(move)), (0, 0, 0, 2))
+    explained = [one for one in kept if difference.callers(one.key)][:_EXPLAINED_CALLERS]
+    for one in explained:
+        yield Text()
+        yield from _callers(one, difference.callers(one.key), width)
+
+
+def _callers(
+    one: FunctionChange, callers: Sequence[CallerChange], width: int
+) -> Iterator[RenderableType]:
+    room = width - len("callers of , with what is below it")
+    name = short(one.key.name, max(_NARROWEST_NAME, room))
+    yield Text(f"callers of {name}, with what is below it", style="bold")
+    rows = []
+    for call in callers[:_CALLERS]:
+        calls = _calls(call.base_calls, call.new_calls)
+        amounts = [*_numbers(call.base, call.new), Text(calls)]
+        rows.append((amounts, call.caller.name, call.caller.layer.value))
+    if len(callers) > _CALLERS:
+        rest = callers[_CALLERS:]
+        rows.append(([*_numbers(*_sums(rest)), Text("")], f"… and {len(rest)} more", ""))
+    yield _function_table("caller", rows, width)
+
+
+def _function_table(
+    heading: str, rows: Sequence[tuple[Sequence[Text], str, str]], width: int
+) -> Table:
+    widths = _widths((*_AMOUNTS, "calls"), [amounts for amounts, _, _ in rows])
+    layers = max(cell_len(layer) for _, _, layer in rows)
+    room = max(_NARROWEST_NAME, width - 2 - sum(widths) - 5 * 2 - layers)
+    table = _table()
+    _add_amounts(table, (*_AMOUNTS, "calls"), widths, indent="  ")
+    table.add_column(Text(heading, style="bold"), no_wrap=True, max_width=room)
+    table.add_column("", no_wrap=True, style="dim")
+    for amounts, name, layer in rows:
+        style = "bold" if name == "sum" else ""
+        table.add_row(*amounts, Text(short(name, room)), Text(layer), style=style)
+    return table
+
+
+def _hints(explanation: Explanation) -> Iterator[Text]:
+    for title in explanation.without_calls:
+        yield Text(f"{title} was stored without calls: no callers, and flame graphs are flat.")
+    text = "KCachegrind: explain … --callgrind DIR     flame graph: --speedscope FILE"
+    yield Text(text, style="dim")
+
+
+# ---------------------------------------------------------------------------------- cells
+
+
+def _table(*, heading: bool = True) -> Table:
+    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=heading)
+
+
+def _widths(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int]:
+    return [
+        max(len(heading), *(cells[place].cell_len for cells in rows))
+        for place, heading in enumerate(headings)
+    ]
+
+
+def _add_amounts(
+    table: Table, headings: Sequence[str], widths: Sequence[int], indent: str = ""
+) -> None:
+    for heading, width in zip(headings, widths, strict=True):
+        title = Text(indent + heading, style="bold")
+        table.add_column(title, justify="right", no_wrap=True, min_width=width + len(indent))
+        indent = ""
+
+
+def _style(delta: Fraction | int) -> str:
+    return "red" if delta > 0 else "green" if delta < 0 else ""
+
+
+def _numbers(base: Fraction | None, new: Fraction | None) -> list[Text]:
+    delta = (new or Fraction()) - (base or Fraction())
+    cells = [Text(_ABSENT if amount is None else f"{round(amount):,}") for amount in (base, new)]
+    # A change is rounded itself, so that it is not 0 where it is 1.
+    return [*cells, Text(f"{round(delta):+,}" if round(delta) else "0", style=_style(delta))]
+
+
+def _sums(
+    ones: Sequence[Share] | Sequence[FunctionChange] | Sequence[CallerChange],
+) -> tuple[Fraction, Fraction]:
+    base = sum((one.base or Fraction() for one in ones), Fraction())
+    return base, sum((one.new or Fraction() for one in ones), Fraction())
+
+
+def _amounts(one: FunctionChange) -> list[Text]:
+    return [*_numbers(one.base, one.new), Text(_calls(one.base_calls, one.new_calls))]
+
+
+def _calls(base: Fraction | None, new: Fraction | None) -> str:
+    if base == new:
+        return "" if new is None else shown(new)
+    return " → ".join("?" if calls is None else shown(calls) for calls in (base, new))
+
+
+def _move(move: Move) -> str:
+    names = [short(key.name, 40) for key in move.functions]
+    what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
+    verb = "are" if len(names) > 1 else "is"
+    how = "inlined into" if move.inlined else "not inlined any more into"
+    return f"{what} {verb} {how} {short(move.caller.name, 40)}: {round(move.delta):+,} in all"
+
+
+# ---------------------------------------------------------------------------------- files
+
+
+def to_json(explanation: Explanation) -> str:
+    """The explanation with all its functions and calls; amounts are per run."""
+    difference = explanation.difference
+    label, language, runtime, autograd, num_threads = explanation.key
+    document = {
+        "explain_version": JSON_VERSION,
+        "label": list(label),
+        "language": language.value,
+        "runtime": runtime.value,
+        "autograd": autograd.value,
+        "num_threads": num_threads,
+        "base": _side_to_json(explanation.base, explanation.counts[0]),
+        "new": _side_to_json(explanation.new, explanation.counts[1]),
+        "change": explanation.change,
+        "same_definition": explanation.same_definition,
+        "disagreements": [
+            {"name": one.name, "base": one.base, "new": one.new}
+            for one in disagreements(explanation.base, explanation.new)
+        ],
+        "causes": list(top_causes(difference)),
+        "layers": [_share_to_json(one) for one in difference.by_layer()],
+        "libraries": [_share_to_json(one) for one in difference.by_library()],
+        "functions": [_function_to_json(one) for one in difference.functions],
+        "calls": [_call_to_json(one) for one in difference.calls],
+        "moves": [
+            {
+                "caller": move.caller.name,
+                "functions": [key.name for key in move.functions],
+                "inlined": move.inlined,
+                "change": _number(move.delta),
+            }
+            for move in difference.moves()
+        ],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def _side_to_json(side: Side, count: Instructions) -> dict[str, Any]:
+    return {
+        "title": side.title,
+        "engine": side.engine,
+        "torch": side.fingerprint.torch,
+        "instructions": count.per_run,
+        "exact": count.exact,
+        "spread": count.spread,
+        "allocations": count.allocations,
+        "allocated_bytes": count.allocated_bytes,
+    }
+
+
+def _share_to_json(one: Share) -> dict[str, Any]:
+    numbers = {"base": _number(one.base), "new": _number(one.new), "change": _number(one.delta)}
+    return {"name": one.title, **numbers}
+
+
+def _function_to_json(one: FunctionChange) -> dict[str, Any]:
+    return {
+        "function": one.key.name,
+        "library": one.key.library,
+        "layer": one.key.layer.value,
+        "was": one.was,
+        "kind": one.kind.value,
+        "base": _number(one.base),
+        "new": _number(one.new),
+        "change": _number(one.delta),
+        "base_calls": _number(one.base_calls),
+        "new_calls": _number(one.new_calls),
+    }
+
+
+def _call_to_json(one: CallerChange) -> dict[str, Any]:
+    return {
+        "caller": one.caller.name,
+        "caller_library": one.caller.library,
+        "callee": one.callee.name,
+        "callee_library": one.callee.library,
+        "base": _number(one.base),
+        "new": _number(one.new),
+        "base_calls": _number(one.base_calls),
+        "new_calls": _number(one.new_calls),
+    }
+
+
+def _number(amount: Fraction | None) -> int | float | None:
+    if amount is None:
+        return None
+    return amount.numerator if amount.denominator == 1 else float(amount)
+
+
+def markdown(explanation: Explanation, limit: int = 15) -> str:
+    """The explanation for a pull request: what ``Report`` shows, without callers."""
+    difference = explanation.difference
+    counts = " → ".join(fmt.count(count) for count in explanation.counts)
+    title = f"**{title_of(explanation.key)}**: {counts}; change: {_change(explanation)}"
+    blocks: list[Iterable[str]] = [
+        [title],
+        [f"- {_escaped(remark)}" for remark in remarks_on(explanation)],
+        _shares_in_markdown("layer", difference.by_layer()),
+        _shares_in_markdown("library", difference.by_library()),
+        _functions_in_markdown(difference.changed, limit),
+        [f"- {_escaped(_move(move))}" for move in difference.moves()],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in map(list, blocks) if lines) + "\n"
+
+
+def _shares_in_markdown(heading: str, shares: Sequence[Share]) -> Iterator[str]:
+    yield f"| {heading} | base | new | change |"
+    yield "|---|--:|--:|--:|"
+    for one in shares:
+        yield f"| {_escaped(one.title)} | {_plain(one.base, one.new)} |"
+    yield f"| **sum** | {_plain(*_sums(shares))} |"
+
+
+def _functions_in_markdown(changed: Sequence[FunctionChange], limit: int) -> Iterator[str]:
+    if not changed:
+        yield "No function costs more or less than before."
+        return
+    kept = changed[:limit] if limit else changed
+    yield "| function | layer | base | new | change | calls |"
+    yield "|---|---|--:|--:|--:|--:|"
+    for one in kept:
+        calls = _calls(one.base_calls, one.new_calls)
+        numbers = _plain(one.base, one.new)
+        yield f"| `{_escaped(one.key.name)}` | {one.key.layer.value} | {numbers} | {calls} |"
+    rest = changed[len(kept) :]
+    if rest:
+        yield f"| … and {len(rest)} more | | {_plain(*_sums(rest))} | |"
+    yield f"| **sum** | | {_plain(*_sums(changed))} | |"
+
+
+def _plain(base: Fraction | None, new: Fraction | None) -> str:
+    return " | ".join(cell.plain for cell in _numbers(base, new))
+
+
+def _escaped(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").replace("`", "'").split())

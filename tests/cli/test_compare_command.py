@@ -1,0 +1,234 @@
+"""``compare``, called as the console script calls it, on files and stored runs."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import signal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from core.types import Language
+from instruction_counts import cli
+from instruction_counts.measurements import Instructions, Outcome, Status, Window
+from instruction_counts.results.export import to_json
+from instruction_counts.results.records import Run
+from instruction_counts.results.store import Store
+from tests.fakes import make_record, make_run
+
+BASE = {"same": 1000, "worse": 1000, "better": 1000, "missing": 1000}
+NEW = {"same": 1000, "worse": 1500, "better": 800, "new": 1000}
+
+
+@pytest.fixture(autouse=True)
+def keep_signals() -> Iterator[None]:
+    """The program takes SIGTERM as an interrupt; the tests' own process does not."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def run_of(counts: Mapping[str, int]) -> Run:
+    """A run of C++ cases that cost so much."""
+    return make_run(
+        *(
+            make_record(
+                *("Group", name),
+                outcome=Outcome(
+                    Status.OK, Instructions(count, exact=True, windows=(Window(1, count),))
+                ),
+                language=Language.CPP,
+            )
+            for name, count in counts.items()
+        )
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """Two runs in files."""
+    paths = tmp_path / "base.json", tmp_path / "new.json"
+    for path, counts in zip(paths, (BASE, NEW), strict=True):
+        path.write_text(to_json(run_of(counts)))
+    return str(paths[0]), str(paths[1])
+
+
+def compared(args: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The exit code of a comparison, and what it writes to stdout."""
+    code = cli.main(["compare", *args])
+    return code, capsys.readouterr().out
+
+
+def test_a_regression_has_its_own_exit_code(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Scripts can tell it from an error."""
+    assert 3 == compared([*files], capsys)[0]
+
+
+def test_without_a_regression_all_is_well(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever got better, or is only on one side."""
+    code, out = compared(
+        [*files, *(f"--only=*/{name}" for name in ("same", "better", "new"))], capsys
+    )
+
+    assert (0, True) == (code, "3 cases: 1 same · 1 better · 1 new" in out)
+
+
+def test_verdicts_are_shown_with_their_cases(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The worst first."""
+    _, out = compared([*files], capsys)
+    lines = [line.strip() for line in out.splitlines()]
+
+    assert "5 cases: 1 same · 1 better · 1 worse · 1 new · 1 missing" in lines
+    assert lines.index("Group / worse · C++ · Eager · Forward") < lines.index(
+        "Group / better · C++ · Eager · Forward"
+    )
+
+
+@pytest.mark.parametrize("names", [("1", "2"), ("before", "after"), ("1", "after")])
+def test_stored_runs_are_compared(
+    names: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By number or by tag."""
+    path = tmp_path / "runs.db"
+    with Store.open(path) as store:
+        for counts, tag in ((BASE, "before"), (NEW, "after")):
+            store.tag(store.import_run(run_of(counts)), tag)
+
+    assert 3 == compared([*names, "--db", str(path)], capsys)[0]
+
+
+@pytest.mark.parametrize(
+    ("effect", "code"), [("60%", 0), ("49%", 3), ("501", 0), ("500", 3), ("49%,501", 0)]
+)
+def test_changes_below_the_minimum_effect_are_no_regression(
+    effect: str, code: int, files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both of its parts have to be reached."""
+    assert code == compared([*files, "--min-effect", effect, "--only", "*/worse"], capsys)[0]
+
+
+@pytest.mark.parametrize("effect", ["", "much", "-1", "1e3", "5%%", "0.5", "1,,2"])
+def test_an_effect_that_is_none_is_wrong_usage(effect: str, files: tuple[str, str]) -> None:
+    """With what it can be."""
+    assert 2 == cli.main(["compare", *files, "--min-effect", effect])
+
+
+def test_many_cases_are_cut_short(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is said, and how to see them all."""
+    slower = {f"case {number}": 2000 for number in range(30)}
+    for path, counts in zip(files, (dict.fromkeys(slower, 1000), slower), strict=True):
+        Path(path).write_text(to_json(run_of(counts)))
+    shown = [compared([*files, *more], capsys)[1] for more in ([], ["--limit", "0"])]
+
+    assert [20, 30] == [text.count("Group / case") for text in shown]
+    assert "… and 10 more (--limit 0 shows all)" in shown[0]
+
+
+def test_the_comparison_is_written_as_json(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With all that the table shows."""
+    path = tmp_path / "c.json"
+    compared([*files, "--output", str(path)], capsys)
+    data: dict[str, Any] = json.loads(path.read_text())
+    case = next(one for one in data["cases"] if one["label"][-1] == "worse")
+
+    assert ("worse", "exact difference", 1000, 1500, 500, 0.5, False) == tuple(
+        case[name]
+        for name in ("verdict", "reason", "base", "new", "change", "relative", "verified")
+    )
+
+
+def test_the_comparison_is_written_compressed(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same JSON."""
+    paths = tmp_path / "c.json", tmp_path / "c.json.gz"
+    compared([*files, *(f"--output={path}" for path in paths)], capsys)
+
+    assert paths[0].read_bytes() == gzip.decompress(paths[1].read_bytes())
+
+
+def test_the_comparison_is_written_as_csv(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line for each case."""
+    path = tmp_path / "c.csv"
+    compared([*files, "--output", str(path)], capsys)
+    rows = list(csv.DictReader(io.StringIO(path.read_text())))
+
+    assert {"Group/same": "same", "Group/worse": "worse", "Group/better": "better"}.items() <= {
+        row["label"]: row["verdict"] for row in rows
+    }.items()
+
+
+def test_the_comparison_is_written_as_markdown(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For a comment on a pull request."""
+    path = tmp_path / "c.md"
+    compared([*files, "--output", str(path)], capsys)
+
+    assert path.read_text().startswith("**5 cases: 1 same · 1 better · 1 worse")
+
+
+@pytest.mark.parametrize("name", ["c.txt", "c", "missing/c.json"])
+def test_an_output_that_cannot_be_written_is_refused_first(
+    name: str, files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is measured."""
+    code = cli.main(["compare", *files, "--output", str(tmp_path / name)])
+
+    assert (1, True) == (code, "--output" in capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["a", "b"], '"a" is neither a JSON file nor a stored run'),
+        (["99", "98"], '"99" is neither a JSON file nor a stored run'),
+    ],
+)
+def test_a_side_that_is_not_there_is_named(
+    args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With where to look."""
+    code = cli.main(["compare", *args])
+
+    assert (1, True) == (code, message in capsys.readouterr().err)
+
+
+def test_a_selection_that_holds_nothing_is_named(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not compared as empty."""
+    code = cli.main(["compare", *files, "--only", "Nothing"])
+
+    assert (1, True) == (code, "holds no case that is selected" in capsys.readouterr().err)
+
+
+def test_two_builds_of_one_run_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are named after a colon."""
+    path = tmp_path / "two.json"
+    records = [
+        make_record("a", outcome=run_of({"a": count}).cases[0].outcome, build=build)
+        for build, count in (("old", 1000), ("new", 2000))
+    ]
+    path.write_text(to_json(make_run(*records, builds=("old", "new"))))
+
+    assert 3 == compared([f"{path}:old", f"{path}:new"], capsys)[0]

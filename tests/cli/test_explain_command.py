@@ -1,0 +1,348 @@
+"""``explain``, called as the console script calls it, on files and stored runs."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from core.types import Language, RuntimeMode
+from instruction_counts import cli
+from instruction_counts.measurements import (
+    CallCost,
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Status,
+    Window,
+)
+from instruction_counts.results.export import to_json
+from instruction_counts.results.records import Record
+from instruction_counts.results.store import Store
+from tests.fakes import failed, make_record, make_run
+
+CPU, STEADY = "libtorch_cpu.so", "steady.so"
+
+
+@pytest.fixture(autouse=True)
+def keep_signals() -> Iterator[None]:
+    """The program takes SIGTERM as an interrupt; the tests' own process does not."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+def counted(kernel: int, runs: int = 10, *, calls: bool = True) -> Outcome:
+    """An outcome of 70 instructions in the dispatcher, and so many in a kernel."""
+    functions = FunctionCosts(
+        runs,
+        (
+            FunctionCost(CPU, "???", "at::native::add(at::Tensor const&)", kernel * runs),
+            FunctionCost(CPU, "???", "at::_ops::add_Tensor::call(at::Tensor const&)", 70 * runs),
+        ),
+        (CallCost(1, 0, runs, kernel * runs),) if calls else (),
+    )
+    per_run = kernel + 70
+    instructions = Instructions(per_run, exact=True, windows=(Window(runs, per_run * runs),))
+    return Outcome(Status.OK, instructions, functions=functions)
+
+
+def records(kernel: int, *, build: str = "default") -> list[Record]:
+    """A run with cases of several kinds."""
+    uncounted = Outcome(Status.OK)
+    return [
+        make_record("Pointwise", "add", outcome=counted(kernel), build=build),
+        make_record("Pointwise", "add", language=Language.CPP, outcome=counted(1), build=build),
+        make_record(
+            *("Pointwise", "add"), runtime=RuntimeMode.JIT, outcome=counted(2, 5), build=build
+        ),
+        make_record("Pointwise", "mul", outcome=failed(), build=build),
+        make_record("Training", "uncounted", outcome=uncounted, build=build),
+        make_record("Training", f"only {kernel}", outcome=counted(1), build=build),
+    ]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """Two runs in files; the kernel of ``add`` got dearer by 123."""
+    paths = []
+    for name, kernel in (("base", 1000), ("new", 1123)):
+        path = tmp_path / f"{name}.json"
+        path.write_text(to_json(make_run(*records(kernel))))
+        paths.append(str(path))
+    return paths[0], paths[1]
+
+
+ADD = ["Pointwise/add", "--language", "python", "--runtime", "eager"]
+
+
+def explain(
+    capsys: pytest.CaptureFixture[str], files: Sequence[str], *args: str
+) -> tuple[int, str, str]:
+    """The exit code, standard output and standard error."""
+    code = cli.main(["explain", *files, *args])
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+# What is shown
+
+
+def test_the_functions_that_changed_are_shown(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the change of the count, and layers that add up to it."""
+    code, out, _ = explain(capsys, files, *ADD)
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+
+    assert 0 == code
+    assert "change +123 instructions per run, +11.50%" in lines
+    assert "1,000 1,123 +123 1 at::native::add kernels" in lines
+    assert 2 == lines.count("sum 1,070 1,193 +123")
+
+
+def test_a_pipe_gets_plain_lines_of_80_columns(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No colours, and nothing wider."""
+    _, out, _ = explain(capsys, files, *ADD)
+
+    assert (False, True) == ("\x1b" in out, max(map(len, out.splitlines())) <= 80)
+
+
+@pytest.mark.parametrize("label", ["pointwise/ADD", "*/add", "Pointwise/a*", "Pointwise/add/"])
+def test_a_label_is_a_glob(
+    label: str, files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As for ``--only``."""
+    code, out, _ = explain(capsys, files, label, *ADD[1:])
+
+    assert (0, True) == (code, out.startswith("Pointwise / add · Python · Eager"))
+
+
+def test_sections_and_functions_can_be_limited(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To what is wanted."""
+    _, out, _ = explain(capsys, files, *ADD, "--by", "layer", "--by", "library")
+
+    assert ["by layer", "by library"] == [
+        " ".join(line.split()[:2]) for line in out.splitlines() if line.startswith("by ")
+    ]
+
+
+def test_builds_of_one_file_are_named_after_a_colon(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run may have several."""
+    path = tmp_path / "two.json"
+    two = [*records(1000, build="a"), *records(1123, build="b")]
+    path.write_text(to_json(make_run(*two, builds=("a", "b"))))
+    code, out, _ = explain(capsys, (f"{path}:a", f"{path}:b"), *ADD)
+
+    assert (0, True) == (code, "+123 instructions" in out)
+
+
+def test_stored_runs_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By their numbers."""
+    database = str(tmp_path / "runs.db")
+    with Store.open(database) as store:
+        numbers = [str(store.import_run(make_run(*records(kernel)))) for kernel in (1000, 1123)]
+    code, out, _ = explain(capsys, numbers, *ADD, "--db", database)
+
+    assert (0, True) == (code, "+123 instructions" in out)
+
+
+def test_two_files_need_no_database(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None is made for them."""
+    database = tmp_path / "runs.db"
+    code, _, _ = explain(capsys, files, *ADD, "--db", str(database))
+
+    assert (0, False) == (code, database.exists())
+
+
+# What is written
+
+
+def test_the_explanation_is_written_as_json_and_markdown(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both at once, and each is named."""
+    paths = [tmp_path / "explained.json", tmp_path / "explained.md"]
+    _, out, _ = explain(capsys, files, *ADD, *(f"--output={path}" for path in paths))
+
+    assert [f"Saved: {path}" for path in paths] == out.splitlines()[-2:]
+    assert 123 == json.loads(paths[0].read_text())["change"]
+    assert "| kernels | 1,000 | 1,123 | +123 |" in paths[1].read_text()
+
+
+def test_files_for_kcachegrind_are_written(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One for each side, that Callgrind's own program reads."""
+    if shutil.which("callgrind_annotate") is None:
+        pytest.skip("callgrind_annotate is not installed")
+    explain(capsys, files, *ADD, "--callgrind", str(tmp_path / "out"))
+    shown = [
+        subprocess.run(
+            ["callgrind_annotate", tmp_path / "out" / f"callgrind.out.{side}"],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+        for side in ("base", "new")
+    ]
+
+    assert [True, True] == ["10,700 (100.0%)" in shown[0], "11,930 (100.0%)" in shown[1]]
+
+
+def test_a_flame_graph_is_written(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of both sides and of the difference."""
+    path = tmp_path / "flame.json"
+    explain(capsys, files, *ADD, "--speedscope", str(path))
+    profiles = json.loads(path.read_text())["profiles"]
+
+    assert [1070, 1193, 123, 0] == [sum(profile["weights"]) for profile in profiles]
+
+
+def test_a_side_without_calls_is_told(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of earlier versions have none."""
+    path = tmp_path / "old.json"
+    flat = make_record("Pointwise", "add", outcome=counted(1000, calls=False))
+    path.write_text(to_json(make_run(flat)))
+    _, out, _ = explain(capsys, (str(path), files[1]), *ADD)
+
+    assert "old.json was stored without calls" in out
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["Pointwise/add"], "3 cases match 'Pointwise/add':\n  Pointwise / add · Python · Eager"),
+        (["*"], "7 cases match '*'"),
+        (["Pointwise/ad"], "matches 'Pointwise/ad'. Near: Pointwise/add"),
+        (["nothing like it"], "LABEL is a glob"),
+        (
+            ["Pointwise/add", "--language", "c++", "--runtime", "torchscript"],
+            "has no case of these",
+        ),
+        (["Pointwise/add", "--num-threads", "7"], "has no case of these modes; it has\n"),
+        (["Pointwise/mul"], "has no count in base.json: failed: ValueError: bad"),
+        (["Training/uncounted"], "was not counted in base.json"),
+        (["Training/only 1000"], "is in base.json, and not in new.json"),
+        (["Training/only 1123"], "is in new.json, and not in base.json"),
+        ([*ADD, "--output", "r.txt"], "--output r.txt: unknown format"),
+        ([*ADD, "--output", "/nowhere/r.md"], "--output /nowhere/r.md cannot be written: No such"),
+        ([*ADD, "--speedscope", "/nowhere/f.json"], "--speedscope /nowhere/f.json: No such file"),
+        ([*ADD, "--callgrind", "/dev/null/x"], "--callgrind /dev/null/x: Not a directory"),
+    ],
+)
+def test_an_error_in_use_exits_with_1(
+    args: list[str],
+    expected: str,
+    files: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With what to do instead, and no traceback."""
+    code, _, err = explain(capsys, files, *args)
+
+    assert (1, True, False) == (code, expected in err, "Traceback" in err)
+
+
+def test_many_cases_are_not_all_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The first ones show what to narrow."""
+    path = tmp_path / "many.json"
+    many = [make_record("Top", str(number), outcome=counted(1)) for number in range(99)]
+    path.write_text(to_json(make_run(*many)))
+    _, _, err = explain(capsys, (str(path), str(path)), "Top")
+
+    assert (True, 15) == ("99 cases match" in err, len(err.splitlines()))
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_side_that_is_neither_file_nor_run_exits_with_1(
+    place: int, files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whichever it is."""
+    sides = list(files)
+    sides[place] = "no-such-tag"
+    database = str(tmp_path / "runs.db")
+    Store.open(database).close()
+    code, _, err = explain(capsys, sides, *ADD, "--db", database)
+
+    assert (1, True) == (code, '"no-such-tag" is neither a JSON file nor a stored run' in err)
+
+
+def test_a_database_that_is_not_there_is_not_made(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing could be found in it."""
+    database = tmp_path / "runs.db"
+    code, _, err = explain(capsys, ("1", files[1]), *ADD, "--db", str(database))
+
+    assert (1, True, False) == (code, "there is no such database" in err, database.exists())
+
+
+@pytest.mark.parametrize(
+    ("text", "replacement"),
+    [
+        ('"runs": 10, "columns"', '"runs": 0, "columns"'),
+        ('"calls": [[1, 0, 10, 10000]]', '"calls": [[7, 0, 10, 10000]]'),
+        ('[[10000, null, "at', '[["10000", null, "at'),
+        ('"at::native::add(at::Tensor const&)"', "null"),
+        ('"schema_version": 2', '"schema_version": 99'),
+        ('"cases"', '"cases'),
+    ],
+)
+def test_a_damaged_file_exits_with_1(
+    text: str,
+    replacement: str,
+    files: tuple[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And no traceback."""
+    damaged = tmp_path / "damaged.json"
+    whole = Path(files[0]).read_text()
+    damaged.write_text(whole.replace(text, replacement, 1))
+    code, _, err = explain(capsys, (str(damaged), files[1]), *ADD)
+
+    assert (True, 1, False) == (text in whole, code, "Traceback" in err)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        ["one.json", "two.json"],
+        ["one.json", "two.json", "label", "--by", "nothing"],
+        ["one.json", "two.json", "label", "--limit", "-1"],
+    ],
+)
+def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """With a line that says what was wrong."""
+    code, _, err = explain(capsys, args)
+
+    assert (2, True) == (code, "Error: " in err)
+
+
+def test_the_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """With an example."""
+    code, out, _ = explain(capsys, ["--help"])
+
+    assert (0, True) == (code, "python main.py explain 11 12" in out)

@@ -1,0 +1,205 @@
+"""A comparison as people see it: in a terminal and in Markdown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.types import Language
+from instruction_counts.compare.comparison import Comparison, compare, verified
+from instruction_counts.compare.sides import Side, key_of
+from instruction_counts.measurements import (
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Output,
+    Status,
+    TensorValue,
+    Times,
+    Window,
+)
+from instruction_counts.report import comparison as report
+from instruction_counts.results.records import Record
+from tests.fakes import FINGERPRINT, failed, make_record
+
+
+def outcome(count: int, **fields: Any) -> Outcome:
+    """A case of that cost, all of it in one function."""
+    counted = Instructions(count, exact=True, windows=(Window(1, count),))
+    functions = FunctionCosts(1, (FunctionCost("libtorch_cpu.so", "???", "at::add", count),))
+    return attrs.evolve(Outcome(Status.OK, counted, functions=functions), **fields)
+
+
+def record(*label: str, cost: Outcome, **modes: Any) -> Record:
+    """A C++ case."""
+    return make_record(*label, outcome=cost, **{"language": Language.CPP, **modes})
+
+
+def side(*records: Record, title: str = "base", **facts: Any) -> Side:
+    """A side of these cases."""
+    fingerprint = attrs.evolve(FINGERPRINT, **facts)
+    return Side(title, "fork", fingerprint, {key_of(one): one for one in records})
+
+
+def comparison(base: Outcome, new: Outcome) -> Comparison:
+    """Of one case."""
+    return compare(side(record("add", cost=base)), side(record("add", cost=new), title="new"))
+
+
+def shown(one: Comparison) -> list[str]:
+    """What a terminal shows, line by line."""
+    texts = [text.plain for text in report.head(one)]
+    for section in report.sections(one):
+        texts.append(f"{section.title}  {section.explanation}")
+        texts += [text.plain for case in section.differences for text in report.lines(case)]
+    return [*texts, *report.last_line(one).splitlines()]
+
+
+def test_both_sides_are_named_first() -> None:
+    """With what they are builds of."""
+    one = compare(side(title="run 3", torch="2.12.1"), side(title="new"))
+
+    assert [
+        "base  run 3 · torch 2.12.1 (cf30153c) · Python 3.11.7",
+        "new   torch 2.13.0+cpu (cf30153c) · Python 3.11.7",
+    ] == shown(one)[:2]
+
+
+def test_what_differs_around_the_builds_is_told() -> None:
+    """The build of torch itself is not: it is on the lines above."""
+    one = compare(side(torch="1", libc="glibc-2.36"), side(torch="2", libc="glibc-2.41"))
+
+    assert "  differs: C library glibc-2.36 → glibc-2.41" == shown(one)[2]
+
+
+def test_what_makes_counts_incomparable_is_said_so() -> None:
+    """At the top, not only beside each case."""
+    one = compare(side(allocator="steady"), side(allocator="system"))
+
+    assert "  differs: allocator steady → system  counts cannot be compared" == shown(one)[2]
+
+
+def test_verdicts_are_counted() -> None:
+    """In one line."""
+    assert "1 cases: 1 worse" in shown(comparison(outcome(1000), outcome(2000)))
+
+
+def test_a_change_is_shown_with_its_cause() -> None:
+    """Counts, change, and the function that it lies in."""
+    lines = shown(comparison(outcome(10_000), outcome(11_000)))
+    start = lines.index("WORSE  not verified")
+
+    assert [
+        "  add · C++ · Eager · Forward",
+        "     10,000 → 11,000   +1,000 (+10.00%)   noise floor 6",
+    ] == lines[start + 1 : start + 3]
+    assert "at::add" in lines[start + 3]
+
+
+def test_wall_times_are_reported_beside_counts() -> None:
+    """Their change only where it is significant."""
+    slow, fast = (Times.of([value] * 10, 1) for value in (2e-6, 1e-6))
+    texts = [
+        shown(comparison(outcome(1000, times=one), outcome(2000, times=slow)))
+        for one in (fast, slow)
+    ]
+
+    assert "time 1 us → 2 us (+100%)" in " ".join(texts[0])
+    assert "time 2 us → 2 us (not significant)" in " ".join(texts[1])
+
+
+def test_what_was_verified_is_said() -> None:
+    """And in how many layouts."""
+    one = comparison(outcome(1000), outcome(2000))
+    (suspect,) = one.suspects
+    checked = verified(one, [{suspect.key: 1000}] * 2, [{suspect.key: 2000}] * 2)
+
+    assert "WORSE  verified in 2 memory layouts" in shown(checked)
+    assert not any("Not verified" in line for line in shown(checked))
+
+
+def test_what_was_not_verified_is_said_with_the_remedy() -> None:
+    """A difference may be layout."""
+    assert any(
+        "Not verified" in line and "memory layout" in line
+        for line in shown(comparison(outcome(1000), outcome(2000)))
+    )
+
+
+def test_another_output_comes_first() -> None:
+    """A wrong build is worse than a slow one."""
+    outputs = [
+        Output("i", (TensorValue("z", shape, "float32", "d", 0, ""),)) for shape in ((2,), (3,))
+    ]
+    lines = shown(comparison(outcome(1000, output=outputs[0]), outcome(10, output=outputs[1])))
+
+    assert "OUTPUT DIFFERS  the builds compute different values" in lines
+    assert "     output: z: shape (2,) → (3,)" in lines
+
+
+def test_a_failure_is_shown_with_its_message() -> None:
+    """And with the side that it is on."""
+    lines = shown(comparison(outcome(1000), failed(message="ValueError: bad")))
+
+    assert any(line.strip().startswith("failed in new: ValueError: bad") for line in lines)
+
+
+def test_the_largest_relative_change_comes_first() -> None:
+    """Whatever the order of the definitions."""
+    base = [record(name, cost=outcome(10_000)) for name in "abc"]
+    new = [
+        record(name, cost=outcome(count))
+        for name, count in (("a", 10_100), ("b", 20_000), ("c", 11_000))
+    ]
+    (section,) = report.sections(compare(side(*base), side(*new)))
+
+    assert ["b", "c", "a"] == [one.key[0][0] for one in section.differences]
+
+
+def test_what_is_the_same_has_no_line() -> None:
+    """It is counted in the first line."""
+    assert not list(report.sections(comparison(outcome(1000), outcome(1000))))
+
+
+@given(st.lists(st.text("ab ", min_size=1, max_size=90), max_size=9))
+def test_wrapping_loses_nothing(parts: list[str]) -> None:
+    """No part is broken, and only a part that is too long makes a line too long."""
+    lines = list(report.wrapped(parts, "|", width=40))
+
+    assert parts == [part for line in lines for part in line.split("|")]
+    assert all(len(line) <= 40 or "|" not in line for line in lines)
+
+
+# Markdown
+
+
+def test_markdown_says_the_verdict_first() -> None:
+    """A comment on a pull request is read from the top."""
+    text = report.markdown(comparison(outcome(1000), outcome(2000)))
+
+    assert text.startswith("**1 cases: 1 worse**\n")
+
+
+def test_markdown_folds_what_is_not_worse() -> None:
+    """It is there for who wants to know."""
+    text = report.markdown(comparison(outcome(2000), outcome(1000)))
+
+    assert "<details><summary>Better: 1 (not verified)</summary>" in text
+
+
+@pytest.mark.parametrize("name", ["a|b", "<script>", "*x*", "[x](y)", "`code`"])
+def test_nothing_in_markdown_is_taken_for_markup(name: str) -> None:
+    """Labels hold what people write."""
+    text = report.markdown(
+        compare(side(record(name, cost=outcome(1000))), side(record(name, cost=outcome(2000))))
+    )
+    special = "".join(
+        f"\\{character}" if character in "|<>*[]`_" else character for character in name
+    )
+
+    assert f"| {special} · C++" in text

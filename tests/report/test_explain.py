@@ -1,0 +1,353 @@
+"""The explanation of a change: on a terminal, in Markdown and as JSON."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+from rich.console import Console
+
+from core.types import Language
+from instruction_counts.compare.functions import difference
+from instruction_counts.compare.sides import Side, key_of
+from instruction_counts.measurements import (
+    CallCost,
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Status,
+    Window,
+)
+from instruction_counts.report.explain import SECTIONS, Explanation, Report, markdown, to_json
+from tests.fakes import FINGERPRINT, make_record
+
+CPU, STEADY = "libtorch_cpu.so", "steady.so"
+LONG = "void at::native::(anonymous namespace)::" + "a_very_long_kernel_name_" * 6 + "<6>(int)"
+
+
+def costs_of(
+    rows: list[tuple[str, str, int]], calls: tuple[tuple[int, ...], ...] = ()
+) -> FunctionCosts:
+    """Costs of one run: library, function, instructions."""
+    return FunctionCosts(
+        1,
+        tuple(FunctionCost(library, "???", function, cost) for library, function, cost in rows),
+        tuple(CallCost(*call) for call in calls),
+    )
+
+
+BASE = costs_of(
+    [
+        (CPU, "at::_ops::add_Tensor::call(at::Tensor const&)", 70),
+        (CPU, "at::native::add(at::Tensor const&)", 800),
+        (STEADY, "malloc", 99),
+    ],
+    ((0, 1, 1, 899), (1, 2, 9, 99)),
+)
+NEW = costs_of(
+    [
+        (CPU, "at::_ops::add_Tensor::call(at::Tensor const&)", 70),
+        (CPU, "at::native::add(at::Tensor const&)", 780),
+        (CPU, LONG, 212),
+        (STEADY, "malloc", 110),
+    ],
+    ((0, 1, 1, 1102), (1, 3, 9, 99), (1, 2, 1, 223), (2, 3, 1, 11)),
+)
+
+
+def side(title: str, functions: FunctionCosts, **changes: Any) -> Side:
+    """One side with one case, whose count is that of its functions."""
+    per_run = round(sum(one.exclusive for one in functions.costs) / functions.runs)
+    counted = Instructions(
+        per_run,
+        changes.pop("exact", True),
+        (Window(1, per_run),),
+        spread=changes.pop("spread", 0),
+        allocations=changes.pop("allocations", None),
+        varying=changes.pop("varying", ()),
+    )
+    outcome = Outcome(Status.OK, counted, functions=functions)
+    stmt, engine = changes.pop("stmt", "x + y"), changes.pop("engine", "fork")
+    record = make_record("Top", "add", outcome=outcome, language=Language.PYTHON, stmt=stmt)
+    fingerprint = attrs.evolve(FINGERPRINT, **changes)
+    return Side(title, engine, fingerprint, {key_of(record): record})
+
+
+def explained(base: Side, new: Side) -> Explanation:
+    """The explanation of the only case."""
+    (key,) = base.records
+    functions = (one.records[key].outcome.functions for one in (base, new))
+    return Explanation(key, base, new, difference(*functions))
+
+
+def usual() -> Explanation:
+    """Some functions that changed, and one that did not."""
+    return explained(side("base", BASE, allocations=9), side("new", NEW, allocations=10))
+
+
+def rendered(explanation: Explanation, *, width: int = 80, **options: Any) -> list[str]:
+    """The lines in a pipe."""
+    stream = io.StringIO()
+    Console(width=width, file=stream, emoji=False).print(Report(explanation, **options))
+    return [line.rstrip() for line in stream.getvalue().splitlines()]
+
+
+def words(explanation: Explanation, **options: Any) -> str:
+    """The same with single spaces."""
+    return " ".join(" ".join(rendered(explanation, **options)).split())
+
+
+def numbers(text: str) -> list[int]:
+    """The whole numbers of a line."""
+    found = re.findall(r"(?<![\w.])[+-]?\d[\d,]*(?![\w.])", text)
+    return [int(one.replace(",", "")) for one in found]
+
+
+# What is said of the count
+
+
+def test_both_counts_and_their_difference_are_told() -> None:
+    """With the relative one."""
+    shown = words(usual())
+
+    assert (True, True) == ("969" in shown, "+203 instructions per run, +20.95%" in shown)
+
+
+def test_the_case_and_both_sides_are_named() -> None:
+    """With their torch."""
+    lines = rendered(explained(side("a.json", BASE), side("run 12", NEW, torch="2.14.0")))
+
+    assert "Top / add · Python · Eager · Forward" == lines[0]
+    assert ["base a.json torch 2.13.0+cpu 969", "new run 12 torch 2.14.0 1,172"] == [
+        " ".join(line.split()) for line in lines[1:3]
+    ]
+
+
+def test_nothing_changed_is_told_as_such() -> None:
+    """Without a list of functions."""
+    shown = words(explained(side("base", BASE), side("new", BASE)))
+
+    assert "change none" in shown
+    assert "No function costs more or less than before." in shown
+
+
+def test_builds_that_differ_are_told_with_their_fields() -> None:
+    """Short values are shown, long ones named."""
+    new = side("new", NEW, torch="2.14.0", torch_settings="x" * 300)
+    shown = words(explained(side("base", BASE), new))
+
+    assert "torch (2.13.0+cpu → 2.14.0); torch build settings" in shown
+
+
+def test_a_definition_that_differs_is_told() -> None:
+    """The sides did not run the same code."""
+    shown = words(explained(side("base", BASE), side("new", NEW, stmt="x - y")))
+
+    assert "The definitions differ" in shown
+
+
+def test_a_count_that_is_not_exact_is_marked() -> None:
+    """With its spread, and what varies."""
+    new = side("new", NEW, exact=False, spread=559, varying=("at::random()",))
+    shown = words(explained(side("base", BASE), new))
+
+    assert "~1,172" in shown
+    assert "~ new: the windows do not agree (spread 559; at::random)." in shown
+
+
+def test_functions_that_do_not_add_up_to_the_counts_are_told() -> None:
+    """The reference engine counts them in other windows."""
+    base, new = side("base", BASE), side("new", NEW)
+    (key,) = base.records
+    found = Explanation(key, base, new, difference(NEW, BASE))
+
+    assert "The functions' changes add up to -203" in words(found)
+
+
+# Sections
+
+
+@pytest.mark.parametrize("section", ["layer", "library", "function"])
+def test_each_section_adds_up_to_the_change(section: str) -> None:
+    """Its last line is the sum."""
+    lines = rendered(usual(), sections=(section,))
+    (line,) = [line for line in lines if line.split()[-1:] == ["sum"] or line.startswith("  sum")]
+
+    assert 203 == numbers(line)[2]
+
+
+def test_layers_are_shown_with_a_bar() -> None:
+    """The longest for the largest change; nothing for none."""
+    lines = {line.split()[0]: line for line in rendered(usual(), sections=("layer",))[5:] if line}
+
+    assert 16 == lines["kernels"].count("█")
+    assert (1, 0) == (lines["allocator"].count("█"), lines["dispatcher"].count("█"))
+
+
+def test_the_allocator_tells_of_allocations() -> None:
+    """Of both sides, where they differ."""
+    assert "9 → 10 allocations" in words(usual())
+
+
+def test_allocations_that_were_not_counted_are_not_told() -> None:
+    """The system's allocator cannot."""
+    shown = words(explained(side("base", BASE), side("new", NEW)), sections=("layer",))
+
+    assert "allocations" not in shown
+
+
+def test_a_function_is_shown_with_its_costs_and_calls() -> None:
+    """The largest change first; a dash where it was not executed."""
+    lines = rendered(usual(), sections=("function",))
+    place = next(number for number, line in enumerate(lines) if line.startswith("by function"))
+    row = lines[place + 2].split()
+
+    assert "by function (3 changed)" == lines[place]
+    assert ["–", "212", "+212", "0", "→", "1"] == row[:6]
+
+
+def test_functions_beyond_the_limit_are_summed() -> None:
+    """In a line of their own."""
+    shown = words(usual(), sections=("function",), limit=1)
+
+    assert "by function (1 of 3 changed)" in shown
+    assert "899 890 -9 … and 2 more" in shown
+
+
+def test_a_limit_of_none_shows_all() -> None:
+    """As everywhere in this program."""
+    assert "by function (3 changed)" in words(usual(), limit=0)
+
+
+def test_callers_of_the_largest_changes_are_shown() -> None:
+    """With calls and what is below them."""
+    shown = words(usual(), sections=("function",))
+
+    assert "callers of malloc, with what is below it" in shown
+    assert "0 11 +11 0 → 1" in shown
+
+
+def test_an_inlined_function_is_told() -> None:
+    """Below the functions, with what it comes to."""
+    base = costs_of([(CPU, "f", 100), (CPU, "g", 30)], ((0, 1, 1, 30),))
+    new = costs_of([(CPU, "f", 125), (CPU, "h", 5)], ((0, 1, 1, 5),))
+    shown = words(explained(side("base", base), side("new", new)))
+
+    assert "g is inlined into f: -5 in all" in shown
+
+
+def test_a_function_with_other_parameters_is_told() -> None:
+    """It is one function, under its new name."""
+    base, new = costs_of([(CPU, "f(int)", 100)]), costs_of([(CPU, "f(int, bool)", 107)])
+    shown = words(explained(side("base", base), side("new", new)))
+
+    assert "100 107 +7 f other" in shown
+    assert "With other parameters than in base: f." in shown
+
+
+def test_a_side_without_calls_is_told() -> None:
+    """Files of earlier versions have none."""
+    base = attrs.evolve(BASE, calls=())
+    shown = words(explained(side("base", base), side("new", NEW)))
+
+    assert "base was stored without calls" in shown
+    assert ("99 110 +11 ? → 10 malloc" in shown, "callers of" in shown) == (True, False)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_sections_are_shown_alone_on_request(section: str) -> None:
+    """Each with its heading."""
+    lines = rendered(usual(), sections=(section,))
+
+    assert [f"by {section}"] == [
+        " ".join(line.split()[:2]) for line in lines if line.startswith("by ")
+    ]
+
+
+# Width
+
+
+@pytest.mark.parametrize("width", [80, 100, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    """However long the names are."""
+    assert max(map(cell_len, rendered(usual(), width=width))) <= width
+
+
+NAMES = st.text(st.characters(exclude_categories=["Nd", "Nl", "No"]))
+
+
+@given(st.lists(st.tuples(NAMES, NAMES, st.integers(-(10**9), 10**9)), max_size=8))
+def test_any_functions_can_be_shown(rows: list[tuple[str, str, int]]) -> None:
+    """At 80 columns, with no number cut."""
+    lines = rendered(explained(side("base", BASE), side("new", costs_of(rows))))
+
+    assert max(map(cell_len, lines)) <= 80
+    assert [] == [line for line in lines if re.search(r"\d…", line)]
+
+
+def test_what_looks_like_markup_is_none() -> None:
+    """Names of functions hold brackets."""
+    new = costs_of([(CPU, "f[red]", 5)])
+
+    assert "f[red]" in words(explained(side("base", BASE), side("new", new)))
+
+
+# Files
+
+
+def test_markdown_adds_up_as_well() -> None:
+    """Each of its tables ends in the sum."""
+    sums = [line for line in markdown(usual()).splitlines() if line.startswith("| **sum**")]
+
+    assert [203] * 3 == [numbers(line)[2] for line in sums]
+
+
+def test_markdown_tables_have_as_many_cells_in_each_line() -> None:
+    """Whatever the names hold."""
+    new = costs_of([(CPU, "std::operator|(at::`a`)", 5), (CPU, "f||g", 7)])
+    text = markdown(explained(side("base", BASE), side("new", new)), limit=3)
+    tables = [part.splitlines() for part in text.split("\n\n") if part.startswith("|")]
+
+    assert [4, 4, 6] == [len(re.findall(r"(?<!\\)\|", table[0])) - 1 for table in tables]
+    for table in tables:
+        assert 1 == len({len(re.findall(r"(?<!\\)\|", line)) for line in table})
+
+
+def test_json_holds_every_function() -> None:
+    """Also those that did not change, with their whole names."""
+    document = json.loads(to_json(usual()))
+
+    assert (1, "add", 203) == (
+        document["explain_version"],
+        document["label"][-1],
+        document["change"],
+    )
+    assert 4 == len(document["functions"])
+    assert {
+        "function": "malloc",
+        "library": STEADY,
+        "layer": "allocator",
+        "was": "",
+        "kind": "changed",
+        "base": 99,
+        "new": 110,
+        "change": 11,
+        "base_calls": 9,
+        "new_calls": 10,
+    } in document["functions"]
+
+
+@pytest.mark.parametrize("name", ["layers", "libraries", "functions"])
+def test_json_adds_up_as_well(name: str) -> None:
+    """Per run, like all in it."""
+    document = json.loads(to_json(usual()))
+
+    assert document["change"] == sum(one["change"] for one in document[name])
