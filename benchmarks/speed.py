@@ -101,14 +101,18 @@ def show_speed(fork_s: dict[str, float], timer_s: dict[str, float]) -> None:
 
 
 def show_agreement(fork: dict[str, list[Outcome]], timer: dict[str, list[Outcome]]) -> None:
-    """Counts of both engines, both on the system's allocator."""
+    """Counts of both engines, both on the system's allocator.
+
+    The reference engine subtracts no loop from C++ cases, so the fork engine's is added again.
+    """
     table = Table("case", "reference", "fork, system allocator", "difference")
     for title in timer:
         theirs, ours = (one[title][0].instructions for one in (timer, fork))
         assert theirs is not None, "every case was counted"
         assert ours is not None, "every case was counted"
-        difference = (ours.per_run - theirs.per_run) / theirs.per_run
-        table.add_row(title, f"{theirs.per_run:,}", f"{ours.per_run:,}", f"{difference:+.2%}")
+        counted = ours.per_run + ("· C++ ·" in title) * ours.loop
+        difference = (counted - theirs.per_run) / theirs.per_run
+        table.add_row(title, f"{theirs.per_run:,}", f"{counted:,}", f"{difference:+.2%}")
     CONSOLE.print(table)
 
 

@@ -24,6 +24,7 @@ from instruction_counts.compare.functions import (
     FunctionChange,
     Move,
     Share,
+    nameless_libraries,
     shown,
     top_causes,
 )
@@ -164,6 +165,13 @@ def remarks_on(explanation: Explanation) -> Iterator[str]:
                 f"{f'; {names}' if names else ''})."
             )
     difference = explanation.difference
+    nameless = nameless_libraries(difference)
+    if nameless:
+        named = ", ".join(f"{library} ({side})" for library, side in sorted(nameless.items()))
+        yield (
+            f"Without names, and so told as ???: most functions of {named}. "
+            "Compare these libraries as a whole."
+        )
     if abs(difference.delta - explanation.change) >= 1:
         yield (
             f"The functions' changes add up to {round(difference.delta):+,}, and not to that of "

@@ -351,3 +351,12 @@ def test_json_adds_up_as_well(name: str) -> None:
     document = json.loads(to_json(usual()))
 
     assert document["change"] == sum(one["change"] for one in document[name])
+
+
+def test_a_library_without_names_is_told() -> None:
+    """Its functions cannot be compared one by one."""
+    stripped = costs_of([(CPU, "0x4ac0", 900), (CPU, "0x4b10", 69)], ())
+    text = words(explained(side("base", stripped), side("new", NEW)))
+
+    assert "Without names, and so told as ???: most functions of libtorch_cpu.so (base)." in text
+    assert "Without names" not in words(usual())
