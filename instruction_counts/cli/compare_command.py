@@ -119,6 +119,8 @@ def command(
       python main.py compare 11 12 --only 'Pointwise/*'
       python main.py compare before.json after.json --output report.md
     """  # noqa: D301 - \b keeps click from reflowing the examples
+    if base == new:
+        raise UsageError(f"both sides are {base}", "Name two runs, files or builds.")
     writers = [_writer(path) for path in output]
     named = {build.name: build for build in builds}
     with Store.open(db) as store:

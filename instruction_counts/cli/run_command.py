@@ -94,7 +94,7 @@ def command(
         interrupted = measured.take_in(orders, pool, lanes, done)
         _report(measured.run, output, allocations=allocations)
         if measured.run_id is not None:
-            console.line(f"Saved as run {measured.run_id}.")
+            console.line(_saved(store, measured.run_id))
     if interrupted:
         hint = f" Go on with: --resume {output[0]}" if output else ""
         console.error(f"Interrupted; what is finished is kept.{hint}")
@@ -116,6 +116,13 @@ def _report(run: Run, output: tuple[Path, ...], *, allocations: bool) -> None:
     console.line(f"{len(run.cases)} cases: {summary}" if run.cases else "No case was measured.")
     for path in output:
         console.line(f"Saved: {path}")
+
+
+def _saved(store: Store, run_id: int) -> str:
+    """Where the run is, and how to compare it with the one before."""
+    earlier = [one for one in store.summaries() if one.id < run_id and one.cases]
+    hint = f" Compare: main.py compare {earlier[0].id} {run_id}" if earlier else ""
+    return f"Saved as run {run_id}.{hint}"
 
 
 def _exit_code(run: Run, *, interrupted: bool) -> ExitCode:

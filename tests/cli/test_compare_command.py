@@ -200,6 +200,7 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     [
         (["a", "b"], '"a" is neither a JSON file nor a stored run'),
         (["99", "98"], '"99" is neither a JSON file nor a stored run'),
+        (["a", "a"], "both sides are a"),
     ],
 )
 def test_a_side_that_is_not_there_is_named(
