@@ -349,6 +349,8 @@ def make_timer(case: Message) -> Any:
 
 def time_blocks(timer: Any, min_run_time_s: float) -> Message:
     """Wall times of one run, a value for each block of runs that the Timer chose."""
+    # A first run that is slow would make it choose blocks of one run.
+    timer.timeit(1)
     measurement = timer.blocked_autorange(min_run_time=min_run_time_s)
     return {"values_s": list(measurement.times), "runs": measurement.number_per_run}
 

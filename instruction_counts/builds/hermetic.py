@@ -4,7 +4,7 @@ Environment variables lie on the stack of a process and shift everything after t
 address randomisation move objects. Each moves instruction counts by up to some percent. So nothing
 is inherited but what is listed here. ``docs/hermetic.md`` gives the reason for each setting.
 
-Profile history: 1, the first.
+Profile history: 1, the first; 2, with a memcmp that does not look at addresses.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 from instruction_counts.builds.build import Build
 from instruction_counts.errors import BuildError
 
-PROFILE_VERSION = 1
+PROFILE_VERSION = 2
 
 INHERITED = ("LD_LIBRARY_PATH", "CC", "CXX")
 """Variables that are passed on where they are set: without them some builds cannot start."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import statistics
 from collections.abc import Sequence
 
 import attrs
@@ -10,6 +12,7 @@ import attrs
 from instruction_counts.measurements import Times
 
 _CONFIDENCE = 0.95
+_MANY = 500
 
 
 @attrs.frozen
@@ -57,13 +60,21 @@ def median_interval(values: Sequence[float]) -> tuple[float, float]:
     everything.
     """
     count = len(values)
-    below, tail = -1, 0.0
-    while below < count:
-        tail += math.comb(count, below + 1) / 2**count
-        if 2 * tail > 1 - _CONFIDENCE:
-            break
-        below += 1
-    if below < 0:
+    outside = _values_outside(count)
+    if not outside:
         return 0.0, math.inf
     ordered = sorted(values)
-    return ordered[below], ordered[count - 1 - below]
+    return ordered[outside - 1], ordered[count - outside]
+
+
+@functools.cache
+def _values_outside(count: int) -> int:
+    """How many of ``count`` values may be on the outer side of either bound, the bound included."""
+    if count > _MANY:  # where the normal distribution tells the same
+        deviations = statistics.NormalDist().inv_cdf((1 + _CONFIDENCE) / 2)
+        return math.floor((count - deviations * math.sqrt(count)) / 2)
+    outside, tail = 0, 0.5**count
+    while 2 * tail <= 1 - _CONFIDENCE:
+        outside += 1
+        tail += math.comb(count, outside) * 0.5**count
+    return outside

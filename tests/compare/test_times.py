@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -29,11 +30,21 @@ def test_the_median_lies_in_its_interval(values: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("count", "expected"), [(6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (20, (6, 15)), (50, (18, 33))]
+    ("count", "expected"),
+    [(6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (20, (6, 15)), (50, (18, 33)), (1000, (469, 532))],
 )
 def test_intervals_are_those_of_the_textbook(count: int, expected: tuple[int, int]) -> None:
     """The ranks that tables of the sign test give for 95%."""
     assert expected == median_interval([float(value) for value in range(1, count + 1)])
+
+
+def test_the_interval_narrows_without_a_jump() -> None:
+    """Also where the normal distribution takes the place of the binomial one."""
+    ranks = [
+        median_interval([float(value) for value in range(count)])[0] for count in range(480, 530)
+    ]
+
+    assert all(0 <= later - earlier <= 1 for earlier, later in pairwise(ranks))
 
 
 @pytest.mark.parametrize("count", range(1, 6))

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -385,6 +385,26 @@ int main(int count, char **arguments)
 }
 """
 
+COST_OF_COMPARING = """
+static volatile int kept;
+
+int main(void)
+{
+    char *pages = valloc(16384);
+    memset(pages, 7, 16384);
+    int places[] = {0, 1, 15, 2000, 4079, 4089, 4095};
+    steady_start();
+    for (int i = 0; i < 7; i++)
+        for (int k = 0; k < 7; k++) {
+            kept = memcmp(pages + places[i], pages + 8192 + places[k], 40);
+            steady_zero();
+            steady_count_begin();
+            kept = memcmp(pages + places[i], pages + 8192 + places[k], 40);
+            steady_count_end();
+        }
+}
+"""
+
 WINDOWS = """
 #define NOPS(count) __asm__ volatile(".rept " #count "\\n nop\\n .endr")
 
@@ -452,6 +472,7 @@ class Library:
         }.items():
             function = getattr(self.c, name)
             function.argtypes, function.restype = arguments, address
+        self.c.memcmp.argtypes = [address, address, size]
         self.c.free.argtypes, self.c.free.restype = [address], None
         self.c.malloc_usable_size.argtypes = [address]
         self.c.malloc_usable_size.restype = size
@@ -1024,6 +1045,34 @@ def test_python_takes_its_objects_from_it(library: Library) -> None:
     assert "True\n" == printed
 
 
+# ---- comparison ---------------------------------------------------------------------------------
+
+
+def sign(number: int) -> int:
+    """-1, 0 or 1."""
+    return (number > 0) - (number < 0)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    one=st.binary(max_size=40),
+    change=st.integers(0, 39),
+    value=st.integers(0, 255),
+    offset=st.integers(0, 9),
+)
+def test_memcmp_compares_as_bytes_do(
+    library: Library, one: bytes, change: int, value: int, offset: int
+) -> None:
+    """At any address, wherever the first difference lies."""
+    other = one[:change] + bytes([value]) + one[change + 1 :] if change < len(one) else one
+    left, right = (ctypes.create_string_buffer(b"." * offset + text) for text in (one, other))
+    result = library.c.memcmp(
+        ctypes.addressof(left) + offset, ctypes.addressof(right) + offset, len(one)
+    )
+
+    assert (one > other) - (one < other) == sign(result)
+
+
 # ---- clock --------------------------------------------------------------------------------------
 
 
@@ -1073,6 +1122,12 @@ def test_a_call_costs_the_same_whatever_happened_before(
 ) -> None:
     """To the instruction, after 40,000 random calls that left holes everywhere."""
     assert without_past == windows_of(build(COST_OF_CALLS), tmp_path, str(past))[1]
+
+
+@needs_valgrind
+def test_a_comparison_costs_the_same_wherever_it_lies(build: Build, tmp_path: Path) -> None:
+    """Also across the end of a page, where the C library takes another path."""
+    assert 1 == len(set(windows_of(build(COST_OF_COMPARING), tmp_path)[1].values()))
 
 
 @pytest.fixture(scope="module")
