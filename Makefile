@@ -1,7 +1,7 @@
 # make run    set up, then measure (ARGS="--only 'Pointwise/*'" narrows it)
 # make test   set up, then lint, type-check and test
 # make bench  set up, then compare the engines' speed (about 10 minutes)
-# make bench-detect  set up, then count what comparisons find and wrongly report (about 20 minutes)
+# make bench-detect  set up, then count what comparisons find and wrongly report (about 15 minutes)
 
 PYTHON ?= python3
 VENV   := .venv

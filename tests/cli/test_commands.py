@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,14 +10,6 @@ import pytest
 from instruction_counts import __version__, cli
 
 COMMANDS = ["run", "list", "show", "env"]
-
-
-@pytest.fixture(autouse=True)
-def keep_signals() -> Iterator[None]:
-    """The program takes SIGTERM as an interrupt; the tests' own process does not."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture

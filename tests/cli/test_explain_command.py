@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -28,14 +27,6 @@ from instruction_counts.results.store import Store
 from tests.fakes import failed, make_record, make_run
 
 CPU, STEADY = "libtorch_cpu.so", "steady.so"
-
-
-@pytest.fixture(autouse=True)
-def keep_signals() -> Iterator[None]:
-    """The program takes SIGTERM as an interrupt; the tests' own process does not."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
 
 
 def counted(kernel: int, runs: int = 10, *, calls: bool = True) -> Outcome:

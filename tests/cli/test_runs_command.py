@@ -8,10 +8,9 @@ import io
 import json
 import os
 import pty
-import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -34,14 +33,6 @@ SECOND = attrs.evolve(
     builds={"base": FINGERPRINT, "new": attrs.evolve(FINGERPRINT, torch="2.14.0")},
     started_at="2026-02-03T04:05:06+00:00",
 )
-
-
-@pytest.fixture(autouse=True)
-def keep_signals() -> Iterator[None]:
-    """The program takes SIGTERM as an interrupt; the tests' own process does not."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture(autouse=True)

@@ -109,8 +109,8 @@ def test_what_layouts_were_seen_to_move_is_ambiguous() -> None:
 @pytest.mark.parametrize(
     ("language", "change", "verdict"),
     [
-        (Language.CPP, 50, Verdict.AMBIGUOUS),
-        (Language.CPP, 51, Verdict.WORSE),
+        (Language.CPP, 10, Verdict.AMBIGUOUS),
+        (Language.CPP, 11, Verdict.WORSE),
         (Language.PYTHON, 100, Verdict.AMBIGUOUS),
         (Language.PYTHON, 101, Verdict.WORSE),
     ],
@@ -121,12 +121,15 @@ def test_without_knowledge_layouts_move_what_they_usually_do(
     """That is more for Python."""
     key = (KEY[0], language, *KEY[2:])
 
-    assert verdict is judge(key, record(100_000), record(100_000 + change)).verdict
+    one = judge(key, record(100_000), record(100_000 + change), min_effect=MinEffect(0.0, 1))
+
+    assert verdict is one.verdict
 
 
 def test_a_selftest_without_layouts_says_nothing_of_them() -> None:
     """Zero spread over zero layouts is no knowledge."""
-    one = judge(KEY, record(100_000), record(100_050), noises=[Noise("add", 0.0, 0.0, 0)])
+    least, unknown = MinEffect(0.0, 1), Noise("add", 0.0, 0.0, 0)
+    one = judge(KEY, record(100_000), record(100_010), noises=[unknown], min_effect=least)
 
     assert Verdict.AMBIGUOUS is one.verdict
 

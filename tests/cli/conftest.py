@@ -1,0 +1,16 @@
+"""What every test of a command can rely on."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def keep_signals() -> Iterator[None]:
+    """The program takes SIGTERM as an interrupt; the tests' own process does not."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
