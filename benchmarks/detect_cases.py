@@ -32,13 +32,13 @@ ARGUMENTS = {
 
 _SETUP = GroupedSetup(
     """
-    x = torch.arange(16.0).view(4, 4)
+    x = torch.arange(16.0).view(4, 4) - 8
     y = x + 1
     v, a = torch.ones(4), torch.ones(2, 4, 4)
     index = torch.zeros(4, 4, dtype=torch.int64)
     """,
     """
-    auto x = torch::arange(16.0).view({4, 4});
+    auto x = torch::arange(16.0).view({4, 4}) - 8;
     auto y = x + 1;
     auto v = torch::ones({4});
     auto a = torch::ones({2, 4, 4});

@@ -1,4 +1,4 @@
-"""Measuring suspects again: in fresh servers, in several memory layouts, on both builds."""
+"""Measuring suspects again: in fresh servers, in several memory layouts, on each build."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ def key_of_case(case: Case) -> Key:
 
 @attrs.frozen
 class Verification:
-    """Two builds, and how to measure them again.
+    """Builds, and how to measure cases on them again.
 
     ``make_engine`` makes an engine for a build and a memory layout (0 is the usual one).
     """
 
-    builds: tuple[BuildFacts, BuildFacts]
+    builds: tuple[BuildFacts, ...]
     make_engine: Callable[[BuildFacts, int], Engine]
     pool: CorePool
     lanes: int
     template: Callable[..., WorkOrder] = WorkOrder
 
     def count(self, cases: Sequence[Case], layouts: int) -> list[list[dict[Key, int]]]:
-        """The counts of ``cases``: for each of the two builds, one mapping for each layout.
+        """The counts of ``cases``: for each build, one mapping for each layout.
 
-        Each layout has servers of its own on either build; both count a case one after the other on
-        the same lane. A case that fails in a layout has no count there.
+        Each layout has servers of its own on each build; builds count a case one after
+        the other on the same lane. A case that fails in a layout has no count there.
         """
         found: list[list[dict[Key, int]]] = [[] for _ in self.builds]
         for layout in range(1, layouts + 1):
@@ -62,7 +62,7 @@ class Verification:
         return found
 
     def outputs(self, cases: Sequence[Case]) -> list[dict[Key, Output]]:
-        """What ``cases`` compute on each of the two builds, as far as it can be told."""
+        """What ``cases`` compute on each build, as far as it can be told."""
         console.note(f"Comparing what {len(cases)} C++ cases compute")
         options = {"counts": False, "times": False, "output": True, "cpp_output": True}
         outcomes = self._measure(cases, 0, **options)

@@ -18,7 +18,11 @@ from instruction_counts.errors import UsageError
 _COMMANDS = {
     "run": "Measure cases: instruction counts and wall times.",
     "compare": "Compare two builds: verdicts, with their reasons and causes.",
+    "baseline": "Accept, show and check a baseline file; made for CI.",
     "explain": "Say which functions changed between two measurements of a case.",
+    "history": "Counts of a case over stored runs, with the steps in them.",
+    "bisect": "Find the builds between which a case changed.",
+    "watch": "Measure each new build, and alert once for each step.",
     "list": "List the cases that a selection holds.",
     "show": "Show the code of a case as it will be executed.",
     "runs": "List, show, export, import, tag and delete stored runs.",

@@ -14,13 +14,13 @@ import click
 from instruction_counts import console
 from instruction_counts.builds.build import Build
 from instruction_counts.cli.compared_builds import ComparedBuilds
-from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.gating import Gating, gate_options
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.compare import export
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Side, read_side
-from instruction_counts.compare.verdicts import MinEffect, Verdict
+from instruction_counts.compare.verdicts import MinEffect
 from instruction_counts.errors import UsageError
 from instruction_counts.files import write_atomically
 from instruction_counts.report import comparison as report
@@ -90,6 +90,7 @@ class _MinEffectType(click.ParamType[MinEffect]):
     multiple=True,
     help="Write the comparison: .json, .json.gz, .csv or .md. Repeatable.",
 )
+@gate_options
 def command(
     base: str,
     new: str,
@@ -102,6 +103,7 @@ def command(
     layouts: int,
     limit: int,
     output: tuple[Path, ...],
+    gating: Gating,
 ) -> int:
     """Compare two builds: BASE and NEW.
 
@@ -111,7 +113,7 @@ def command(
 
     Builds that are measured now take turns, case by case. What differs is counted again, in fresh
     servers and in other memory layouts of both, before it is reported. Exits with 3 where a case
-    got worse, or computes something else.
+    got worse by more than the limits allow (without any, at all), or computes something else.
 
     \b
     Examples:
@@ -128,7 +130,7 @@ def command(
         to_measure = [named[name] for name in dict.fromkeys((base, new)) if name in named]
         sides = measured.sides(to_measure) if to_measure else {}
         before, after = (
-            sides[name] if name in sides else _narrowed(read_side(name, store), selection, name)
+            sides[name] if name in sides else narrowed(read_side(name, store), selection, name)
             for name in (base, new)
         )
         comparison = compare(before, after, read_noises(), min_effect)
@@ -138,12 +140,19 @@ def command(
     for write in writers:
         write(comparison)
     _show(comparison, limit)
-    for path in output:
+    gate = gating.applied(comparison)
+    gating.show(gate)
+    for path in gating.write_junit(gate, report.causes, output):
         console.line(f"Saved: {path}")
-    return _exit_code(comparison, interrupted=measured.interrupted)
+    return gating.exit_code(gate, interrupted=measured.interrupted)
 
 
-def _narrowed(side: Side, selection: Selection, name: str) -> Side:
+def narrowed(side: Side, selection: Selection, name: str) -> Side:
+    """The selected cases of a side that was stored as ``name``.
+
+    Raises:
+        UsageError: there are none.
+    """
     kept = {key: one for key, one in side.records.items() if selection.keeps_key(key)}
     if not kept:
         raise UsageError(f"{name} holds no case that is selected", "See: runs show")
@@ -175,17 +184,9 @@ def _show(comparison: Comparison, limit: int) -> None:
         shown = section.differences[: limit or None]
         for one in shown:
             for text in report.lines(one):
-                console.render(text)
+                console.render(report.indented(text))
         left = len(section.differences) - len(shown)
         if left:
             console.line(f"  … and {left} more (--limit 0 shows all)")
     console.line("")
     console.line(report.last_line(comparison))
-
-
-def _exit_code(comparison: Comparison, *, interrupted: bool) -> ExitCode:
-    if interrupted:
-        return ExitCode.INTERRUPTED
-    if comparison.has_regression:
-        return ExitCode.REGRESSION
-    return ExitCode.CASES_FAILED if comparison.tally[Verdict.FAILED] else ExitCode.OK

@@ -62,46 +62,47 @@ class ComparedBuilds:
         if self.measuring.engine != "fork":
             console.note("Nothing is verified: only the fork engine knows other memory layouts.")
             return comparison
-        base, new = self._facts
-        pool = self.measuring.pool()
-        verification = Verification(
-            (base, new),
-            self._make_engine,
-            pool,
-            self.measuring.jobs or pool.size,
-            self._order,
-        )
         try:
-            return self._verified(
-                self._with_outputs(comparison, verification), verification, layouts
-            )
+            found = self._with_outputs(comparison)
+            if not found.suspects:
+                return found
+            base, new = self.count_again(found, (found.base, found.new), layouts)
         except KeyboardInterrupt:
             self.interrupted = True
             return comparison
+        return verified(found, base, new)
 
-    def _with_outputs(self, comparison: Comparison, verification: Verification) -> Comparison:
+    def count_again(
+        self, comparison: Comparison, sides: Sequence[Side], layouts: int
+    ) -> list[list[dict[Key, int]]]:
+        """The counts of the suspects in other layouts: for each build that is measured, by layout.
+
+        ``sides`` are these builds; what layouts were seen to move them by is kept.
+        """
+        counts = self._verification.count(self._suspects(comparison), layouts)
+        for side, of_side in zip(sides, counts, strict=True):
+            store_noises(side.fingerprint, _layout_noise(side, of_side))
+        return counts
+
+    @property
+    def _verification(self) -> Verification:
+        pool = self.measuring.pool()
+        lanes = self.measuring.jobs or pool.size
+        return Verification(self._facts, self._make_engine, pool, lanes, self._order)
+
+    def _with_outputs(self, comparison: Comparison) -> Comparison:
         cases = [
             case for case in self._suspects(comparison) if case.autolabels.language is Language.CPP
         ]
         if not cases:
             return comparison
-        outputs = verification.outputs(cases)
         base, new = (
             with_outputs(side, found)
-            for side, found in zip((comparison.base, comparison.new), outputs, strict=True)
+            for side, found in zip(
+                (comparison.base, comparison.new), self._verification.outputs(cases), strict=True
+            )
         )
         return compare(base, new, read_noises(), comparison.min_effect)
-
-    def _verified(
-        self, comparison: Comparison, verification: Verification, layouts: int
-    ) -> Comparison:
-        cases = self._suspects(comparison)
-        if not cases:
-            return comparison
-        counts = verification.count(cases, layouts)
-        for side, of_side in zip((comparison.base, comparison.new), counts, strict=True):
-            store_noises(side.fingerprint, _layout_noise(side, of_side))
-        return verified(comparison, *counts)
 
     def _suspects(self, comparison: Comparison) -> list[Case]:
         keys = {one.key for one in comparison.suspects}

@@ -7,14 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Self
 
+import attrs
 import click
 
 from instruction_counts import console
 from instruction_counts.cli.options import (
-    _AUTOGRADS,
-    _LANGUAGES,
-    _RUNTIMES,
-    _choices,
+    mode_options,
     store_option,
 )
 from instruction_counts.compare.functions import difference
@@ -37,12 +35,7 @@ _SHOWN = 15
 @click.argument("base")
 @click.argument("new")
 @click.argument("label")
-@_choices("--language", _LANGUAGES)
-@_choices("--runtime", _RUNTIMES)
-@_choices("--autograd", _AUTOGRADS)
-@click.option(
-    "--num-threads", multiple=True, type=click.IntRange(min=1), help="Thread count. Repeatable."
-)
+@mode_options
 @click.option(
     "--by",
     multiple=True,
@@ -81,10 +74,7 @@ def command(
     base: str,
     new: str,
     label: str,
-    language: tuple[str, ...],
-    runtime: tuple[str, ...],
-    autograd: tuple[str, ...],
-    num_threads: tuple[int, ...],
+    modes: Selection,
     by: tuple[str, ...],
     limit: int,
     output: tuple[Path, ...],
@@ -104,13 +94,7 @@ def command(
       python main.py explain two.json:base two.json:new Reduction/sum --speedscope sum.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
     writers = [(path, _writer(path)) for path in output]
-    selection = Selection(
-        (label,),
-        tuple(_LANGUAGES[name] for name in language),
-        tuple(_RUNTIMES[name] for name in runtime),
-        tuple(_AUTOGRADS[name] for name in autograd),
-        num_threads,
-    )
+    selection = attrs.evolve(modes, only=(label,))
     with _LazyStore(db) as runs:
         explanation = _explanation(read_side(base, runs), read_side(new, runs), selection)
     console.render(Report(explanation, tuple(by) or SECTIONS, limit))

@@ -7,6 +7,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
 from core.types import AutogradMode, Language, RuntimeMode
@@ -47,6 +48,17 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         help="Cases whose label path matches, or lies below a match: 'Pointwise/*/add'. "
         "Repeatable.",
     )
+    @mode_options
+    @wraps(function)
+    def wrapper(*args: Any, only: tuple[str, ...], modes: Selection, **kwargs: Any) -> Any:
+        return function(*args, selection=attrs.evolve(modes, only=only), **kwargs)
+
+    return wrapper
+
+
+def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that narrow a label down to modes; the command gets them as ``modes``."""
+
     @_choices("--language", _LANGUAGES)
     @_choices("--runtime", _RUNTIMES)
     @_choices("--autograd", _AUTOGRADS)
@@ -56,21 +68,20 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def wrapper(
         *args: Any,
-        only: tuple[str, ...],
         language: tuple[str, ...],
         runtime: tuple[str, ...],
         autograd: tuple[str, ...],
         num_threads: tuple[int, ...],
         **kwargs: Any,
     ) -> Any:
-        selection = Selection(
-            only,
+        modes = Selection(
+            (),
             tuple(_LANGUAGES[name] for name in language),
             tuple(_RUNTIMES[name] for name in runtime),
             tuple(_AUTOGRADS[name] for name in autograd),
             num_threads,
         )
-        return function(*args, selection=selection, **kwargs)
+        return function(*args, modes=modes, **kwargs)
 
     return wrapper
 

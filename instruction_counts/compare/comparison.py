@@ -15,7 +15,6 @@ from instruction_counts.compare.verdicts import (
     Difference,
     Layouts,
     MinEffect,
-    Reason,
     Verdict,
     is_suspect,
     judge,
@@ -45,14 +44,6 @@ class Comparison:
     def suspects(self) -> tuple[Difference, ...]:
         """What has to be counted again before it is reported."""
         return tuple(one for one in self.differences if is_suspect(one, self.min_effect))
-
-    @property
-    def has_regression(self) -> bool:
-        """Whether a case got worse, or computes something else."""
-        return any(
-            one.verdict is Verdict.WORSE or one.reason is Reason.OUTPUT_DIFFERS
-            for one in self.differences
-        )
 
 
 def compare(

@@ -23,8 +23,8 @@ from instruction_counts.results.records import Record
 
 USUAL_LAYOUT_SPREAD = {Language.PYTHON: 0.001, Language.CPP: 0.0001}
 """How far another memory layout moves most cases, where it was not measured for the case: nine of
-ten Python cases lie within, and every C++ case of the representative ones (``selftest --layouts 4``,
-see ``docs/measurement.md``)."""
+ten Python cases lie within, and every C++ case of the representative ones (``selftest
+--layouts 4``, see ``docs/measurement.md``)."""
 
 
 class Verdict(enum.Enum):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import attrs
+from rich.padding import Padding
 from rich.text import Text
 
 from instruction_counts.compare.comparison import Comparison
@@ -112,6 +113,12 @@ def lines(one: Difference) -> Iterator[Text]:
     told = causes(one) if one.change else ()
     for cause in wrapped(told, " · "):
         yield Text(f"     {cause}", style="dim")
+
+
+def indented(text: Text) -> Padding:
+    """A line whose continuations begin where it begins itself."""
+    indent = len(text.plain) - len(text.plain.lstrip())
+    return Padding(text[indent:], (0, 0, 0, indent), expand=False)
 
 
 def title_of(key: Key) -> str:

@@ -10,18 +10,20 @@ import difflib
 import gc
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeAlias
 
 import attrs
 import cattrs
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
+from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.errors import DataError, UsageError
-from instruction_counts.measurements import Status
+from instruction_counts.measurements import FunctionCosts, Instructions, Status
+from instruction_counts.results.export import functions_from_json
 from instruction_counts.results.records import Record, Run
 from instruction_counts.results.store_database import LOCK_TIMEOUT_S, Database
 from instruction_counts.results.store_rows import (
@@ -34,6 +36,8 @@ from instruction_counts.results.store_rows import (
 from instruction_counts.results.store_tables import (
     builds,
     cases,
+    failures,
+    function_costs,
     machines,
     outcomes,
     run_builds,
@@ -62,6 +66,30 @@ class RunSummary:
     tags: tuple[str, ...]
     cases: int
     failed: int
+
+
+CaseName: TypeAlias = tuple[Label, Language, RuntimeMode, AutogradMode, int]
+"""What a case is called in every run and on every build."""
+
+
+@attrs.frozen
+class StoredCount:
+    """How a case ended on one build of a stored run: its count, without all that lies behind it."""
+
+    case: CaseName
+    run_id: int
+    started_at: str
+    """When the run began: UTC, ISO 8601. Empty where it is not known."""
+    tags: tuple[str, ...]
+    engine: str
+    build: str
+    fingerprint: Fingerprint
+    definition_hash: str
+    status: Status
+    instructions: Instructions | None
+    """Without windows; None where the case was not counted."""
+    failure: str = ""
+    """The first line of why it failed."""
 
 
 class Store:
@@ -199,6 +227,34 @@ class Store:
         if found is None:
             raise _is_gone(run_id)
         return found
+
+    # Cases over many runs
+
+    def case_names(self) -> tuple[CaseName, ...]:
+        """The cases that any run holds, in the order in which they were first stored."""
+        with self._database.reading() as connection:
+            return tuple(dict.fromkeys(_case_names(connection).values()))
+
+    def counts(self, names: Collection[CaseName]) -> tuple[StoredCount, ...]:
+        """What these cases cost on every build of every run, in order of time.
+
+        Runs of unknown time come first; of one run its builds in their order. Costs per function,
+        windows, times and outputs are not read.
+        """
+        with self._database.reading() as connection:
+            return tuple(_stored_counts(connection, self.name, set(names)))
+
+    def functions(self, run_id: int, build: str, name: CaseName) -> FunctionCosts | None:
+        """The costs per function of a case on a build of a run; None where there are none."""
+        with self._database.reading() as connection, _understood(self.name, run_id):
+            numbers = [key for key, one in _case_names(connection).items() if one == name]
+            costs = connection.scalar(
+                select(function_costs.c.costs)
+                .select_from(function_costs.join(outcomes).join(run_builds))
+                .where(outcomes.c.run_id == run_id, run_builds.c.name == build)
+                .where(outcomes.c.case_id.in_(numbers))
+            )
+            return None if costs is None else functions_from_json(costs)
 
     # Names
 
@@ -399,6 +455,96 @@ def _counts(connection: Connection) -> dict[int, Counter[str]]:
     for run_id, status, number in connection.execute(select(*key, func.count()).group_by(*key)):
         found[run_id][status] = number
     return found
+
+
+def _case_names(connection: Connection) -> dict[int, CaseName]:
+    """The name of each case by its number; the code of a case can change under one name."""
+    rows = connection.execute(
+        select(
+            cases.c.id,
+            cases.c.label,
+            cases.c.language,
+            cases.c.runtime,
+            cases.c.autograd,
+            cases.c.num_threads,
+        ).order_by(cases.c.id)
+    )
+    return {
+        row.id: (
+            tuple(row.label),
+            Language(row.language),
+            RuntimeMode(row.runtime),
+            AutogradMode(row.autograd),
+            row.num_threads,
+        )
+        for row in rows
+    }
+
+
+_COUNTED = (
+    "per_run",
+    "exact",
+    "spread",
+    "loop",
+    "allocations",
+    "allocated_bytes",
+    "all_threads_per_run",
+)
+
+
+def _stored_counts(
+    connection: Connection, name: str, names: Collection[CaseName]
+) -> Iterator[StoredCount]:
+    wanted = {number: one for number, one in _case_names(connection).items() if one in names}
+    tagged = _tags(connection)
+    rows = connection.execute(
+        select(
+            outcomes.c.run_id,
+            outcomes.c.case_id,
+            outcomes.c.status,
+            *(outcomes.c[column] for column in _COUNTED),
+            cases.c.definition_hash,
+            runs.c.started_at,
+            runs.c.engine,
+            run_builds.c.name,
+            builds.c.id.label("build_id"),
+            builds.c.fingerprint,
+            failures.c.message,
+        )
+        .select_from(
+            outcomes.join(cases)
+            .join(runs, runs.c.id == outcomes.c.run_id)
+            .join(run_builds, run_builds.c.id == outcomes.c.run_build_id)
+            .join(builds, builds.c.id == run_builds.c.build_id)
+            .outerjoin(failures)
+        )
+        .where(outcomes.c.case_id.in_(wanted))
+        .order_by(runs.c.started_at, runs.c.id, run_builds.c.position, outcomes.c.position)
+    )
+    fingerprints: dict[int, Fingerprint] = {}
+    for row in rows:
+        with _understood(name, row.run_id):
+            if row.build_id not in fingerprints:
+                fingerprints[row.build_id] = Fingerprint(**row.fingerprint)
+            yield StoredCount(
+                case=wanted[row.case_id],
+                run_id=row.run_id,
+                started_at=row.started_at,
+                tags=tuple(sorted(tagged[row.run_id])),
+                engine=row.engine,
+                build=row.name,
+                fingerprint=fingerprints[row.build_id],
+                definition_hash=row.definition_hash,
+                status=Status(row.status),
+                instructions=_count_of(row),
+                failure=(row.message or "").partition("\n")[0],
+            )
+
+
+def _count_of(row: Any) -> Instructions | None:
+    if row.per_run is None:
+        return None
+    return Instructions(windows=(), **{column: getattr(row, column) for column in _COUNTED})
 
 
 def _find(connection: Connection, text: str) -> int | None:

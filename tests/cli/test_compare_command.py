@@ -6,8 +6,7 @@ import csv
 import gzip
 import io
 import json
-import signal
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +22,6 @@ from tests.fakes import make_record, make_run
 
 BASE = {"same": 1000, "worse": 1000, "better": 1000, "missing": 1000}
 NEW = {"same": 1000, "worse": 1500, "better": 800, "new": 1000}
-
-
-@pytest.fixture(autouse=True)
-def keep_signals() -> Iterator[None]:
-    """The program takes SIGTERM as an interrupt; the tests' own process does not."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    signal.signal(signal.SIGTERM, before)
 
 
 def run_of(counts: Mapping[str, int]) -> Run:

@@ -15,7 +15,6 @@ from instruction_counts.measurements import (
     Outcome,
     Output,
     Status,
-    TensorValue,
     Window,
 )
 from instruction_counts.results.noise import Noise, fingerprint_hash
@@ -60,26 +59,6 @@ def test_every_case_of_either_side_has_a_verdict() -> None:
 def test_cases_are_counted_by_verdict() -> None:
     """For the first line of a report."""
     assert 1 == compare(BASE, NEW).tally[Verdict.WORSE]
-
-
-def test_a_case_that_got_worse_is_a_regression() -> None:
-    """One is enough."""
-    assert [True, False] == [
-        compare(BASE, one).has_regression for one in (NEW, side({"same": 1000, "better": 10}))
-    ]
-
-
-def test_another_output_is_a_regression() -> None:
-    """Although the case got faster."""
-    outputs = [
-        Output("i", (TensorValue("z", (1,), "int64", digest, 0, ""),)) for digest in ("a", "b")
-    ]
-    base, new = (
-        attrs.evolve(BASE, records={key_of(one): one})
-        for one in (record("x", 100, outputs[0]), record("x", 50, outputs[1]))
-    )
-
-    assert compare(base, new).has_regression
 
 
 def test_what_differs_besides_the_build_is_told() -> None:

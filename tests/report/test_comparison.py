@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
+from rich.text import Text
 
 from core.types import Language
 from instruction_counts.compare.comparison import Comparison, compare, verified
@@ -164,6 +167,14 @@ def test_the_largest_relative_change_comes_first() -> None:
 def test_what_is_the_same_has_no_line() -> None:
     """It is counted in the first line."""
     assert not list(report.sections(comparison(outcome(1000), outcome(1000))))
+
+
+def test_a_long_line_goes_on_where_it_began() -> None:
+    """So that cases are told apart."""
+    stream = io.StringIO()
+    Console(width=30, file=stream).print(report.indented(Text("     " + "word " * 12)))
+
+    assert {5} == {len(line) - len(line.lstrip()) for line in stream.getvalue().splitlines()}
 
 
 @given(st.lists(st.text("ab ", min_size=1, max_size=90), max_size=9))

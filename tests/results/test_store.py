@@ -765,3 +765,79 @@ def test_readers_do_not_wait_for_a_writer(where: str) -> None:
             build_number(connection, attrs.evolve(FINGERPRINT, torch="3"))
             assert (make_run(), 1) == (store.load(number), len(store.summaries()))
         holder.close()
+
+
+# Cases over many runs
+
+
+def test_the_counts_of_a_case_come_in_order_of_time(store: Store) -> None:
+    """Whenever the runs were stored; with what tells the builds apart, and their tags."""
+    older = attrs.evolve(make_run(make_record("a"), make_record("b")), started_at="2026-01-01")
+    newer = attrs.evolve(make_run(make_record("a")), started_at="2026-01-02")
+    numbers = [store.import_run(run) for run in (newer, older)]
+    store.tag(numbers[0], "nightly")
+    (name,) = (one for one in store.case_names() if one[0] == ("a",))
+    found = store.counts([name])
+
+    assert [(numbers[1], ()), (numbers[0], ("nightly",))] == [
+        (one.run_id, one.tags) for one in found
+    ]
+    assert {(name, FINGERPRINT, "timer", make_record("a").definition_hash, 8899)} == {
+        (
+            one.case,
+            one.fingerprint,
+            one.engine,
+            one.definition_hash,
+            one.instructions.per_run if one.instructions else None,
+        )
+        for one in found
+    }
+
+
+def test_cases_keep_their_name_when_their_code_changes(store: Store) -> None:
+    """Counts of both are found, and told apart by the hash of the definition."""
+    for code in ("x + y", "y + x"):
+        store.import_run(make_run(make_record("a", stmt=code)))
+    (name,) = store.case_names()
+
+    assert 2 == len({one.definition_hash for one in store.counts([name])})
+
+
+def test_a_case_that_failed_is_found_with_the_reason(store: Store) -> None:
+    """In one line, and without a count."""
+    store.import_run(make_run(make_record("a", outcome=failed(message="bad\nworse"))))
+    (one,) = store.counts(store.case_names())
+
+    assert (Status.FAILED, None, "bad") == (one.status, one.instructions, one.failure)
+
+
+def test_all_builds_of_a_run_are_found(store: Store) -> None:
+    """In their order."""
+    records = [make_record("a", build=name) for name in ("old", "new")]
+    store.import_run(make_run(*records, builds=("old", "new")))
+
+    assert ["old", "new"] == [one.build for one in store.counts(store.case_names())]
+
+
+def test_counts_of_nothing_are_none(store: Store) -> None:
+    """Neither of an empty store, nor of a case that is not in it."""
+    name = (("b",), *make_record().identity[2:])
+    store.import_run(make_run(make_record("a")))
+
+    assert ((), (), None) == (
+        store.counts([]),
+        store.counts([name]),
+        store.functions(1, "default", name),
+    )
+
+
+def test_costs_per_function_are_read_for_one_case(store: Store) -> None:
+    """Those of its build and run."""
+    outcome = attrs.evolve(OK, functions=CALLED)
+    records = [make_record("a"), make_record("b", outcome=outcome)]
+    number = store.import_run(make_run(*records))
+    names = {one[0]: one for one in store.case_names()}
+
+    assert [OK.functions, CALLED] == [
+        store.functions(number, "default", names[label]) for label in (("a",), ("b",))
+    ]

@@ -1,0 +1,323 @@
+"""``bisect``: the builds between which a case changed."""
+
+from __future__ import annotations
+
+import functools
+import shlex
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+import attrs
+import click
+
+from core.types import Case
+from instruction_counts import console
+from instruction_counts.builds.build import Build, find_interpreter, parse_build, read_builds
+from instruction_counts.builds.fingerprint import probe
+from instruction_counts.cli.compare_command import _MinEffectType
+from instruction_counts.cli.compared_builds import ComparedBuilds
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.options import (
+    mode_options,
+    store_option,
+)
+from instruction_counts.compare.comparison import Comparison
+from instruction_counts.compare.sides import Side, side_of
+from instruction_counts.compare.verdicts import MinEffect
+from instruction_counts.definitions import STANDARD, load
+from instruction_counts.errors import BuildError, UsageError
+from instruction_counts.history.bisection import bisect
+from instruction_counts.history.candidates import Candidates, is_regression
+from instruction_counts.report import history as report
+from instruction_counts.report.comparison import title_of
+from instruction_counts.results.noise import Noises, fingerprint_hash, read_noises
+from instruction_counts.results.store import Store
+from instruction_counts.select import Selection, select
+from instruction_counts.verification import key_of_case
+
+_NAMED = 12
+COMMIT = "{commit}"
+"""What stands for the commit in a build command."""
+
+
+@click.command("bisect")
+@click.argument("label")
+@click.option(
+    "--definitions",
+    default=STANDARD,
+    show_default=True,
+    metavar="MODULE_OR_FILE",
+    help="Where the definitions are: a module, or a .py file with BENCHMARKS.",
+)
+@mode_options
+@click.option(
+    "--build",
+    "build",
+    multiple=True,
+    metavar="NAME=PYTHON",
+    help="A build: an interpreter or a virtual environment. Repeatable, the oldest first.",
+)
+@click.option(
+    "--builds",
+    "config",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A YAML file of builds as for run --config, the oldest first.",
+)
+@click.option(
+    "--commits",
+    type=click.File(encoding="utf-8"),
+    metavar="FILE",
+    help="Commits, one a line, the oldest first (git log --reverse --format=%H A..B); - is stdin.",
+)
+@click.option(
+    "--build-cmd",
+    metavar="COMMAND",
+    help="Makes the build of {commit}; its last line says where: an interpreter or environment.",
+)
+@click.option("--thorough", is_flag=True, help="Also look between builds that do not differ.")
+@click.option("--fresh", is_flag=True, help="Measure builds that were measured before, too.")
+@click.option(
+    "--layouts",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    metavar="K",
+    help="Verify each change in K memory layouts of both builds; 0 only measures once more.",
+)
+@click.option(
+    "--min-effect",
+    type=_MinEffectType(),
+    default="0.05%,3",
+    show_default=True,
+    metavar="EFFECT",
+    help="The smallest change of interest: a share and instructions; both have to be reached.",
+)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@measuring_options
+@store_option
+def command(
+    label: str,
+    definitions: str,
+    modes: Selection,
+    build: tuple[str, ...],
+    config: Path | None,
+    commits: TextIO | None,
+    build_cmd: str | None,
+    thorough: bool,
+    fresh: bool,
+    layouts: int,
+    min_effect: MinEffect,
+    form: str,
+    measuring: Measuring,
+    db: str | None,
+) -> int:
+    """Find the builds between which a case changed: worse, better, or with other results.
+
+    LABEL is a glob over the label path that leaves one case. Builds are given in order, the oldest
+    first. Only those are measured that a bisection needs; what was measured before is taken from
+    the store, and broken builds are passed over. Exits with 3 where the case got worse.
+
+    \b
+    Examples:
+      python main.py bisect MatMul/mm --language python --runtime eager --builds nightlies.yaml
+      git log --reverse --format=%H v1..v2 > commits
+      python main.py bisect MatMul/mm --language python --runtime eager \\
+        --commits commits --build-cmd './make_venv {commit}'
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    if measuring.no_counts:
+        raise UsageError("--no-counts leaves nothing to bisect by", "Drop it.")
+    selection = attrs.evolve(modes, only=(label,))
+    case = _only_case(definitions, selection)
+    makers = _makers(build, config, commits, build_cmd)
+    # Times decide nothing, and take longer than counts.
+    measuring = attrs.evolve(measuring, no_times=True)
+    with Store.open(db) as store:
+        lab = StoreLab(definitions, selection, measuring, store, layouts, None if fresh else case)
+        candidates = Candidates(list(makers.values()), key_of_case(case), lab, min_effect)
+        result = bisect(len(makers), candidates, thorough=thorough)
+    names = list(makers)
+    if form == "json":
+        console.write(report.bisection_to_json(result, names, candidates))
+    else:
+        for text in report.bisection(result, names, candidates):
+            console.render(text)
+    if result.ends is None:
+        console.error("Fewer than two builds can be measured.")
+        return ExitCode.ERROR
+    found = [candidates.difference(one.before, one.after) for one in result.changes]
+    return ExitCode.REGRESSION if any(map(is_regression, found)) else ExitCode.OK
+
+
+@attrs.define
+class StoreLab:
+    """Measures builds as `compare` does, and takes what is known from the store; a `Lab`."""
+
+    definitions: str
+    selection: Selection
+    measuring: Measuring
+    store: Store
+    layouts: int
+    case: Case | None = None
+    """The one case whose stored counts may be used; None measures everything anew."""
+    _last: ComparedBuilds | None = None
+
+    def known(self, build: Build) -> Side | None:
+        """See `Lab`.
+
+        A build is known by its name and its fingerprint: two builds of one commit with different
+        patches have the same fingerprint.
+        """
+        facts = probe(build)
+        if self.case is None:
+            return None
+        engine = self.measuring.engines([facts], self.measuring.profile())[build.name]
+        with_engine = fingerprint_hash(engine.fingerprint)
+        engine.close()
+        key = key_of_case(self.case)
+        for one in reversed(self.store.counts([key])):
+            if (
+                (one.build, one.engine) == (build.name, self.measuring.engine)
+                and one.definition_hash == self.case.definition_hash
+                and one.instructions is not None
+                and fingerprint_hash(one.fingerprint) == with_engine
+            ):
+                console.note(f"{build.name}: known from run {one.run_id}")
+                run = self.store.load(one.run_id)
+                title = f"run {one.run_id}, {build.name}"
+                side = side_of(run, build.name, title)
+                return attrs.evolve(side, records={key: side.records[key]})
+        return None
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """See `Lab`."""
+        self._last = ComparedBuilds(self.definitions, self.selection, self.measuring, self.store)
+        sides = self._last.sides(builds)
+        if self._last.interrupted:
+            raise KeyboardInterrupt
+        return sides
+
+    def check(self, comparison: Comparison) -> Comparison:
+        """See `Lab`."""
+        assert self._last is not None, "something was measured"
+        if not (self.layouts and comparison.suspects):
+            return comparison
+        checked = self._last.check(comparison, self.layouts)
+        if self._last.interrupted:
+            raise KeyboardInterrupt
+        return checked
+
+    def noises(self) -> Noises:
+        """See `Lab`."""
+        return read_noises()
+
+
+def made_build(command: str, commit: str, made: dict[str, str]) -> Build:
+    """The build that a build command makes of a commit; ``made`` holds where others are.
+
+    Raises:
+        BuildError: the command fails, or there is no interpreter where it says.
+        UsageError: it made two builds in one place.
+    """
+    console.note(f"Making {commit}")
+    text = command.replace(COMMIT, shlex.quote(commit))
+    done = subprocess.run(
+        ["/bin/bash", "-c", text],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+        errors="replace",
+    )
+    if done.returncode:
+        raise BuildError(
+            f"{commit}: the build command ends with {done.returncode}", f"Try it: {text}"
+        )
+    printed = [line.strip() for line in done.stdout.splitlines() if line.strip()]
+    if not printed:
+        raise BuildError(
+            f"{commit}: the build command prints nothing",
+            "Its last line has to be an interpreter or a virtual environment.",
+        )
+    python = find_interpreter(commit, printed[-1])
+    other = made.setdefault(python, commit)
+    if other != commit:
+        raise UsageError(
+            f"the build command made {other} and {commit} in one place: {python}",
+            "Let it make a virtual environment for each commit: two builds are compared "
+            "side by side.",
+        )
+    return Build(commit, python)
+
+
+def _makers(
+    texts: Sequence[str], config: Path | None, commits: TextIO | None, build_cmd: str | None
+) -> dict[str, Callable[[], Build]]:
+    """What makes each build, by its name and in order.
+
+    Raises:
+        UsageError: the options contradict each other, or name fewer than two builds.
+    """
+    makers: list[tuple[str, Callable[[], Build]]] = []
+    if commits is not None or build_cmd is not None:
+        if commits is None or build_cmd is None or texts or config is not None:
+            raise UsageError(
+                "builds are either given, or made of commits",
+                "Give --build or --builds; or both --commits and --build-cmd.",
+            )
+        if COMMIT not in build_cmd:
+            raise UsageError(f"--build-cmd does not say {COMMIT}", "It stands for the commit.")
+        made: dict[str, str] = {}
+        makers += [
+            (name, functools.partial(made_build, build_cmd, name, made)) for name in _lines(commits)
+        ]
+    else:
+        builds = read_builds(config) if config is not None else ()
+        makers += [(one.name, functools.partial(_same, one)) for one in builds]
+        makers += [(_name(text), functools.partial(parse_build, text)) for text in texts]
+    names = [name for name, _ in makers]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise UsageError(f'two builds are called "{twice}"', "Give each a name of its own.")
+    if len(makers) < 2:
+        raise UsageError(
+            "a bisection needs at least two builds", "Give --build, --builds or --commits."
+        )
+    return dict(makers)
+
+
+def _name(text: str) -> str:
+    name, separator, _ = text.partition("=")
+    if not separator or not name:
+        raise UsageError(
+            f'--build "{text}" is not NAME=PYTHON', "For example: new=.venv/bin/python"
+        )
+    return name
+
+
+def _same(build: Build) -> Build:
+    return build
+
+
+def _lines(stream: TextIO) -> list[str]:
+    try:
+        texts = [line.partition("#")[0].strip() for line in stream]
+    except UnicodeDecodeError as error:
+        raise UsageError(f"--commits {stream.name} is no text", "One commit a line.") from error
+    return [text for text in texts if text]
+
+
+def _only_case(definitions: str, selection: Selection) -> Case:
+    cases = select(load(definitions), selection)
+    if len(cases) == 1:
+        return cases[0]
+    found = [f"  {title_of(key_of_case(case))}" for case in cases]
+    listed = "\n".join([*found[:_NAMED], *(["  …"] if len(found) > _NAMED else [])])
+    raise UsageError(
+        f"{len(cases)} cases match '{selection.only[0]}':\n{listed}",
+        "Narrow it: a longer LABEL, --language, --runtime, --autograd or --num-threads.",
+    )

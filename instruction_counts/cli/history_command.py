@@ -1,0 +1,167 @@
+"""``history``: the counts of cases over the stored runs, and the steps in them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import difflib
+import functools
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+
+import attrs
+import click
+
+from instruction_counts import console
+from instruction_counts.cli.compare_command import _MinEffectType
+from instruction_counts.cli.options import (
+    mode_options,
+    store_option,
+)
+from instruction_counts.compare.functions import difference, top_causes
+from instruction_counts.compare.sides import Key
+from instruction_counts.compare.verdicts import MinEffect
+from instruction_counts.errors import UsageError
+from instruction_counts.history.series import Series, all_series
+from instruction_counts.report import history as report
+from instruction_counts.results.noise import read_noises
+from instruction_counts.results.store import Store, StoredCount
+from instruction_counts.select import Selection
+
+_MOST_PLOTS = 8
+
+
+@click.command("history")
+@click.argument("label")
+@mode_options
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
+    metavar="DATE",
+    help="Only runs that began then (UTC) or later: 2026-01-31, or with T and a time.",
+)
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs.")
+@click.option("--tag", multiple=True, metavar="GLOB", help="Only runs with such a tag. Repeatable.")
+@click.option(
+    "--min-effect",
+    type=_MinEffectType(),
+    default="0.05%,3",
+    show_default=True,
+    metavar="EFFECT",
+    help="The smallest step of interest: a share and instructions; both have to be reached.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["plot", "table", "json", "csv"]),
+    help=f"Default: plot for up to {_MOST_PLOTS} cases, else table.",
+)
+@store_option
+def command(
+    label: str,
+    modes: Selection,
+    since: dt.datetime | None,
+    last: int | None,
+    tag: tuple[str, ...],
+    min_effect: MinEffect,
+    form: str | None,
+    db: str | None,
+) -> None:
+    """Show what cases cost over the stored runs, in order of time, with the steps in it.
+
+    LABEL is a glob over the label path, as for --only. Nothing is measured.
+
+    \b
+    Examples:
+      python main.py history Pointwise/Math/add/Tensor-Tensor --language python
+      python main.py history 'MatMul/*' --last 30 --tag 'nightly*' --format csv
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    selection = attrs.evolve(modes, only=(label,))
+    with Store.open(db, must_exist=True) as store:
+        keys = _selected(store.case_names(), selection)
+        points = _narrowed(store.counts(keys), since, last, tag)
+        series = all_series(points, read_noises(), min_effect)
+        causes = functools.partial(causes_of, store)
+        if form is None:
+            form = "plot" if len(series) <= _MOST_PLOTS else "table"
+        _SHOWN[form](series, causes)
+
+
+def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[str, ...]:
+    """The largest changes from one stored count to another; none where no functions are stored."""
+    costs = [store.functions(one.run_id, one.build, one.case) for one in (base, new)]
+    return () if None in costs else top_causes(difference(*costs))
+
+
+def _selected(known: Collection[Key], selection: Selection) -> set[Key]:
+    kept = {key for key in known if selection.keeps_key(key)}
+    if kept:
+        return kept
+    (label,) = selection.only
+    if any(Selection(selection.only).keeps_key(key) for key in known):
+        raise UsageError(
+            f"'{label}' has no case of these modes in the store",
+            "Leave out --language, --runtime, --autograd or --num-threads.",
+        )
+    paths = {"/".join(key[0]).lower(): "/".join(key[0]) for key in known}
+    near = [paths[one] for one in difflib.get_close_matches(label.lower(), paths, n=3)]
+    hint = f" Near: {', '.join(near)}." if near else ""
+    raise UsageError(
+        f"no stored case matches '{label}'.{hint}",
+        "LABEL is a glob over the label path, as for --only. `run` stores cases.",
+    )
+
+
+def _narrowed(
+    points: Sequence[StoredCount],
+    since: dt.datetime | None,
+    last: int | None,
+    tags: Collection[str],
+) -> list[StoredCount]:
+    """The points of the runs that were asked for.
+
+    Raises:
+        UsageError: there are none.
+    """
+    kept = [
+        point
+        for point in points
+        if (since is None or _began(point) >= since)
+        and (not tags or any(fnmatchcase(tag, glob) for tag in point.tags for glob in tags))
+    ]
+    if last is not None:
+        runs = list(dict.fromkeys(point.run_id for point in kept))[-last:]
+        kept = [point for point in kept if point.run_id in set(runs)]
+    if not kept:
+        raise UsageError("no run with this case is left", "Widen --since and --tag. See: runs list")
+    return kept
+
+
+def _began(point: StoredCount) -> dt.datetime:
+    try:
+        moment = dt.datetime.fromisoformat(point.started_at)
+    except ValueError:
+        return dt.datetime.min  # noqa: DTZ901 - compared with what click reads, which has no zone
+    return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+def _show_plots(series: Sequence[Series], causes: report.Causes) -> None:
+    for number, one in enumerate(series):
+        if number:
+            console.line("")
+        for text in report.plots(one, causes):
+            console.render(text)
+
+
+def _show_table(series: Sequence[Series], _: report.Causes) -> None:
+    console.render(report.table(series))
+
+
+def _show_json(series: Sequence[Series], causes: report.Causes) -> None:
+    console.write(report.to_json(series, causes))
+
+
+def _show_csv(series: Sequence[Series], _: report.Causes) -> None:
+    console.write(report.to_csv(series))
+
+
+_SHOWN = {"plot": _show_plots, "table": _show_table, "json": _show_json, "csv": _show_csv}

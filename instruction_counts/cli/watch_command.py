@@ -1,0 +1,292 @@
+"""``watch``: each new build is measured, and each step alerts once."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import attrs
+import click
+from platformdirs import user_data_path
+
+from instruction_counts import console
+from instruction_counts.builds.build import Build, parse_build
+from instruction_counts.cli.bisect_command import COMMIT, StoreLab, made_build
+from instruction_counts.cli.compare_command import _MinEffectType
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.options import selection_options, store_option
+from instruction_counts.compare.comparison import Comparison, compare
+from instruction_counts.compare.sides import Key, Side, side_of
+from instruction_counts.compare.verdicts import Difference, MinEffect
+from instruction_counts.errors import BuildError, DataError, UsageError
+from instruction_counts.history import watching
+from instruction_counts.history.watching import Alert, LastBuild, State, Station
+from instruction_counts.history.webhook import Webhook
+from instruction_counts.report.comparison import causes, title_of
+from instruction_counts.results.noise import read_noises
+from instruction_counts.results.store import Store
+from instruction_counts.select import Selection
+
+_TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
+
+
+@click.command("watch")
+@click.option(
+    "--command",
+    "source",
+    required=True,
+    metavar="COMMAND",
+    help="Prints the builds there are, the oldest first: NAME=PYTHON or commits, one a line.",
+)
+@click.option(
+    "--build-cmd",
+    metavar="COMMAND",
+    help="Makes the build of {commit}; its last line says where: an interpreter or environment.",
+)
+@selection_options
+@measuring_options
+@click.option(
+    "--layouts",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    metavar="K",
+    help="Verify suspects in K memory layouts of both builds; 0 only measures once more.",
+)
+@click.option(
+    "--min-effect",
+    type=_MinEffectType(),
+    default="0.05%,3",
+    show_default=True,
+    metavar="EFFECT",
+    help="The smallest change of interest: a share and instructions; both have to be reached.",
+)
+@click.option(
+    "--alert",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Append each alert to FILE: JSON, one a line.",
+)
+@click.option(
+    "--webhook",
+    envvar="INSTRUCTION_COUNTS_WEBHOOK",
+    show_envvar=True,
+    metavar="URL",
+    help=f"POST each alert to URL as JSON, with the token of {_TOKEN} if it is set.",
+)
+@click.option(
+    "--state",
+    "state_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Where to keep the place. Default: a file for each watch in the user's data folder.",
+)
+@click.option("--once", is_flag=True, help="Look once, and end. The default.")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Look again and again, with so long a pause, until interrupted.",
+)
+@store_option
+def command(
+    source: str,
+    build_cmd: str | None,
+    definitions: str,
+    selection: Selection,
+    measuring: Measuring,
+    layouts: int,
+    min_effect: MinEffect,
+    alert: Path | None,
+    webhook: str | None,
+    state_file: Path | None,
+    once: bool,
+    every: float | None,
+    db: str | None,
+) -> int:
+    """Measure each new build, compare it with the one before, and alert once for each step.
+
+    COMMAND prints what builds there are; those that were seen are passed over. A suspect is
+    measured again with the build before it, in fresh servers and in other memory layouts, before
+    it alerts. Looking once exits with 3 where a new step was found.
+
+    \b
+    Examples:
+      python main.py watch --command ./list_nightlies --only 'Pointwise/*' --alert steps.jsonl
+      python main.py watch --command 'git log --reverse --since=1.week --format=%H' \\
+        --build-cmd './make_venv {commit}' --every 3600
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    if once and every is not None:
+        raise UsageError("--once and --every contradict each other", "Drop one.")
+    if measuring.no_counts:
+        raise UsageError("--no-counts leaves nothing to watch", "Drop it.")
+    if build_cmd is not None and COMMIT not in build_cmd:
+        raise UsageError(f"--build-cmd does not say {COMMIT}", "It stands for the commit.")
+    outlets = Outlets(
+        alert,
+        Webhook(webhook, os.environ.get(_TOKEN, ""), notice=console.note) if webhook else None,
+    )
+    watched = json.dumps([source, build_cmd, definitions, attrs.asdict(selection)])
+    path = state_file or _state_file(watched)
+    state = watching.read_state(path, watched)
+    made = {} if state.last is None else {state.last.python: state.last.name}
+    make = functools.partial(made_build, build_cmd, made=made) if build_cmd else _given_build
+    with Store.open(db) as store:
+        lab = StoreLab(definitions, selection, measuring, store, layouts)
+        station = StoreStation(make, lab, min_effect)
+        save = functools.partial(watching.write_state, path)
+        while True:
+            known = len(state.alerts)
+            try:
+                state = look(state, listed(source), station, outlets.send, save)
+            except BuildError as error:
+                if every is None:
+                    raise
+                console.error(str(error))
+            found = len(state.alerts) - known
+            if every is None:
+                return ExitCode.REGRESSION if found else ExitCode.OK
+            time.sleep(every)
+
+
+def look(
+    state: State,
+    lines: str,
+    station: Station,
+    send: Callable[[Alert], None],
+    save: Callable[[State], None],
+) -> State:
+    """Look at the builds in ``lines`` that are new, and save the state after each."""
+    state = watching.deliver(state, send, save, console.note)
+    for name in watching.new_names(lines, state.seen):
+        before = len(state.alerts)
+        state = watching.look_at(state, name, station, _described, console.note)
+        save(state)
+        for one in state.alerts[before:]:
+            console.line(watching.text_of(one))
+        state = watching.deliver(state, send, save, console.note)
+    return state
+
+
+def listed(source: str) -> str:
+    """What the command prints that tells the builds.
+
+    Raises:
+        BuildError: it fails.
+    """
+    done = subprocess.run(
+        ["/bin/bash", "-c", source],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode:
+        raise BuildError(f"--command ends with {done.returncode}", f"Try it: {source}")
+    return done.stdout
+
+
+@attrs.frozen
+class Outlets:
+    """Where alerts go."""
+
+    file: Path | None = None
+    webhook: Webhook | None = None
+
+    def send(self, alert: Alert) -> None:
+        """Send an alert to all; the file takes one only once, so that this can be tried again.
+
+        Raises:
+            OSError, DataError: it did not arrive.
+        """
+        text = watching.alert_to_json(alert)
+        if self.file is not None and not self._is_in_file(alert.id):
+            with self.file.open("a", encoding="utf-8") as stream:
+                stream.write(f"{text}\n")
+        if self.webhook is not None:
+            self.webhook.send(alert.id, text)
+
+    def _is_in_file(self, number: str) -> bool:
+        assert self.file is not None, "asked where there is one"
+        try:
+            return f'"id": "{number}"' in self.file.read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return False
+
+
+@attrs.define
+class StoreStation:
+    """Measures builds as `compare` does, and keeps them in the store; a `Station`."""
+
+    make: Callable[[str], Build]
+    lab: StoreLab
+    min_effect: MinEffect
+
+    def measure(self, name: str) -> tuple[LastBuild, Side]:
+        """See `Station`."""
+        build = self.make(name)
+        side = self.lab.measure([build])[build.name]
+        run = re.match(r"run (\d+), ", side.title)
+        if run is None:
+            raise DataError(
+                f"{name} was measured, but could not be stored",
+                "The next build is compared with what is stored. Mend the database first.",
+            )
+        return LastBuild(name, build.name, build.python or "", int(run[1])), side
+
+    def stored(self, last: LastBuild) -> Side | None:
+        """See `Station`."""
+        if self.lab.store.find(str(last.run_id)) is None:
+            console.note(f"Run {last.run_id} of {last.name} is gone: nothing to compare with.")
+            return None
+        run = self.lab.store.load(last.run_id)
+        return side_of(run, last.name, f"run {last.run_id}, {last.name}")
+
+    def compare(self, base: Side, new: Side) -> Comparison:
+        """See `Station`."""
+        return compare(base, new, read_noises(), self.min_effect)
+
+    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[Key]) -> Comparison:
+        """See `Station`."""
+        console.note(f"Measuring {len(keys)} suspects once more")
+        labels = tuple(dict.fromkeys("/".join(key[0]) for key in keys))
+        lab = attrs.evolve(
+            self.lab,
+            selection=attrs.evolve(self.lab.selection, only=labels),
+            measuring=attrs.evolve(self.lab.measuring, no_times=True),
+        )
+        # A command may call each build the same, say ``nightly``.
+        before = base.name if base.name != new.name else f"{base.name} before"
+        sides = lab.measure([Build(before, base.python), Build(new.name, new.python)])
+        return lab.check(self.compare(sides[before], sides[new.name]))
+
+
+def _given_build(line: str) -> Build:
+    if "=" not in line:
+        raise UsageError(
+            f'--command prints "{line}", which is not NAME=PYTHON',
+            "With commits, say how to make their builds: --build-cmd.",
+        )
+    return parse_build(line)
+
+
+def _described(one: Difference) -> tuple[str, tuple[str, ...]]:
+    return title_of(one.key), causes(one)
+
+
+def _state_file(watched: str) -> Path:
+    folder = user_data_path("instruction-counts")
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder} cannot be made: {error.strerror}", "Name --state.") from error
+    return folder / f"watch-{hashlib.sha256(watched.encode()).hexdigest()[:12]}.json"

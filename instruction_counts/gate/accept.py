@@ -1,0 +1,121 @@
+"""Accepting a run as the baseline: what stays, what changes, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from instruction_counts.compare.comparison import Comparison, compare
+from instruction_counts.compare.sides import Key, Side
+from instruction_counts.compare.verdicts import Verdict
+from instruction_counts.errors import UsageError
+from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
+from instruction_counts.measurements import Status
+from instruction_counts.results.noise import Noise, Noises, fingerprint_hash
+from instruction_counts.results.records import Record
+
+_NAMED = 3
+
+
+@attrs.frozen
+class Acceptance:
+    """A baseline with a run accepted into it."""
+
+    before: Baseline | None
+    after: Baseline
+    comparison: Comparison
+    """Of what the baseline was, in the accepted cases, with the run."""
+    kept: tuple[Key, ...]
+    """Cases that differ by no more than noise: they keep their counts, so that the file does."""
+    absent: tuple[Key, ...]
+    """Cases of the file that were selected, and that the run does not have."""
+
+
+def accept(
+    before: Baseline | None,
+    side: Side,
+    selected: Mapping[Key, BaselineCase],
+    noises: Noises,
+    *,
+    prune: bool = False,
+    allow_different: bool = False,
+) -> Acceptance:
+    """``before`` with the cases of ``side``; the others stay.
+
+    ``selected`` are the cases of ``before`` that may change; with ``prune``, those that ``side``
+    does not have go.
+
+    Raises:
+        UsageError: cases failed or were not counted, or the others are not of such a build.
+    """
+    records = _counted(side)
+    old = before or Baseline(Head.of(side), {})
+    mine = attrs.evolve(old, cases=selected)
+    absent = tuple(key for key in selected if key not in records)
+    staying = [key for key in old.cases if key not in records and not (prune and key in absent)]
+    if staying:
+        _refuse_mixture(old, side, len(staying), allow_different=allow_different)
+    # Only what was accepted is compared: what was skipped is no case that is missing.
+    narrowed = attrs.evolve(side, records=records)
+    comparison = compare(mine.side_for(side, "baseline"), narrowed, mine.noises_with(noises, side))
+    known = noises.get(fingerprint_hash(side.fingerprint), {})
+    cases = {key: old.cases[key] for key in staying}
+    kept = []
+    for one in comparison.differences:
+        record, was = records.get(one.key), selected.get(one.key)
+        if record is None:
+            continue
+        if was is not None and one.verdict is Verdict.SAME and one.change:
+            cases[one.key] = was
+            kept.append(one.key)
+        else:
+            cases[one.key] = _case(record, was, known.get(record.definition_hash))
+    return Acceptance(before, Baseline(Head.of(side), cases), comparison, tuple(kept), absent)
+
+
+def _case(record: Record, was: BaselineCase | None, noise: Noise | None) -> BaselineCase:
+    same_code = was is not None and was.definition_hash == record.definition_hash
+    found = [noise] if noise is not None else []
+    if was is not None and same_code:
+        found.append(was.noise)  # what layouts moved once, they may move again
+    return BaselineCase.of(record, found)
+
+
+def _counted(side: Side) -> dict[Key, Record]:
+    failed = [
+        key
+        for key, one in side.records.items()
+        if one.outcome.status in {Status.FAILED, Status.TIMEOUT}
+    ]
+    if failed:
+        raise UsageError(
+            f"{side.title}: {len(failed)} cases failed: {_some(failed)}",
+            "Measure them again, or leave them out with --only.",
+        )
+    records = {
+        key: one for key, one in side.records.items() if one.outcome.instructions is not None
+    }
+    if not records:
+        raise UsageError(f"{side.title}: no case was counted", "Measure without --no-counts.")
+    return records
+
+
+def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: bool) -> None:
+    found = [one for one in old.obstacles(side) if one.prevents or not allow_different]
+    if found:
+        told = "; ".join(f"{one.name} {one.base or 'none'} → {one.new or 'none'}" for one in found)
+        raise UsageError(
+            f"{number} cases of the baseline would stay, and are of another build: {told}",
+            "Accept a run of all cases (--prune drops those that it does not have)"
+            + ("." if any(one.prevents for one in found) else ", or add --allow-different."),
+        )
+
+
+def _some(keys: list[Key]) -> str:
+    names = [
+        " · ".join(["/".join(label), *(mode.value for mode in modes if mode.value)])
+        for label, *modes, _ in keys[:_NAMED]
+    ]
+    more = len(keys) - len(names)
+    return "; ".join([*names, *([f"and {more} more"] if more else [])])

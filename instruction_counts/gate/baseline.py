@@ -1,0 +1,329 @@
+"""Baselines: what cases cost when that was last accepted, in a file that is committed.
+
+One case a line, in the order of their keys, without times and paths: the difference of two versions
+is what changed. Format history: 1, the first.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.builds.fingerprint import Fingerprint
+from instruction_counts.compare.comparison import Comparison, verified
+from instruction_counts.compare.fingerprints import Disagreement, disagreements
+from instruction_counts.compare.functions import difference
+from instruction_counts.compare.layers import Layer
+from instruction_counts.compare.sides import Key, Side
+from instruction_counts.compare.verdicts import Difference, noise_floor
+from instruction_counts.errors import DataError
+from instruction_counts.gate.reading import misfit, strict_converter, structured
+from instruction_counts.measurements import FunctionCosts, Instructions, Outcome, Status
+from instruction_counts.results.noise import Noise, Noises, fingerprint_hash
+from instruction_counts.results.records import Record
+
+FORMAT_VERSION = 1
+
+_MUST_AGREE = {
+    "C library",
+    "Python",
+    "compiler",
+    "implementation",
+    "instruction set of the counts",
+}
+"""What changes counts without a change of torch, and so has to be allowed by hand."""
+
+
+@attrs.frozen
+class Head:
+    """The build of the baseline, as far as it decides what can be compared with it."""
+
+    engine: str
+    torch: str
+    python: str
+    implementation: str
+    machine: str
+    cpu: str
+    libc: str
+    compiler: str
+    valgrind: str
+    allocator: str
+    profile_version: int
+    pinned_isa: str
+    counted_capability: str
+    aslr_off: bool
+
+    @classmethod
+    def of(cls, side: Side) -> Head:
+        """The head for what ``side`` holds."""
+        names = [field.name for field in attrs.fields(cls) if field.name != "engine"]
+        return cls(side.engine, **{name: getattr(side.fingerprint, name) for name in names})
+
+    def fingerprint(self, like: Fingerprint) -> Fingerprint:
+        """As a fingerprint; of what a baseline does not keep it says what ``like`` says."""
+        mine = attrs.asdict(self)
+        del mine["engine"]
+        # Whatever is known of the noise of the other build is kept apart by the tool's name.
+        return attrs.evolve(like, **mine, torch_git="", tool_version=f"baseline {FORMAT_VERSION}")
+
+
+@attrs.frozen
+class BaselineCase:
+    """What one case costs."""
+
+    label: tuple[str, ...]
+    language: Language
+    runtime: RuntimeMode
+    autograd: AutogradMode
+    num_threads: int
+    definition_hash: str
+    instructions: int
+    exact: bool
+    spread: int
+    """What windows, or fresh servers, disagree by."""
+    allocations: int | None
+    layouts: int
+    """In how many further memory layouts it was counted; 0 says that nothing is known of them."""
+    layout_spread: int
+    """Instructions that these moved it by."""
+    layers: Mapping[Layer, int]
+    """Instructions by layer, which add up; empty where the costs of functions are not known."""
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("instructions", "spread", "layouts", "layout_spread", "num_threads"):
+            if getattr(self, name) < 0:
+                raise misfit(f"{name} of 0 or more", getattr(self, name))
+        total = sum(self.layers.values())
+        if self.layers and total != self.instructions:
+            raise misfit(f"layers that add up to {self.instructions}", total)
+
+    @classmethod
+    def of(cls, record: Record, noises: Sequence[Noise] = ()) -> BaselineCase:
+        """The case that a counted ``record`` makes, with what is known of its noise."""
+        counted = record.outcome.instructions
+        assert counted is not None, "asked of counted cases only"
+        seen = [one for one in noises if one.layouts]
+        fresh = max((one.noise for one in noises), default=0.0)
+        moved = max((one.layout_spread for one in seen), default=0.0)
+        return cls(
+            record.label,
+            record.language,
+            record.runtime,
+            record.autograd,
+            record.num_threads,
+            record.definition_hash,
+            counted.per_run,
+            counted.exact,
+            max(counted.spread, math.ceil(fresh * counted.per_run)),
+            counted.allocations,
+            max((one.layouts for one in seen), default=0),
+            math.ceil(moved * counted.per_run),
+            layer_counts(record),
+        )
+
+    @property
+    def key(self) -> Key:
+        """What the case is called."""
+        return self.label, self.language, self.runtime, self.autograd, self.num_threads
+
+    @property
+    def noise(self) -> Noise:
+        """What is known of its noise."""
+        relative = self.layout_spread / max(1, self.instructions)
+        return Noise("", 0.0, relative, self.layouts)
+
+    @property
+    def noise_floor(self) -> int:
+        """Instructions by which it may differ without any change of code."""
+        counted = self._instructions
+        return noise_floor(counted, counted, self.language, [self.noise])
+
+    @property
+    def record(self) -> Record:
+        """The case as a record, without its code."""
+        outcome = Outcome(Status.OK, self._instructions)
+        return Record(*self.key, self.definition_hash, "baseline", "", "", "", outcome)
+
+    @property
+    def _instructions(self) -> Instructions:
+        return Instructions(
+            self.instructions, self.exact, (), self.spread, allocations=self.allocations
+        )
+
+
+@attrs.frozen
+class Baseline:
+    """A baseline file."""
+
+    head: Head
+    cases: Mapping[Key, BaselineCase]
+
+    def side_for(self, new: Side, title: str) -> Side:
+        """The baseline as the side that ``new`` is compared with."""
+        records = {key: one.record for key, one in self.cases.items()}
+        return Side(title, self.head.engine, self.head.fingerprint(new.fingerprint), records)
+
+    def noises_with(self, known: Noises, new: Side) -> Noises:
+        """``known`` with what the baseline knows of its cases, for a comparison with ``new``."""
+        mine = {one.definition_hash: one.noise for one in self.cases.values()}
+        return {**known, fingerprint_hash(self.head.fingerprint(new.fingerprint)): mine}
+
+    def obstacles(self, new: Side) -> tuple[Disagreement, ...]:
+        """What keeps ``new`` from being compared, or has to be allowed by hand (not `prevents`)."""
+        found = disagreements(self.side_for(new, ""), new)
+        return tuple(one for one in found if one.prevents or one.name in _MUST_AGREE)
+
+    def causes(self, one: Difference) -> tuple[str, ...]:
+        """The layers in which a case changed, the largest change first: ``+31 kernels``."""
+        case = self.cases.get(one.key)
+        if case is None or one.new is None or not case.layers:
+            return ()
+        after = layer_counts(one.new)
+        changes = {
+            layer: after.get(layer, 0) - case.layers.get(layer, 0) for layer in Layer if after
+        }
+        moved = sorted(changes, key=lambda layer: -abs(changes[layer]))
+        return tuple(f"{changes[one]:+,} {one.value}" for one in moved if changes[one])
+
+
+def layer_counts(record: Record) -> dict[Layer, int]:
+    """Instructions of a case by layer, in whole numbers that add up to its count."""
+    counted, functions = record.outcome.instructions, record.outcome.functions
+    if counted is None or functions is None:
+        return {}
+    return apportioned(_by_layer(functions), counted.per_run)
+
+
+def apportioned(shares: Mapping[Layer, Fraction], total: int) -> dict[Layer, int]:
+    """Whole numbers in proportion to ``shares`` that add up to ``total``: the largest remainder.
+
+    Empty where the shares add up to nothing. What comes to 0 is left out.
+    """
+    whole = sum(shares.values(), Fraction())
+    if whole <= 0:
+        return {}
+    exact = {layer: share * total / whole for layer, share in shares.items()}
+    floors = {layer: math.floor(share) for layer, share in exact.items()}
+    order = list(Layer)
+    by_remainder = sorted(
+        exact, key=lambda layer: (floors[layer] - exact[layer], order.index(layer))
+    )
+    for layer in by_remainder[: total - sum(floors.values())]:
+        floors[layer] += 1
+    return {layer: floors[layer] for layer in order if floors.get(layer)}
+
+
+def _by_layer(functions: FunctionCosts) -> dict[Layer, Fraction]:
+    sums: dict[Layer, Fraction] = defaultdict(Fraction)
+    for share in difference(None, functions).by_layer():
+        sums[Layer(share.title)] += share.new
+    return sums
+
+
+def verified_against(
+    comparison: Comparison, baseline: Baseline, counts: Sequence[Mapping[Key, int]]
+) -> Comparison:
+    """The comparison after its suspects were counted again in layouts of the new build alone.
+
+    The layouts of the baseline are those that it remembers. It knows how far they moved a case and
+    not to which side, so the whole range is taken to lie on the side of the change.
+    """
+    usual: dict[Key, int] = {}
+    edge: dict[Key, int] = {}
+    for one in comparison.suspects:
+        case = baseline.cases[one.key]
+        worse = (one.change or 0) > 0
+        usual[one.key] = case.instructions
+        edge[one.key] = case.instructions + (case.noise_floor if worse else -case.noise_floor)
+    return verified(comparison, [edge, *[usual] * (len(counts) - 1)], counts)
+
+
+def to_json(baseline: Baseline) -> str:
+    """The text of the file; `from_json` gives the baseline back."""
+    head = {"baseline_version": FORMAT_VERSION, **attrs.asdict(baseline.head)}
+    lines = (json.dumps(_as_json(baseline.cases[key])) for key in sorted_keys(baseline.cases))
+    opening = json.dumps(head, indent=1).removesuffix("\n}")
+    body = ",\n  ".join(lines)
+    return (
+        f'{opening},\n "cases": [\n  {body}\n ]\n}}\n'
+        if body
+        else f'{opening},\n "cases": []\n}}\n'
+    )
+
+
+def from_json(text: str, name: str) -> Baseline:
+    """A baseline from the text of a file called ``name``.
+
+    Raises:
+        DataError: the text is no JSON, of another version, or holds something else.
+    """
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise DataError(f"{name} is not JSON: {error}", _AGAIN) from error
+    version = data.get("baseline_version") if isinstance(data, dict) else None
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise DataError(
+            f"{name}: baseline_version: expected {FORMAT_VERSION}, found {version!r}",
+            "Use the version of instruction-counts that wrote the file, or accept a run anew.",
+        )
+    what = f"{name} is no baseline:"
+    cases = data.get("cases")
+    rest = {key: value for key, value in data.items() if key not in {"baseline_version", "cases"}}
+    head = structured(_CONVERTER, rest, Head, what, _AGAIN)
+    found: dict[Key, BaselineCase] = {}
+    read = structured(_CONVERTER, {"cases": cases}, _Cases, what, _AGAIN).cases
+    for position, one in enumerate(read):
+        if one.key in found:
+            raise DataError(f"{what} cases[{position}]: the case is there twice", _AGAIN)
+        found[one.key] = one
+    return Baseline(head, found)
+
+
+def read_baseline(path: Path) -> Baseline:
+    """The baseline in a file.
+
+    Raises:
+        DataError: the file cannot be read, or holds something else.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise DataError(
+            f"{path}: there is no such baseline", f"Make it: baseline accept RUN --output {path}"
+        ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    return from_json(text, str(path))
+
+
+_AGAIN = (
+    "Was it edited, or a merge left unfinished? Take the file as it is committed, and then:\n"
+    "  baseline accept RUN --output FILE"
+)
+
+
+@attrs.frozen
+class _Cases:
+    cases: list[BaselineCase]
+
+
+def sorted_keys(keys: Mapping[Key, object]) -> Iterator[Key]:
+    """The keys in the order of the file."""
+    return iter(sorted(keys, key=lambda key: (key[0], *(mode.value for mode in key[1:4]), key[4])))
+
+
+def _as_json(case: BaselineCase) -> dict[str, Any]:
+    data: dict[str, Any] = _CONVERTER.unstructure(case)
+    return data
+
+
+_CONVERTER = strict_converter()

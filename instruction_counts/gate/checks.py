@@ -1,0 +1,97 @@
+"""A check as JSON: what it found of each case, and what the next one has to know of it.
+
+Format history: 1, the first.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.compare.sides import Key
+from instruction_counts.compare.verdicts import Difference, Verdict
+from instruction_counts.errors import DataError
+from instruction_counts.gate.gate import Finding, Gate, Level
+
+FORMAT_VERSION = 1
+
+Causes = Callable[[Difference], Iterable[str]]
+
+
+@attrs.frozen
+class _Case:
+    label: tuple[str, ...]
+    language: Language
+    runtime: RuntimeMode
+    autograd: AutogradMode
+    num_threads: int
+    level: Level
+    verdict: Verdict
+
+    @property
+    def key(self) -> Key:
+        return self.label, self.language, self.runtime, self.autograd, self.num_threads
+
+
+def to_check_json(gate: Gate, causes: Causes) -> str:
+    """Everything that the terminal shows, case by case."""
+    document = {
+        "check_version": FORMAT_VERSION,
+        "fails": gate.fails,
+        "layouts": gate.comparison.layouts,
+        "cases": [_as_json(one, causes) for one in gate.findings],
+    }
+    return json.dumps(document, indent=1) + "\n"
+
+
+def exceeded_in(path: Path) -> frozenset[Key]:
+    """The cases that exceeded a hard limit in the check that was written to ``path``.
+
+    None where there is no such file: the first check has no previous one.
+
+    Raises:
+        DataError: the file cannot be read, or holds something else.
+    """
+    remedy = "--previous takes what `baseline check --output FILE.json` wrote."
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}", remedy) from error
+    version = data.get("check_version") if isinstance(data, dict) else None
+    if type(version) is not int or version != FORMAT_VERSION:
+        raise DataError(
+            f"{path}: check_version: expected {FORMAT_VERSION}, found {version!r}", remedy
+        )
+    try:
+        cases = cattrs.structure(data["cases"], list[_Case])
+    except (cattrs.BaseValidationError, KeyError) as error:
+        raise DataError(f"{path} holds no check", remedy) from error
+    return frozenset(
+        one.key for one in cases if one.level is Level.FAILS and one.verdict is Verdict.WORSE
+    )
+
+
+def _as_json(finding: Finding, causes: Causes) -> dict[str, Any]:
+    one = finding.difference
+    label, language, runtime, autograd, num_threads = one.key
+    case = _Case(label, language, runtime, autograd, num_threads, finding.level, one.verdict)
+    figures = {
+        "why": finding.why,
+        "reason": one.reason.value,
+        "verified": one.verified,
+        "base": one.base_count,
+        "new": one.new_count,
+        "change": one.change,
+        "relative": one.relative,
+        "noise": one.noise,
+        "causes": list(causes(one)),
+    }
+    return {**cattrs.unstructure(case), **figures}

@@ -1,0 +1,137 @@
+"""What a comparison exceeds: limits on top of its verdicts, never instead of them.
+
+A hard limit is exceeded by a change that lies above it by more than a band, by default the noise
+floor of the case; between the two it is at the edge, which is told and does not fail. A case that
+exceeded its limit the last time exceeds it until its change is no longer above the limit itself.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Set as AbstractSet
+
+import attrs
+
+from instruction_counts.compare.comparison import Comparison
+from instruction_counts.compare.sides import Key
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.gate.limits import Limits, Rule
+
+
+class FailOn(enum.Enum):
+    """What makes a check fail."""
+
+    REGRESSION = "regression"
+    """What exceeds a hard limit, and what the limits say besides."""
+    NEVER = "never"
+    ANY = "any"
+    """Also each case that got worse, whatever its limits."""
+
+
+class Level(enum.Enum):
+    """What the limits make of a case, the worst first."""
+
+    FAILS = "fails"
+    EDGE = "at the edge"
+    SOFT = "above its soft limit"
+    UNGUARDED = "not guarded"
+    WITHIN = "within its limits"
+    FINE = "fine"
+
+
+@attrs.frozen
+class Finding:
+    """A case, and what the limits make of it."""
+
+    difference: Difference
+    level: Level
+    why: str = ""
+    """With the limit; empty where all is fine."""
+
+    @property
+    def key(self) -> Key:
+        """The case."""
+        return self.difference.key
+
+
+@attrs.frozen
+class Gate:
+    """A comparison with a finding for each of its cases, in the same order."""
+
+    comparison: Comparison
+    findings: tuple[Finding, ...]
+    enforced: bool = True
+    """Whether what fails is more than told."""
+
+    def at(self, level: Level) -> tuple[Finding, ...]:
+        """The findings of one level."""
+        return tuple(one for one in self.findings if one.level is level)
+
+    @property
+    def fails(self) -> bool:
+        """Whether a case fails, and that is enforced."""
+        return self.enforced and bool(self.at(Level.FAILS))
+
+    @property
+    def has_failed_cases(self) -> bool:
+        """Whether cases could not be compared because they failed themselves."""
+        return bool(self.comparison.tally[Verdict.FAILED])
+
+
+def apply_limits(
+    comparison: Comparison,
+    limits: Limits | None = None,
+    fail_on: FailOn = FailOn.REGRESSION,
+    exceeded_before: AbstractSet[Key] = frozenset(),
+) -> Gate:
+    """What ``comparison`` exceeds; without limits, whatever got worse.
+
+    ``exceeded_before`` are the cases that failed by their limit in the last check.
+    """
+    findings = []
+    for one in comparison.differences:
+        finding = _finding(one, limits or Limits(), known=one.key in exceeded_before)
+        got_worse = one.verdict is Verdict.WORSE or _output_differs(one)
+        if fail_on is FailOn.ANY and got_worse and finding.level is not Level.FAILS:
+            finding = Finding(one, Level.FAILS, "whatever got worse is to fail")
+        findings.append(finding)
+    return Gate(comparison, tuple(findings), enforced=fail_on is not FailOn.NEVER)
+
+
+def _output_differs(one: Difference) -> bool:
+    return one.reason is Reason.OUTPUT_DIFFERS
+
+
+def _finding(one: Difference, limits: Limits, *, known: bool) -> Finding:
+    if _output_differs(one):
+        level = Level.FAILS if limits.fail_on_output else Level.SOFT
+        return Finding(one, level, "it computes something else")
+    if one.verdict is Verdict.NEW:
+        level = Level.FAILS if limits.fail_on_new else Level.UNGUARDED
+        return Finding(one, level, "it has no baseline")
+    if one.verdict is Verdict.MISSING:
+        level = Level.FAILS if limits.fail_on_missing else Level.UNGUARDED
+        return Finding(one, level, "it was not measured")
+    if one.verdict is Verdict.INCOMPARABLE or one.verdict is Verdict.FAILED:
+        return Finding(one, Level.UNGUARDED, one.reason.value)
+    if one.verdict is Verdict.WORSE:
+        return _of_worse(one, limits.rule_for(one.key), known=known)
+    return Finding(one, Level.FINE)
+
+
+def _of_worse(one: Difference, rule: Rule, *, known: bool) -> Finding:
+    change, base = one.change, one.base_count
+    assert change is not None, "a worse case was counted on both sides"
+    assert base is not None, "a worse case was counted on both sides"
+    if rule.hard is None:
+        return Finding(one, Level.FAILS, "it has no hard limit, so whatever got worse fails")
+    allowed = rule.hard.allows(base)
+    band = one.noise if rule.band is None else rule.band.allows(base)
+    if change > allowed + band or (known and change > allowed):
+        return Finding(one, Level.FAILS, f"above the hard limit of {rule.hard}")
+    if change > allowed:
+        why = f"above the hard limit of {rule.hard}, but by no more than {band:,.0f} instructions"
+        return Finding(one, Level.EDGE, why)
+    if rule.soft is not None and change > rule.soft.allows(base):
+        return Finding(one, Level.SOFT, f"above the soft limit of {rule.soft}")
+    return Finding(one, Level.WITHIN, f"hard limit {rule.hard}")

@@ -1,0 +1,81 @@
+"""What the limits make of a comparison as JUnit XML, which CI systems show test by test."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from xml.etree import ElementTree as ET
+
+import attrs
+
+from instruction_counts.compare.sides import Key
+from instruction_counts.compare.verdicts import Difference, Verdict
+from instruction_counts.gate.gate import Finding, Gate, Level
+
+
+@attrs.frozen
+class Texts:
+    """How people read a case: its title, why it failed, and what caused a change."""
+
+    title: Callable[[Key], str]
+    reason: Callable[[Difference], str]
+    causes: Callable[[Difference], Iterable[str]]
+
+
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no XML document may hold, in whatever spelling."""
+
+
+def to_junit(gate: Gate, texts: Texts) -> str:
+    """One test case for each case: a failure where it fails the check, an error where it failed."""
+    children = [_test_case(one, gate, texts) for one in gate.findings]
+    kinds = Counter(child.tag for one in children for child in one)
+    suite = ET.Element(
+        "testsuite",
+        name="instruction-counts",
+        tests=str(len(children)),
+        failures=str(kinds["failure"]),
+        errors=str(kinds["error"]),
+        skipped=str(kinds["skipped"]),
+        time="0",
+    )
+    suite.extend(children)
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root, " ")
+    text = ET.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _test_case(finding: Finding, gate: Gate, texts: Texts) -> ET.Element:
+    one = finding.difference
+    label = one.key[0]
+    place = ".".join(["instruction-counts", *label[:-1]])
+    element = ET.Element("testcase", classname=_clean(place), name=_clean(texts.title(one.key)))
+    element.set("time", "0")
+    if one.verdict is Verdict.FAILED:
+        _add(element, "error", texts.reason(one), ())
+    elif finding.level is Level.FAILS and gate.enforced:
+        _add(element, "failure", f"{_figures(one)}{finding.why}", texts.causes(one))
+    elif finding.level is Level.UNGUARDED:
+        _add(element, "skipped", finding.why, ())
+    elif finding.why:
+        told = ET.SubElement(element, "system-out")
+        told.text = _clean(f"{_figures(one)}{finding.why}")
+    return element
+
+
+def _figures(one: Difference) -> str:
+    if one.base_count is None or one.new_count is None or one.change is None:
+        return ""
+    return f"{one.base_count:,} → {one.new_count:,} ({one.change:+,}): "
+
+
+def _add(element: ET.Element, tag: str, message: str, details: Iterable[str]) -> None:
+    child = ET.SubElement(element, tag, message=_clean(message))
+    child.text = _clean("\n".join(details)) or None
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)

@@ -1,0 +1,195 @@
+"""Limits: how much dearer a case may get, by patterns over labels, from a YAML file."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import math
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import attrs
+import cattrs
+import yaml
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.compare.sides import Key
+from instruction_counts.errors import DataError
+from instruction_counts.gate.reading import misfit, strict_converter, structured
+from instruction_counts.select import matches
+
+_Mode = TypeVar("_Mode", bound=enum.Enum)
+
+
+@attrs.frozen
+class Limit:
+    """What a change may cost; it is above the limit only if it is above both parts."""
+
+    relative: float = 0.0
+    absolute: float = 0.0
+    """Instructions; infinite where no change is ever above the limit."""
+
+    def allows(self, base: int) -> float:
+        """The largest change, in instructions, of a case that cost ``base``."""
+        return max(self.relative * base, self.absolute)
+
+    def __str__(self) -> str:
+        if math.isinf(self.absolute):
+            return "never"
+        share = f"{self.relative * 100:.10g}%" if self.relative else ""
+        number = f"{self.absolute:,.0f} instructions" if self.absolute else ""
+        return " and ".join(part for part in (share, number) if part) or "0"
+
+
+NEVER = Limit(absolute=math.inf)
+
+
+@attrs.frozen
+class Rule:
+    """Limits of the cases that a pattern matches; what is None is left to the default."""
+
+    only: str = "*"
+    language: Language | None = None
+    runtime: RuntimeMode | None = None
+    autograd: AutogradMode | None = None
+    soft: Limit | None = None
+    """Beyond it, a change is reported."""
+    hard: Limit | None = None
+    """Beyond it, a change fails."""
+    band: Limit | None = None
+    """How far beyond the hard limit a change has to lie; None is the noise floor of the case."""
+
+    def applies(self, key: Key) -> bool:
+        """Whether a case is meant."""
+        label, *modes, _ = key
+        asked = (self.language, self.runtime, self.autograd)
+        return matches(self.only, label) and all(
+            one in {None, mode} for one, mode in zip(asked, modes, strict=True)
+        )
+
+    def __str__(self) -> str:
+        modes = (self.language, self.runtime, self.autograd)
+        return " · ".join([self.only, *(mode.value or "explicit" for mode in modes if mode)])
+
+
+@attrs.frozen
+class Limits:
+    """All limits. The last rule that matches a case holds for it, and fills up from ``default``.
+
+    A case without a hard limit fails by whatever got worse, so that no case is unguarded because
+    nobody thought of it.
+    """
+
+    default: Rule = Rule()
+    limits: tuple[Rule, ...] = ()
+    fail_on_new: bool = False
+    fail_on_missing: bool = False
+    fail_on_output: bool = True
+
+    def rule_for(self, key: Key) -> Rule:
+        """What holds for a case."""
+        rule = next((one for one in reversed(self.limits) if one.applies(key)), None)
+        if rule is None:
+            return self.default
+        rest = {
+            name: getattr(self.default, name)
+            for name in ("soft", "hard", "band")
+            if getattr(rule, name) is None
+        }
+        return attrs.evolve(rule, **rest)
+
+
+def read_limits(path: Path) -> Limits:
+    """The limits in a YAML file.
+
+    Raises:
+        DataError: the file is missing, is no YAML, or holds something else; with its place.
+    """
+    try:
+        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}", "--limits takes a YAML file.") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise DataError(f"{path} is not YAML: {error}", _EXAMPLE) from error
+    found = structured(_CONVERTER, data, _File, f"{path}: these are no limits", _EXAMPLE)
+    default = found.default
+    if any((default.language, default.runtime, default.autograd)) or default.only != "*":
+        raise DataError(
+            f"{path}: default: expected soft, hard and band alone, found a pattern",
+            "The default holds for all cases. Move it below `limits:`.",
+        )
+    return Limits(
+        default,
+        tuple(found.limits),
+        found.fail_on_new,
+        found.fail_on_missing,
+        found.fail_on_output,
+    )
+
+
+@attrs.frozen
+class _File:
+    default: Rule = Rule()
+    limits: list[Rule] = attrs.field(factory=list)
+    fail_on_new: bool = False
+    fail_on_missing: bool = False
+    fail_on_output: bool = True
+
+
+_EXAMPLE = (
+    "Expected, for example:\n"
+    "    default: {soft: 0.1%, hard: 0.5%}\n"
+    "    limits:\n"
+    '      - {only: "Autograd/*", language: python, hard: 200}'
+)
+
+_LANGUAGES = {"python": Language.PYTHON, "c++": Language.CPP}
+_RUNTIMES = {
+    "eager": RuntimeMode.EAGER,
+    "torchscript": RuntimeMode.JIT,
+    "explicit": RuntimeMode.EXPLICIT,
+}
+_AUTOGRADS = {
+    "forward": AutogradMode.FORWARD,
+    "backward": AutogradMode.FORWARD_BACKWARD,
+    "explicit": AutogradMode.EXPLICIT,
+}
+
+
+def _limit(value: Any, _: type) -> Limit:
+    if value == "never":
+        return NEVER
+    if type(value) is int and value >= 0:
+        return Limit(absolute=value)
+    parts = value.split(",") if isinstance(value, str) else ["?"]
+    limit = Limit()
+    for part in parts:
+        match = re.fullmatch(r"\s*(?:(\d+(?:\.\d+)?)%|(\d+))\s*", part)
+        if match is None:
+            raise misfit('a share (0.5%), instructions (20), both ("0.5%,20") or never', value)
+        if match[1]:
+            limit = attrs.evolve(limit, relative=float(match[1]) / 100)
+        else:
+            limit = attrs.evolve(limit, absolute=int(match[2]))
+    return limit
+
+
+def _mode(names: Mapping[str, _Mode], value: Any, _: type) -> _Mode:
+    found = names.get(value.lower()) if isinstance(value, str) else None
+    if found is None:
+        raise misfit(" or ".join(names), value)
+    return found
+
+
+def _make_converter() -> cattrs.Converter:
+    converter = strict_converter()
+    converter.register_structure_hook(Limit, _limit)
+    converter.register_structure_hook(Language, functools.partial(_mode, _LANGUAGES))
+    converter.register_structure_hook(RuntimeMode, functools.partial(_mode, _RUNTIMES))
+    converter.register_structure_hook(AutogradMode, functools.partial(_mode, _AUTOGRADS))
+    return converter
+
+
+_CONVERTER = _make_converter()

@@ -1,0 +1,104 @@
+"""Sending alerts to a URL."""
+
+from __future__ import annotations
+
+import http.client
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+import tenacity
+
+from instruction_counts.errors import DataError, UsageError
+
+_TIMEOUT_S = 10.0
+_TRIES = 4
+_MAY_PASS = (408, 425, 429)
+"""Besides those from 500 on: answers that may be another one at the next try."""
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect for an error: the token is for nobody but the server that was named."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        """Follow nothing."""
+
+
+class _PassingError(Exception):
+    """An answer, or none, that may be another one at the next try."""
+
+
+@attrs.frozen
+class Webhook:
+    """A URL that takes alerts: a POST of JSON for each.
+
+    ``token`` goes into the header Authorization. The id of an alert goes into Idempotency-Key, so
+    that the receiver can tell one that comes twice because an answer was lost.
+    """
+
+    url: str
+    token: str = attrs.field(default="", repr=False)
+    wait_s: float = 1.0
+    """Before the second try; each wait is twice the one before."""
+    timeout_s: float = _TIMEOUT_S
+    notice: Callable[[str], None] = lambda _: None
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse what is no URL of the web, or has a password in it."""
+        parts = urlsplit(self.url)
+        if parts.scheme not in {"http", "https"} or not parts.hostname:
+            raise UsageError("--webhook is no URL", "It begins with https:// or http://.")
+        if parts.password or parts.username:
+            raise UsageError(
+                "--webhook holds a password",
+                "Give a token in the environment: INSTRUCTION_COUNTS_TOKEN.",
+            )
+
+    def send(self, key: str, body: str) -> None:
+        """POST ``body``.
+
+        Raises:
+            DataError: it was refused, or did not get through after some tries.
+        """
+        retrying = tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(_TRIES),
+            wait=tenacity.wait_exponential(multiplier=self.wait_s, max=60),
+            retry=tenacity.retry_if_exception_type(_PassingError),
+            before_sleep=lambda state: self.notice(f"Trying again: {_reason(state)}"),
+            reraise=True,
+        )
+        try:
+            retrying(self._post, key, body)
+        except _PassingError as error:
+            host = urlsplit(self.url).netloc
+            raise DataError(f"{host} takes no alerts: {error}", "Is the server up?") from error
+
+    def _post(self, key: str, body: str) -> None:
+        headers = {"Content-Type": "application/json", "Idempotency-Key": key}
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        request = urllib.request.Request(  # noqa: S310 - the scheme was checked
+            self.url, body.encode(), headers, method="POST"
+        )
+        opener = urllib.request.build_opener(_NoRedirects)
+        try:
+            with opener.open(request, timeout=self.timeout_s) as answer:
+                answer.read()
+        except urllib.error.HTTPError as error:
+            error.close()
+            said = f"HTTP {error.code} {error.reason}"
+            if error.code >= 500 or error.code in _MAY_PASS:
+                raise _PassingError(said) from error
+            raise DataError(
+                f"{urlsplit(self.url).netloc} refuses alerts: {said}",
+                "Check the URL, and the token in INSTRUCTION_COUNTS_TOKEN.",
+            ) from error
+        except (OSError, http.client.HTTPException) as error:
+            raise _PassingError(str(error) or type(error).__name__) from error
+
+
+def _reason(state: tenacity.RetryCallState) -> str:
+    return str(state.outcome.exception()) if state.outcome is not None else ""

@@ -1,0 +1,214 @@
+"""What limits make of a comparison, for people: what fails first, with its limit and its causes."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+import attrs
+from rich.table import Table
+from rich.text import Text
+
+from instruction_counts.compare.verdicts import Difference, Verdict
+from instruction_counts.gate.accept import Acceptance
+from instruction_counts.gate.baseline import Baseline, BaselineCase
+from instruction_counts.gate.gate import Finding, Gate, Level
+from instruction_counts.gate.junit import Texts
+from instruction_counts.gate.lint import Remark
+from instruction_counts.report import comparison as report
+
+Causes = Callable[[Difference], Iterable[str]]
+
+_SHOWN_BY_A_REMARK = 5
+
+
+def texts(causes: Causes) -> Texts:
+    """What the JUnit file says of a case."""
+    return Texts(report.title_of, report.reason_of, causes)
+
+
+@attrs.frozen
+class Section:
+    """Cases that are shown together."""
+
+    title: str
+    style: str
+    findings: tuple[Finding, ...]
+    folded: bool = True
+
+
+_STYLES = {
+    Level.FAILS: "bold red",
+    Level.EDGE: "yellow",
+    Level.SOFT: "yellow",
+    Level.UNGUARDED: "magenta",
+    Level.WITHIN: "cyan",
+}
+
+
+def sections(gate: Gate) -> Iterator[Section]:
+    """What is worth a line, the worst first; in each the largest relative change first."""
+    for level, style in _STYLES.items():
+        findings = gate.at(level)
+        if findings:
+            folded = level is not Level.FAILS
+            yield Section(level.value.upper(), style, _largest_first(findings), folded)
+    better = [one for one in gate.findings if one.difference.verdict is Verdict.BETTER]
+    if better:
+        yield Section("BETTER", "green", _largest_first(better))
+    ambiguous = [one for one in gate.findings if one.difference.verdict is Verdict.AMBIGUOUS]
+    if ambiguous:
+        yield Section("AMBIGUOUS", "yellow", _largest_first(ambiguous))
+
+
+def _largest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda one: -abs(one.difference.relative or 0)))
+
+
+def lines(finding: Finding, causes: Causes) -> Iterator[Text]:
+    """A case: its counts, the limit, and what caused the change."""
+    one = finding.difference
+    yield from report.lines(one)
+    if finding.why and finding.why != one.reason.value:
+        yield Text(f"     {finding.why}")
+    if one.change and not report.causes(one):  # what the lines above do not tell yet
+        for cause in report.wrapped(tuple(causes(one))[: report.CAUSES], " · "):
+            yield Text(f"     {cause}", style="dim")
+
+
+def brief(gate: Gate) -> Iterator[Text]:
+    """What is held against limits, a line for each case, for a comparison that was shown."""
+    for level in (Level.FAILS, Level.EDGE, Level.SOFT):
+        for finding in _largest_first(gate.at(level)):
+            told = f"{report.title_of(finding.key)}: {finding.why}"
+            yield Text(f"{level.value}: {told}", style=_STYLES[level])
+    yield Text(verdict(gate), style="bold red" if gate.fails else "bold")
+
+
+def verdict(gate: Gate) -> str:
+    """The whole in one line: ``FAILS: 2 cases of 300; 1 at the edge``."""
+    failing, edge, soft, bare = (
+        len(gate.at(level)) for level in (Level.FAILS, Level.EDGE, Level.SOFT, Level.UNGUARDED)
+    )
+    total = len(gate.findings)
+    said = "FAILS" if gate.fails else "PASSES"
+    parts = [f"{said}: {failing:,} of {_cases(total)} fail the limits"]
+    if not gate.fails:
+        parts = [f"{said}: {_cases(total)}"]
+        if failing:
+            parts.append(f"{failing:,} would fail the limits, and none is enforced")
+    if edge:
+        parts.append(f"{edge:,} at the edge of a hard limit")
+    if soft:
+        parts.append(f"{soft:,} above a soft limit")
+    if bare:
+        parts.append(f"{bare:,} not guarded")
+    return "; ".join(parts)
+
+
+def _cases(number: int) -> str:
+    return f"{number:,} case{'' if number == 1 else 's'}"
+
+
+def markdown(gate: Gate, causes: Causes) -> str:
+    """A comment for a pull request: the verdict, what fails, and all else folded away."""
+    parts = [f"### {escaped(verdict(gate))}", "", escaped(report.tally(gate.comparison)), ""]
+    parts += [f"- {escaped(text.plain.strip())}" for text in report.head(gate.comparison)][:-1]
+    for section in sections(gate):
+        title = f"{section.title.capitalize()}: {len(section.findings):,}"
+        table = _table(section.findings, causes)
+        if section.folded:
+            summary = html.escape(title)
+            parts += ["", f"<details><summary>{summary}</summary>", "", *table, "", "</details>"]
+        else:
+            parts += ["", f"#### {escaped(title)}", "", *table]
+    return "\n".join(parts) + "\n"
+
+
+def _table(findings: Iterable[Finding], causes: Causes) -> Iterator[str]:
+    yield "| case | base | new | change | noise floor | why | causes |"
+    yield "|---|---:|---:|---:|---:|---|---|"
+    for finding in findings:
+        one = finding.difference
+        cells = [
+            report.title_of(one.key),
+            _number(one.base_count),
+            _number(one.new_count),
+            _change(one),
+            _number(one.noise),
+            report.reason_of(one) if one.verdict is Verdict.FAILED else finding.why,
+            " · ".join(tuple(causes(one))[: report.CAUSES]),
+        ]
+        yield f"| {' | '.join(map(escaped, cells))} |"
+
+
+def _number(number: int | None) -> str:
+    return "" if number is None else f"{number:,}"
+
+
+def _change(one: Difference) -> str:
+    if one.change is None:
+        return ""
+    return f"{one.change:+,}" + ("" if one.relative is None else f" ({one.relative:+.2%})")
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is: no formatting, HTML, links, mentions or second line."""
+    plain = html.escape(" ".join(text.split()), quote=False)
+    plain = re.sub(r"([\\`*_{}\[\]|~!])", r"\\\1", plain)
+    return re.sub("([@#])", r"\1<!-- -->", plain)
+
+
+# ------------------------------------------------------------------------------ the baseline
+
+
+def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
+    """What accepting changes in ``before``, case by case, with the reason."""
+    kept = set(found.kept)
+    for one in found.comparison.differences:
+        if one.key in kept or one.key in found.absent:
+            continue
+        was = before.cases.get(one.key)
+        now = found.after.cases.get(one.key)
+        if was == now or now is None:
+            continue
+        told = [_old_and_new(one), one.verdict.value, one.reason.value]
+        if not one.change and was is not None:
+            told = [f"{now.instructions:,}", "the same count", "other layers, noise or code"]
+        told += before.causes(one)[: report.CAUSES]
+        yield Text(f"  {report.title_of(one.key)}")
+        for text in report.wrapped(told, " · "):
+            yield Text(f"     {text}")
+
+
+def _old_and_new(one: Difference) -> str:
+    before = "none" if one.base_count is None else f"{one.base_count:,}"
+    return f"{before} → {_number(one.new_count)} {_change(one)}".rstrip()
+
+
+def baseline_table(cases: Iterable[BaselineCase]) -> Table:
+    """A line for each case of a baseline."""
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("case", overflow="fold")
+    for name in ("instr", "allocs", "noise", "layouts"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in cases:
+        table.add_row(
+            Text(report.title_of(one.key)),
+            f"{'' if one.exact else '~'}{one.instructions:,}",
+            _number(one.allocations),
+            _number(one.noise_floor),
+            _number(one.layouts) if one.layouts else "not known",
+        )
+    return table
+
+
+def remark(one: Remark) -> Iterator[Text]:
+    """What is doubtful, what it is about, and what to do."""
+    yield Text(f"{one.doubt.what}: {len(one.about):,}", style="yellow")
+    for about in one.about[:_SHOWN_BY_A_REMARK]:
+        yield Text(f"  {report.title_of(about) if isinstance(about, tuple) else about}")
+    if len(one.about) > _SHOWN_BY_A_REMARK:
+        yield Text(f"  … and {len(one.about) - _SHOWN_BY_A_REMARK:,} more")
+    yield Text(f"  {one.doubt.remedy}", style="dim")

@@ -1,0 +1,400 @@
+"""Counts over time for people and for programs: a plot, the steps, JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+from rich.table import Table
+from rich.text import Text
+
+from instruction_counts.builds.build import DEFAULT_NAME
+from instruction_counts.compare.verdicts import Difference, Verdict
+from instruction_counts.history.bisection import Bisection, Change
+from instruction_counts.history.candidates import Candidates, is_regression
+from instruction_counts.history.series import Segment, Series, count_of, surroundings
+from instruction_counts.history.steps import Step
+from instruction_counts.report import format as fmt
+from instruction_counts.report.comparison import causes as causes_of_difference
+from instruction_counts.report.comparison import title_of
+from instruction_counts.results.store import StoredCount
+
+FORMAT_VERSION = 1
+
+Causes = Callable[[StoredCount, StoredCount], Sequence[str]]
+"""The causes of a change between two points, as short texts."""
+
+WIDTH = 80
+_HEIGHT = 9
+_INDENT = "  "
+
+
+def plots(series: Series, causes: Causes, width: int = WIDTH) -> Iterator[Text]:
+    """A case: for each segment a plot and its steps, then what was not counted."""
+    yield Text(title_of(series.key), style="bold")
+    total = len(series.segments)
+    for number, segment in enumerate(series.segments, 1):
+        if segment.apart:
+            why = f"segment {number} of {total}, not comparable: {' · '.join(segment.apart)}"
+            yield Text(_plain(why), style="yellow")
+        yield from _plot(segment, width)
+        yield from _steps(segment, causes)
+    if not series.segments:
+        yield Text(f"{_INDENT}never counted")
+    for point in series.uncounted:
+        why = point.failure or point.status.value
+        yield Text(_plain(f"{_INDENT}no count in {title_of_point(point)}: {why}"), style="red")
+
+
+def table(series: Sequence[Series]) -> Table:
+    """A line for each count; those of a case one below the other."""
+    result = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    result.add_column("started (UTC)", no_wrap=True)
+    result.add_column("run", justify="right", no_wrap=True)
+    result.add_column("torch", overflow="fold")
+    result.add_column("commit", no_wrap=True)
+    result.add_column("count", justify="right", no_wrap=True)
+    result.add_column("", overflow="fold")
+    for one in series:
+        result.add_section()
+        result.add_row(Text(_plain(title_of(one.key)), style="bold"))
+        for row in _rows(one):
+            print_ = row.point.fingerprint
+            result.add_row(
+                _minute(row.point),
+                str(row.point.run_id),
+                Text(_plain(print_.torch)),
+                Text(_plain(print_.torch_git[:10])),
+                fmt.count(row.point.instructions),
+                Text(_plain(row.remark), style=_style(row)),
+            )
+    return result
+
+
+def to_json(series: Sequence[Series], causes: Causes) -> str:
+    """Everything: the points of each segment, its levels and its steps with their causes."""
+    document = {
+        "format_version": FORMAT_VERSION,
+        "cases": [_case(one, causes) for one in series],
+    }
+    return json.dumps(document, indent=1)
+
+
+def to_csv(series: Sequence[Series]) -> str:
+    """A line for each count."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for one in series:
+        label, *modes, num_threads = one.key
+        for row in _rows(one):
+            point, counted = row.point, row.point.instructions
+            print_ = point.fingerprint
+            writer.writerow(
+                [
+                    "/".join(label),
+                    *(mode.value for mode in modes),
+                    num_threads,
+                    row.segment,
+                    point.started_at,
+                    point.run_id,
+                    point.build,
+                    print_.torch,
+                    print_.torch_git,
+                    *(("", "") if counted is None else (counted.per_run, counted.spread)),
+                    row.level,
+                    row.remark,
+                ]
+            )
+    return stream.getvalue()
+
+
+def title_of_point(point: StoredCount) -> str:
+    """``run 12`` with its build, torch and commit."""
+    print_ = point.fingerprint
+    build = "" if point.build == DEFAULT_NAME else f", {point.build}"
+    commit = f" ({print_.torch_git[:10]})" if print_.torch_git else ""
+    return f"run {point.run_id}{build}, torch {print_.torch}{commit}"
+
+
+def change(base: int, new: int) -> str:
+    """``9,185 → 10,168  +983, +10.70%``."""
+    relative = f", {(new - base) / base:+.2%}" if base else ""
+    return f"{base:,} → {new:,}  {new - base:+,}{relative}"
+
+
+_COLUMNS = (
+    "label",
+    "language",
+    "runtime",
+    "autograd",
+    "num_threads",
+    "segment",
+    "started_at",
+    "run",
+    "build",
+    "torch",
+    "torch_git",
+    "count",
+    "spread",
+    "level",
+    "remark",
+)
+
+
+# The plot
+
+
+def _plot(segment: Segment, width: int) -> Iterator[Text]:
+    """Counts as dots, outliers as crosses, levels as lines; the scale is at the left.
+
+    The scale is that of the levels: outliers beyond it stand at its edge.
+    """
+    points = segment.points
+    counts = [count_of(point).per_run for point in points]
+    inside = [count for place, count in enumerate(counts) if place not in segment.outliers]
+    low, high = min(inside), max(inside)
+    margin = max(len(f"{high:,}"), 6)
+    columns = width - margin - 3
+    # Without a line for every count where all are the same one.
+    height = _HEIGHT if high > low else 1
+
+    def row(count: int) -> int:
+        inner = min(max(count, low), high)
+        return round((high - inner) * (height - 1) / (high - low)) if high > low else 0
+
+    used = min(columns, 4 * len(points))
+    places = [round((place + 0.5) * used / len(points)) for place in range(len(points))]
+    grid = [[" "] * (columns + 1) for _ in range(height)]
+    for level in segment.levels:
+        first, last = places[level.start], places[level.end - 1]
+        for column in range(first, last + 1):
+            grid[row(level.count)][column] = "─"
+    for place, count in enumerate(counts):
+        grid[row(count)][places[place]] = "×" if place in segment.outliers else "•"
+    for number, line in enumerate(grid):
+        value = high - (high - low) * number / max(1, height - 1)
+        shown = f"{round(value):,}" if number in {0, height // 2, height - 1} else ""
+        yield Text(f"{shown:>{margin}} ┤{''.join(line)}".rstrip())
+    first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
+    total = f"{len(points)} count{'' if len(points) == 1 else 's'}"
+    yield Text(_plain(f"{'':{margin}}  {total}, {first_day} to {last_day}"), style="dim")
+
+
+def _steps(segment: Segment, causes: Causes) -> Iterator[Text]:
+    for step in segment.steps:
+        base, new = segment.points[step.before], segment.points[step.after]
+        style = "red" if step.change > 0 else "green"
+        sure = "" if step.confirmed else "  one count only"
+        yield Text(f"{_INDENT}{change(step.base, step.new)}{sure}", style=style)
+        yield Text(_plain(f"{_INDENT}  before  {title_of_point(base)}"))
+        yield Text(_plain(f"{_INDENT}  after   {title_of_point(new)}"))
+        between = step.after - step.before - 1
+        if between:
+            yield Text(f"{_INDENT}  with {between} outlying between them")
+        for one in surroundings(base, new):
+            differs = f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
+            yield Text(_plain(f"{_INDENT}  differs too: {differs}"), style="yellow")
+        for cause in causes(base, new):
+            yield Text(_plain(f"{_INDENT}  {cause}"))
+    if not segment.steps:
+        yield Text(f"{_INDENT}no step")
+
+
+# Rows
+
+
+@attrs.frozen
+class _Row:
+    """A point, as tables show it."""
+
+    point: StoredCount
+    segment: int
+    level: int | None = None
+    remark: str = ""
+    step: Step | None = None
+
+
+def _rows(series: Series) -> Iterator[_Row]:
+    for number, segment in enumerate(series.segments, 1):
+        steps = {step.after: step for step in segment.steps}
+        for place, point in enumerate(segment.points):
+            remarks = [f"not comparable: {one}" for one in segment.apart] if not place else []
+            if place in segment.outliers:
+                remarks.append("outlier")
+            step = steps.get(place)
+            if step is not None:
+                remarks.append(f"{step.change:+,} {step.relative:+.2%}")
+            level = segment.level_at(place).count
+            yield _Row(point, number, level, " · ".join(remarks), step)
+    for point in series.uncounted:
+        yield _Row(point, 0, None, point.failure or point.status.value)
+
+
+def _style(row: _Row) -> str:
+    if row.step is not None:
+        return "red" if row.step.change > 0 else "green"
+    return "yellow" if row.remark else ""
+
+
+# JSON
+
+
+def _case(series: Series, causes: Causes) -> dict[str, Any]:
+    label, language, runtime, autograd, num_threads = series.key
+    return {
+        "label": list(label),
+        "language": language.value,
+        "runtime": runtime.value,
+        "autograd": autograd.value,
+        "num_threads": num_threads,
+        "segments": [_segment(one, causes) for one in series.segments],
+        "uncounted": [_point(one) for one in series.uncounted],
+    }
+
+
+def _segment(segment: Segment, causes: Causes) -> dict[str, Any]:
+    return {
+        "apart": list(segment.apart),
+        "points": [
+            {**_point(point), "outlier": place in segment.outliers}
+            for place, point in enumerate(segment.points)
+        ],
+        "levels": [
+            {"start": one.start, "end": one.end, "count": one.count} for one in segment.levels
+        ],
+        "steps": [_step(one, segment, causes) for one in segment.steps],
+    }
+
+
+def _step(step: Step, segment: Segment, causes: Causes) -> dict[str, Any]:
+    base, new = segment.points[step.before], segment.points[step.after]
+    return {
+        **attrs.asdict(step),
+        "change": step.change,
+        "relative": step.relative if step.base else None,
+        "differs": [one.name for one in surroundings(base, new)],
+        "causes": list(causes(base, new)),
+    }
+
+
+def _point(point: StoredCount) -> dict[str, Any]:
+    counted = point.instructions
+    return {
+        "run": point.run_id,
+        "started_at": point.started_at,
+        "tags": list(point.tags),
+        "build": point.build,
+        "torch": point.fingerprint.torch,
+        "torch_git": point.fingerprint.torch_git,
+        "engine": point.engine,
+        "definition_hash": point.definition_hash,
+        "status": point.status.value,
+        "failure": point.failure,
+        "count": None if counted is None else counted.per_run,
+        "exact": None if counted is None else counted.exact,
+        "spread": None if counted is None else counted.spread,
+    }
+
+
+def _minute(point: StoredCount) -> Text:
+    return Text(_plain(point.started_at.replace("T", " ")[:16] or "–"))
+
+
+def _plain(text: str) -> str:
+    # Names come from files and builds, and can hold what moves the cursor.
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+
+
+# Bisection
+
+
+def bisection(result: Bisection, names: Sequence[str], found: Candidates) -> Iterator[Text]:
+    """What a bisection found: each change with its neighbours and causes, then what it took."""
+    yield Text(title_of(found.key), style="bold")
+    for one in result.changes:
+        difference = found.difference(one.before, one.after)
+        style = "red" if is_regression(difference) else "green"
+        yield Text(f"{_INDENT}{_headline(difference)}", style=style)
+        for role, place in (("before", one.before), ("after ", one.after)):
+            yield Text(_plain(f"{_INDENT}  {role}  {_build(place, names, found)}"))
+        if one.gradual:
+            yield Text(f"{_INDENT}  in small steps: no two neighbours differ by enough")
+        for place in one.broken:
+            yield Text(_plain(f"{_INDENT}  or {names[place]}, which cannot be measured"))
+        if difference.output is not None and difference.output.differs:
+            yield Text(_plain(f"{_INDENT}  output: {difference.output.text}"))
+        for cause in causes_of_difference(difference):
+            yield Text(_plain(f"{_INDENT}  {cause}"))
+    if not result.changes:
+        yield Text(f"{_INDENT}no change")
+    for place, why in result.broken.items():
+        yield Text(_plain(f"{_INDENT}broken: {names[place]}: {why}"), style="yellow")
+    yield Text(_effort(result, len(names), found))
+
+
+def bisection_to_json(result: Bisection, names: Sequence[str], found: Candidates) -> str:
+    """The same for programs."""
+    document = {
+        "format_version": FORMAT_VERSION,
+        "case": title_of(found.key),
+        "builds": list(names),
+        "changes": [_change(one, names, found) for one in result.changes],
+        "broken": {names[place]: why for place, why in result.broken.items()},
+        "measured": [names[place] for place in result.measured],
+        "measurements": found.measurements,
+        "reused": found.reused,
+    }
+    return json.dumps(document, indent=1)
+
+
+def _change(one: Change, names: Sequence[str], found: Candidates) -> dict[str, Any]:
+    difference = found.difference(one.before, one.after)
+    return {
+        "before": names[one.before],
+        "after": names[one.after],
+        "broken": [names[place] for place in one.broken],
+        "gradual": one.gradual,
+        "verdict": difference.verdict.value,
+        "reason": difference.reason.value,
+        "verified": difference.verified,
+        "base": difference.base_count,
+        "new": difference.new_count,
+        "change": difference.change,
+        "relative": difference.relative,
+        "causes": list(causes_of_difference(difference)),
+    }
+
+
+def _headline(difference: Difference) -> str:
+    base, new = difference.base_count, difference.new_count
+    assert base is not None, "a change is between two counts"
+    assert new is not None, "a change is between two counts"
+    sure = "verified" if difference.verified else "not verified"
+    what = "output differs" if is_regression(difference) and not _is_worse(difference) else sure
+    return f"{change(base, new)}  {what}"
+
+
+def _is_worse(difference: Difference) -> bool:
+    return difference.verdict is Verdict.WORSE
+
+
+def _build(place: int, names: Sequence[str], found: Candidates) -> str:
+    print_ = found.sides[place].fingerprint
+    commit = f" ({print_.torch_git[:10]})" if print_.torch_git else ""
+    return f"{names[place]}, torch {print_.torch}{commit}"
+
+
+def _effort(result: Bisection, builds: int, found: Candidates) -> str:
+    parts = [
+        f"{builds} builds",
+        f"{len(result.measured)} measured",
+        f"{len(result.broken)} broken",
+        f"{found.measurements} measurements",
+        f"{found.reused} taken from the store",
+    ]
+    return " · ".join(parts)

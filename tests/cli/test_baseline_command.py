@@ -1,0 +1,389 @@
+"""``baseline``, called as the console script calls it, on files; and the examples for CI."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import attrs
+import pytest
+import yaml
+
+from core.types import Language
+from instruction_counts import cli
+from instruction_counts.gate.baseline import read_baseline
+from instruction_counts.measurements import Instructions, Outcome, Status, Window
+from instruction_counts.results.export import to_json
+from tests.fakes import FINGERPRINT, failed, make_record, make_run
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "docs" / "examples"
+LIMITS = 'default: {soft: 1%, hard: 10%}\nlimits: [{only: "*/loose", hard: never}]\n'
+BASE = {"tight": 1000, "loose": 1000, "same": 1000}
+
+
+@attrs.frozen
+class Workplace:
+    """A folder with a baseline and its limits, and short ways to use them."""
+
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
+    said: list[str] = attrs.field(factory=list)
+
+    def run_file(self, counts: Mapping[str, int | Outcome], **facts: Any) -> str:
+        """A JSON file of a run of C++ cases that cost so much."""
+        records = [
+            make_record(
+                *("Group", name),
+                outcome=count if isinstance(count, Outcome) else exactly(count),
+                language=Language.CPP,
+            )
+            for name, count in counts.items()
+        ]
+        fingerprint = attrs.evolve(FINGERPRINT, **facts)
+        run = attrs.evolve(make_run(*records), builds={"default": fingerprint})
+        path = self.folder / "run.json"
+        path.write_text(to_json(run))
+        return str(path)
+
+    @property
+    def baseline(self) -> Path:
+        """The file."""
+        return self.folder / "baseline.json"
+
+    @property
+    def limits(self) -> str:
+        """The option that names the limits."""
+        path = self.folder / "limits.yaml"
+        path.write_text(LIMITS)
+        return f"--limits={path}"
+
+    def accept(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> str:
+        """Accept a run of these counts; what is shown."""
+        file = self.run_file(counts, **facts)
+        assert 0 == self.call("accept", file, "--output", str(self.baseline), *args)[0]
+        return self.shown
+
+    def check(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> int:
+        """The exit code of a check of these counts."""
+        return self.call("check", str(self.baseline), self.run_file(counts, **facts), *args)[0]
+
+    def call(self, *args: str) -> tuple[int, str]:
+        """The exit code, and what is said."""
+        database = ["--db", str(self.folder / "runs.db")] if args[0] in {"accept", "check"} else []
+        code = cli.main(["baseline", *args, *database])
+        captured = self.capsys.readouterr()
+        self.said.append(captured.out + captured.err)
+        return code, self.shown
+
+    @property
+    def shown(self) -> str:
+        """What the last call said."""
+        return self.said[-1]
+
+
+def exactly(count: int) -> Outcome:
+    """An outcome of that count."""
+    return Outcome(Status.OK, Instructions(count, exact=True, windows=(Window(1, count),)))
+
+
+@pytest.fixture
+def place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Workplace:
+    """With an accepted baseline."""
+    made = Workplace(tmp_path, capsys)
+    made.accept(BASE)
+    return made
+
+
+# Accepting
+
+
+def test_a_baseline_is_made_and_updated(place: Workplace) -> None:
+    """It shows what it changes, and why."""
+    shown = place.accept({**BASE, "tight": 1500})
+    counts = {
+        one.label[1]: one.instructions for one in read_baseline(place.baseline).cases.values()
+    }
+
+    assert {**BASE, "tight": 1500} == counts
+    assert "1,000 → 1,500 +500 (+50.00%) · worse · exact difference" in shown
+
+
+def test_only_what_is_selected_is_accepted(place: Workplace) -> None:
+    """The rest of the file stays, to the letter."""
+    before = place.baseline.read_text().splitlines()
+    place.accept(dict.fromkeys(BASE, 2000), "--only", "*/tight")
+    changed = [
+        one
+        for one, other in zip(before, place.baseline.read_text().splitlines(), strict=True)
+        if one != other
+    ]
+
+    assert ['"tight"'] == [one.split(", ")[1].removesuffix("]") for one in changed]
+
+
+def test_a_dry_run_writes_nothing(place: Workplace) -> None:
+    """And shows the same."""
+    before = place.baseline.read_text()
+    shown = place.accept({**BASE, "tight": 1500}, "--dry-run")
+
+    assert (before, True) == (place.baseline.read_text(), "1,000 → 1,500" in shown)
+
+
+def test_a_run_with_failed_cases_is_not_accepted(place: Workplace) -> None:
+    """It is an error, with its remedy."""
+    file = place.run_file({"tight": failed()})
+    code, shown = place.call("accept", file, "--output", str(place.baseline))
+
+    assert (1, True) == (code, "leave them out with --only" in shown)
+
+
+def test_cases_that_the_run_lacks_are_told(place: Workplace) -> None:
+    """They stay, unless they are to be dropped."""
+    stays = place.accept({"tight": 1000})
+    dropped = place.accept({"tight": 1000}, "--prune")
+
+    assert (True, True) == ("2 cases of the baseline" in stays, "are dropped" in dropped)
+    assert 1 == len(read_baseline(place.baseline).cases)
+
+
+# Checking
+
+
+@pytest.mark.parametrize(
+    ("changes", "code"),
+    [
+        ({}, 0),
+        ({"tight": 500}, 0),
+        ({"tight": 1050}, 0),
+        ({"tight": 1500}, 3),
+        ({"loose": 1500}, 0),
+        ({"added": 1}, 0),
+        ({"tight": failed()}, 4),
+        ({"tight": failed(), "same": 1500}, 3),
+    ],
+)
+def test_one_exit_code_says_all(
+    changes: dict[str, int | Outcome], code: int, place: Workplace
+) -> None:
+    """Wins pass, soft limits are told, hard ones fail, and so do cases that fail."""
+    assert code == place.check({**BASE, **changes}, place.limits)
+
+
+def test_without_limits_whatever_got_worse_fails(place: Workplace) -> None:
+    """As in `compare`."""
+    assert 3 == place.check({**BASE, "loose": 1010})
+
+
+@pytest.mark.parametrize(("option", "code"), [("never", 0), ("regression", 0), ("any", 3)])
+def test_it_can_be_chosen_what_fails(option: str, code: int, place: Workplace) -> None:
+    """Limits, whatever got worse, or nothing."""
+    assert code == place.check({**BASE, "loose": 1500}, place.limits, "--fail-on", option)
+
+
+@pytest.mark.parametrize(
+    ("facts", "args", "code"),
+    [
+        ({"torch": "2.14.0"}, [], 0),
+        ({"libc": "glibc-2.41"}, [], 1),
+        ({"libc": "glibc-2.41"}, ["--allow-different"], 0),
+        ({"allocator": "steady"}, ["--allow-different"], 1),
+    ],
+)
+def test_other_conditions_are_refused(
+    facts: dict[str, str], args: list[str], code: int, place: Workplace
+) -> None:
+    """Some can be allowed."""
+    assert code == place.check(BASE, *args, **facts)
+
+
+def test_each_condition_that_differs_is_named(place: Workplace) -> None:
+    """With both of its values."""
+    place.check(BASE, libc="glibc-2.41", python="3.13.1")
+
+    assert (True, True) == (
+        "C library: glibc-2.36 in the baseline, glibc-2.41 now" in place.shown,
+        "Python: 3.11.7 in the baseline, 3.13.1 now" in place.shown,
+    )
+
+
+def test_cases_without_a_baseline_are_shown(place: Workplace) -> None:
+    """They are not silently unguarded."""
+    place.check({**BASE, "added": 1})
+
+    assert ("NOT GUARDED" in place.shown, "1 not guarded" in place.shown) == (True, True)
+
+
+def test_a_part_of_a_baseline_can_be_checked(place: Workplace) -> None:
+    """What is not selected is not missing."""
+    assert 0 == place.check({**BASE, "tight": 9000}, "--only", "*/same")
+    assert "PASSES: 1 case\n" in place.shown
+
+
+def test_what_failed_fails_until_it_is_within_its_limit(place: Workplace) -> None:
+    """A check hands that on to the next one."""
+    state = place.folder / "check.json"
+    codes = []
+    for count in (1100, 1104, 1106, 1101, 1100, 1101):
+        where = [f"--previous={state}", f"--output={state}"]
+        changed = {**BASE, "tight": exactly(count)}
+        wobbling = attrs.evolve(changed["tight"].instructions, exact=False, spread=5)
+        changed["tight"] = attrs.evolve(changed["tight"], instructions=wobbling)
+        codes.append(place.check(changed, place.limits, *where))
+
+    assert [0, 0, 3, 3, 0, 0] == codes
+
+
+def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> None:
+    """Markdown, JSON and JUnit XML."""
+    files = [place.folder / name for name in ("c.md", "c.json", "junit.xml")]
+    options = ["--output", str(files[0]), "--output", str(files[1]), "--junit", str(files[2])]
+    place.check({**BASE, "tight": 1500}, place.limits, *options)
+    suite = ET.fromstring(files[2].read_text())[0]  # noqa: S314 - it was written here
+
+    assert files[0].read_text().startswith("### FAILS: 1 of 3 cases")
+    assert json.loads(files[1].read_text())["fails"] is True
+    assert "1" == suite.get("failures")
+
+
+@pytest.mark.parametrize("option", ["--output=c.txt", "--output=no/c.md", "--junit=no/j.xml"])
+def test_a_file_that_cannot_be_written_is_refused_first(option: str, place: Workplace) -> None:
+    """Before anything is measured."""
+    assert 1 == place.check(BASE, option)
+
+
+def test_a_run_and_a_build_are_one_too_many(place: Workplace) -> None:
+    """It is not clear what is to be checked."""
+    assert 1 == place.check(BASE, "--build", f"new={sys.executable}")
+
+
+# Showing and linting
+
+
+def test_a_baseline_is_shown(place: Workplace) -> None:
+    """Its build and its cases."""
+    code, shown = place.call("show", str(place.baseline), "--only", "*/tight")
+
+    assert (0, True, True) == (code, "libc: glibc-2.36" in shown, shown.endswith("1 cases\n"))
+
+
+def test_doubts_have_an_exit_code(place: Workplace) -> None:
+    """A pattern that matches nothing is one."""
+    path = place.folder / "limits.yaml"
+    path.write_text("limits: [{only: Nix, hard: 1%}]\ndefault: {hard: 0.5%}")
+    code, shown = place.call("lint", str(place.baseline), f"--limits={path}")
+
+    assert (1, True) == (code, "a pattern matches no case: 1\n  Nix" in shown)
+
+
+# Comparing
+
+
+@pytest.mark.parametrize(
+    ("args", "code"), [([], 3), (["--limits"], 0), (["--fail-on", "never"], 0)]
+)
+def test_compare_takes_limits_too(args: list[str], code: int, place: Workplace) -> None:
+    """And JUnit files."""
+    base = Path(place.run_file(BASE)).rename(place.folder / "base.json")
+    new = place.run_file({**BASE, "loose": 1500})
+    given = [place.limits if one == "--limits" else one for one in args]
+    junit = place.folder / "junit.xml"
+
+    assert code == cli.main(["compare", str(base), new, *given, "--junit", str(junit)])
+    assert junit.is_file()
+
+
+# The examples
+
+
+def steps() -> list[str]:
+    """The shell steps of the example workflow that use the program on files."""
+    workflow = yaml.safe_load((EXAMPLES / "github-actions.yml").read_text())
+    runs = [step["run"] for step in workflow["jobs"]["check"]["steps"] if "run" in step]
+    return [run for run in runs if "instruction-counts baseline" in run or "SUMMARY" in run]
+
+
+def shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The script, as a runner of GitHub runs it."""
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-e", "-o", "pipefail", "-c", script],
+        cwd=folder,
+        env={
+            **os.environ,
+            "PATH": path,
+            "INSTRUCTION_COUNTS_DB": str(folder / "runs.db"),
+            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+            **variables,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize(("count", "code", "verdict"), [(1000, 0, "PASSES"), (1500, 3, "FAILS")])
+def test_the_steps_of_the_example_workflow_work(
+    count: int, code: int, verdict: str, place: Workplace
+) -> None:
+    """They are run as they stand there, on a run in a file."""
+    place.run_file({**BASE, "tight": count})
+    assert place.limits
+    check, summary = steps()
+    codes = [shell(one, place.folder, CHECK="run.json").returncode for one in (check, summary)]
+
+    assert [code, 0] == codes
+    assert (place.folder / "summary.md").read_text().startswith(f"### {verdict}")
+    assert {"check.json", "comment.md", "junit.xml"} <= {
+        path.name for path in place.folder.iterdir()
+    }
+
+
+def test_the_hook_checks_before_a_push(place: Workplace) -> None:
+    """It is installed as a file of the repository's own, and stops what fails."""
+    subprocess.run(["git", "init", "-q", str(place.folder)], check=True)
+    hook = str(EXAMPLES / "pre-push")
+    codes = []
+    for count in (1000, 1500):
+        place.run_file({**BASE, "tight": count})
+        done = shell(hook, place.folder, INSTRUCTION_COUNTS_ARGS="run.json")
+        codes.append(done.returncode)
+    place.baseline.unlink()
+    codes.append(shell(hook, place.folder).returncode)
+
+    assert ([0, 3, 0], 0) == (codes, shell(f"bash -n {hook}", place.folder).returncode)
+
+
+_TINY = """\
+from core.api import GroupedStmts
+
+BENCHMARKS = {"tiny": GroupedStmts("x = 1", None)}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+def test_the_example_workflow_measures(place: Workplace) -> None:
+    """Without a run, its check measures the interpreter; a count that is too low fails it."""
+    (place.folder / "tiny.py").write_text(_TINY)
+    (place.folder / "limits.yaml").write_text(LIMITS)
+    measured = shell("instruction-counts run --definitions tiny.py --output run.json", place.folder)
+    accepted = shell("rm baseline.json; instruction-counts baseline accept run.json", place.folder)
+    codes = [measured.returncode, accepted.returncode]
+    text = place.baseline.read_text()
+    for count in (None, 1):
+        if count is not None:
+            case = json.loads(text)["cases"][0]
+            lower = {**case, "instructions": count, "layers": {}}
+            place.baseline.write_text(text.replace(json.dumps(case), json.dumps(lower)))
+        arguments = "--definitions tiny.py --layouts 1 --no-times"
+        codes.append(shell(steps()[0], place.folder, CHECK=arguments).returncode)
+
+    assert [0, 0, 0, 3] == codes

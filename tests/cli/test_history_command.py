@@ -1,0 +1,129 @@
+"""``history``, called as the console script calls it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from instruction_counts import cli
+from instruction_counts.results.store import Store
+from tests.history.made import run_of, stored
+
+COUNTS = [1000, 1000, 1000, None, 1000, 1300, 1300, 1300]
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    """A store with a step of 300 between the builds of the fifth and the sixth day."""
+    path = tmp_path / "runs.db"
+    with Store.open(path) as store:
+        numbers = stored(store, COUNTS)
+        for number in numbers[-2:]:
+            store.tag(number, f"nightly-{number}")
+    return str(path)
+
+
+def shown(args: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+    """The exit code, and what is written to stdout, or to stderr where that is nothing."""
+    code = cli.main(["history", *args])
+    written = capsys.readouterr()
+    return code, written.out or written.err
+
+
+def days_of(args: list[str], capsys: pytest.CaptureFixture[str]) -> list[int]:
+    """The runs whose counts are shown."""
+    _, out = shown([*args, "--format", "json"], capsys)
+    (case,) = json.loads(out)["cases"]
+    return [point["run"] for segment in case["segments"] for point in segment["points"]]
+
+
+def test_the_step_is_shown_with_its_cause(
+    database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From what is stored."""
+    code, out = shown(["Group/add", "--db", database], capsys)
+
+    assert 0 == code
+    assert "1,000 → 1,300  +300, +30.00%" in out
+    assert "before  run 5, torch 2.13.0+cpu (00000005)" in out
+    assert "+300 at::slow (new)" in out
+
+
+def test_what_failed_is_shown(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the reason."""
+    assert "no count in run 4" in shown(["Group/add", "--db", database], capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "runs"),
+    [
+        (["--last", "2"], [7, 8]),
+        (["--since", "2026-01-06"], [6, 7, 8]),
+        (["--since", "2026-01-06T05:00"], [6, 7, 8]),
+        (["--since", "2026-01-06T05:01"], [7, 8]),
+        (["--tag", "nightly*"], [7, 8]),
+        (["--tag", "nightly-7", "--tag", "nightly-8", "--last", "1"], [8]),
+    ],
+)
+def test_runs_are_selected(
+    args: list[str], runs: list[int], database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By time, number and tag."""
+    assert runs == days_of(["Group/add", "--db", database, *args], capsys)
+
+
+@pytest.mark.parametrize("form", ["plot", "table", "json", "csv"])
+def test_each_format_tells_the_step(
+    form: str, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In its own way."""
+    code, out = shown(["Group/*", "--db", database, "--format", form], capsys)
+
+    assert (0, True) == (code, "300" in out)
+
+
+def test_each_case_has_a_plot(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Where there are several."""
+    with Store.open(database) as store:
+        store.import_run(run_of(500, 9, "sub"))
+    _, out = shown(["Group", "--db", database], capsys)
+
+    assert [1, 1] == [out.count(f"Group / {name} · C++") for name in ("add", "sub")]
+
+
+def test_many_cases_are_a_table(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody wants hundreds of plots."""
+    with Store.open(database) as store:
+        for number in range(10):
+            store.import_run(run_of(500, 9, f"case {number}"))
+
+    assert "started (UTC)" in shown(["Group", "--db", database], capsys)[1]
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["Group/ad"], "no stored case matches 'Group/ad'. Near: Group/add."),
+        (["Group/add", "--language", "python"], "has no case of these modes"),
+        (["Group/add", "--tag", "none"], "no run with this case is left"),
+        (["Group/add", "--since", "2027-01-01"], "no run with this case is left"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    args: list[str], message: str, database: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what to do."""
+    code, err = shown([*args, "--db", database], capsys)
+
+    assert (1, True) == (code, message in err)
+
+
+def test_a_database_that_is_not_there_is_not_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Looking is not storing."""
+    path = tmp_path / "none.db"
+
+    assert (1, False) == (shown(["a", "--db", str(path)], capsys)[0], path.exists())

@@ -1,0 +1,299 @@
+"""``watch``, called as the console script calls it, and its parts."""
+
+from __future__ import annotations
+
+import functools
+import json
+import shutil
+import sys
+import sysconfig
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+import pytest
+
+from benchmarks import injected
+from instruction_counts import cli
+from instruction_counts.builds.build import Build, parse_build
+from instruction_counts.cli.measuring import Measuring
+from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look
+from instruction_counts.compare.comparison import Comparison
+from instruction_counts.compare.sides import Side, side_of
+from instruction_counts.compare.verdicts import MinEffect
+from instruction_counts.errors import BuildError, DataError
+from instruction_counts.history import watching
+from instruction_counts.history.watching import LastBuild, State
+from instruction_counts.results.store import Store
+from instruction_counts.select import Selection
+from tests.fakes import make_record
+from tests.history.made import run_of
+from tests.history.test_watching import FakeStation, steps_in
+
+CASES = """\
+from core.api import GroupedSetup, GroupedStmts
+
+SETUP = GroupedSetup("x = torch.ones(4, 4)")
+BENCHMARKS = {"mm": GroupedStmts("torch.mm(x, x)", None, SETUP)}
+"""
+
+
+@attrs.define
+class Watch:
+    """A watch over builds that come one after the other; each look starts from the file."""
+
+    folder: Path
+    counts: dict[str, int | None] = attrs.field(factory=dict)
+
+    def look(self, outlets: Outlets | None = None) -> list[tuple[str, str, str]]:
+        """Look at what is there; the steps that were found since the first look."""
+        path = self.folder / "state.json"
+        send = (outlets or Outlets(self.folder / "alerts.jsonl")).send
+        save = functools.partial(watching.write_state, path)
+        before = watching.read_state(path, "w")
+        state = look(before, "\n".join(self.counts), FakeStation(self.counts), send, save)
+        assert state == watching.read_state(path, "w")
+        return steps_in(state)
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """What was written to the file of alerts."""
+        path = self.folder / "alerts.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_the_place_is_kept_over_restarts(tmp_path: Path) -> None:
+    """The first build after a pause is compared with the last one before it."""
+    watch = Watch(tmp_path)
+    found = []
+    for name, count in (("a", 1000), ("b", 1000), ("c", None), ("d", 1500), ("e", 1500)):
+        watch.counts[name] = count
+        found.append(len(watch.look()))
+
+    assert ([0, 0, 0, 1, 1], [("b", "d")]) == (
+        found,
+        [(one["base"], one["new"]) for one in watch.sent],
+    )
+
+
+def test_looking_again_tells_nothing_again(tmp_path: Path) -> None:
+    """The file of alerts stays as it is."""
+    watch = Watch(tmp_path, {"a": 1000, "b": 2000, "c": 3000})
+    for _ in range(3):
+        watch.look()
+
+    assert ["b", "c"] == [one["new"] for one in watch.sent]
+
+
+def test_an_alert_that_could_not_be_written_comes_later(tmp_path: Path) -> None:
+    """The folder may be there the next time."""
+    watch = Watch(tmp_path, {"a": 1000, "b": 2000})
+    watch.look(Outlets(tmp_path / "none" / "alerts.jsonl"))
+    before = len(watch.sent)
+    watch.look()
+
+    assert (0, 1) == (before, len(watch.sent))
+
+
+def test_alerts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As they come."""
+    Watch(tmp_path, {"a": 1000, "b": 2000}).look()
+
+    assert "1,000 → 2,000 between a and b (exact difference)" in capsys.readouterr().out
+
+
+def test_a_file_takes_an_alert_once(tmp_path: Path) -> None:
+    """Also where the webhook fails after it, and all is tried again."""
+    watch = Watch(tmp_path, {"a": 1000, "b": 2000})
+    watch.look()
+    (alert,) = watching.read_state(tmp_path / "state.json", "w").alerts
+    Outlets(tmp_path / "alerts.jsonl").send(alert)
+
+    assert 1 == len(watch.sent)
+
+
+def test_what_the_command_prints_is_taken() -> None:
+    """Its errors go to stderr."""
+    assert "a\nb\n" == listed("echo a; echo b; echo c >&2")
+
+
+def test_a_command_that_fails_is_told() -> None:
+    """Half of a list would be taken for all of it."""
+    with pytest.raises(BuildError, match="--command ends with 3"):
+        listed("echo a; exit 3")
+
+
+def station_of(store: Store) -> StoreStation:
+    """A station that finds what is stored."""
+    lab: Any = type("Lab", (), {"store": store})()
+    return StoreStation(lambda _: pytest.fail("nothing is made"), lab, MinEffect())
+
+
+def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
+    """It is not measured again only to be compared with."""
+    with Store.open(tmp_path / "runs.db") as store:
+        number = store.import_run(run_of(1000, 1))
+        side = station_of(store).stored(LastBuild("l", "default", "/python", number))
+
+    assert side is not None
+    assert (f"run {number}, default", 1) == (side.title, len(side.records))
+
+
+def test_a_run_that_was_deleted_is_nothing_to_compare_with(tmp_path: Path) -> None:
+    """The watch goes on with the build at hand."""
+    with Store.open(tmp_path / "runs.db") as store:
+        assert station_of(store).stored(LastBuild("l", "default", "/python", 7)) is None
+
+
+@attrs.define
+class FakeLab:
+    """Measures builds of 1,000 and 2,000 instructions; what it was asked for is kept."""
+
+    store: Store | None = None
+    stores: bool = True
+    selection: Selection = attrs.field(factory=Selection)
+    measuring: Any = attrs.field(factory=lambda: Measuring(*[None] * 9))  # type: ignore[arg-type]
+    asked: list[tuple[tuple[str, ...], list[str]]] = attrs.field(factory=list)
+
+    def measure(self, builds: Sequence[Build]) -> dict[str, Side]:
+        """See `Lab`."""
+        self.asked.append((self.selection.only, [one.name for one in builds]))
+        sides = {}
+        for count, build in enumerate(builds, 1):
+            title = f"run 12, {build.name}" if self.stores else build.name
+            side = side_of(run_of(1000 * count, 1), "default", title)
+            sides[build.name] = side
+        return sides
+
+    def check(self, comparison: Comparison) -> Comparison:
+        """See `Lab`."""
+        return comparison
+
+
+def test_a_build_is_measured_and_remembered_by_its_run() -> None:
+    """So that the next one can be compared with it."""
+    station = StoreStation(lambda _: Build("a", "/python"), cast("Any", FakeLab()), MinEffect())
+
+    assert LastBuild("a=/python", "a", "/python", 12) == station.measure("a=/python")[0]
+
+
+def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
+    """The next one would have nothing to be compared with."""
+    lab = cast("Any", FakeLab(stores=False))
+    station = StoreStation(lambda _: Build("a", "/python"), lab, MinEffect())
+    with pytest.raises(DataError, match="could not be stored"):
+        station.measure("a=/python")
+
+
+@pytest.mark.parametrize(
+    ("name", "names"), [("old", ["old", "new"]), ("new", ["new before", "new"])]
+)
+def test_suspects_are_measured_on_both_builds(name: str, names: list[str]) -> None:
+    """Only they are; also where both builds have the same name."""
+    lab = FakeLab()
+    station = StoreStation(parse_build, cast("Any", lab), MinEffect())
+    builds = [LastBuild("l", one, f"/{one}", 1) for one in (name, "new")]
+    key = (("Group", "add"), *make_record().identity[2:])
+    found = station.verify(builds[0], builds[1], [key])
+
+    assert ([(("Group/add",), names)], ["worse"]) == (
+        lab.asked,
+        [one.verdict.value for one in found.differences],
+    )
+
+
+def run_watch(tmp_path: Path, *args: str) -> int:
+    """The exit code of a watch with files of its own."""
+    files = ["--db", str(tmp_path / "runs.db"), "--state", str(tmp_path / "state.json")]
+    return cli.main(["watch", *files, *args])
+
+
+def test_a_build_that_does_not_start_is_passed_over_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not tried at each look."""
+    command = ["--command", "echo a=/nowhere/a", "--once"]
+    codes = [run_watch(tmp_path, *command) for _ in range(2)]
+    state = watching.read_state(tmp_path / "state.json", _watched(tmp_path))
+
+    assert ([0, 0], ("a=/nowhere/a",)) == (codes, state.seen)
+    assert 1 == capsys.readouterr().err.count("a=/nowhere/a is broken, and passed over")
+
+
+def _watched(tmp_path: Path) -> str:
+    watched = json.loads((tmp_path / "state.json").read_text())["state"]["watched"]
+    assert isinstance(watched, str)
+    return watched
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--command", "true", "--once", "--every", "5"], "contradict each other"),
+        (["--command", "true", "--no-counts"], "leaves nothing to watch"),
+        (["--command", "true", "--build-cmd", "make"], "--build-cmd does not say {commit}"),
+        (["--command", "true", "--webhook", "file:///x"], "--webhook is no URL"),
+        (["--command", "exit 2"], "--command ends with 2"),
+        (["--command", "echo c1"], 'prints "c1", which is not NAME=PYTHON'),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    args: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what to do."""
+    code = run_watch(tmp_path, *args)
+
+    assert (1, True) == (code, message in capsys.readouterr().err)
+
+
+def test_a_state_of_another_watch_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else builds of this one would be taken for seen."""
+    watching.write_state(tmp_path / "state.json", State("another"))
+    code = run_watch(tmp_path, "--command", "true")
+
+    assert (1, True) == (code, "belongs to another watch" in capsys.readouterr().err)
+
+
+def test_a_build_command_makes_the_builds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One that fails is a broken build."""
+    code = run_watch(tmp_path, "--command", "echo c1", "--build-cmd", "exit 4 # {commit}")
+
+    assert (0, True) == (code, "the build command ends with 4" in capsys.readouterr().err)
+
+
+def venv_of(folder: Path, functions: list[str]) -> None:
+    """A virtual environment with our torch, in which there is a wrapper around ``functions``."""
+    venv.create(folder, with_pip=False)
+    (site,) = folder.glob("lib/python*/site-packages")
+    injected.wrapped("", sys.executable, site, functions)
+    (site / "sitecustomize.py").rename(site / "wrap_torch.py")
+    (site / "a.pth").write_text(f"{sysconfig.get_path('purelib')}\n")
+    (site / "b.pth").write_text("import wrap_torch\n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+def test_a_wrapper_in_a_new_build_alerts_once(tmp_path: Path) -> None:
+    """Real builds, made by a command; the second one is slower."""
+    venv_of(tmp_path / "c1", [])
+    venv_of(tmp_path / "c2", ["mm"])
+    (tmp_path / "cases.py").write_text(CASES)
+    commits, alerts = tmp_path / "commits", tmp_path / "alerts.jsonl"
+    command = ["--command", f"cat {commits}", "--build-cmd", f"echo {tmp_path}/{{commit}}"]
+    command += ["--definitions", str(tmp_path / "cases.py"), "--layouts", "1", "--no-times"]
+    codes = []
+    for text in ("c1\n", "c1\nc2\n", "c1\nc2\n"):
+        commits.write_text(text)
+        codes.append(run_watch(tmp_path, *command, "--alert", str(alerts)))
+    (alert,) = map(json.loads, alerts.read_text().splitlines())
+
+    assert ([0, 3, 0], "c1", "c2", "worse", True) == (
+        codes,
+        *(alert[name] for name in ("base", "new", "verdict", "verified")),
+    )

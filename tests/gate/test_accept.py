@@ -1,0 +1,162 @@
+"""Accepting a run: what changes in the baseline, what stays, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from core.types import Language
+from instruction_counts.compare.sides import Side
+from instruction_counts.errors import UsageError
+from instruction_counts.gate.accept import Acceptance, accept
+from instruction_counts.gate.baseline import Baseline
+from instruction_counts.measurements import Outcome, Status
+from instruction_counts.results.noise import Noise, fingerprint_hash
+from tests.fakes import failed, make_record
+from tests.gate.fakes import counted, cpp, key, side
+
+
+def run(**counts: int) -> Side:
+    """A run of C++ cases."""
+    return side(*(cpp(name, outcome=counted(count)) for name, count in counts.items()))
+
+
+def first(**counts: int) -> Baseline:
+    """A baseline made from nothing."""
+    return accept(None, run(**counts), {}, {}).after
+
+
+def accepted(before: Baseline, new: Side, **options: Any) -> Acceptance:
+    """All cases of a run, accepted."""
+    return accept(before, new, before.cases, {}, **options)
+
+
+def counts(baseline: Baseline) -> dict[str, int]:
+    """The counts by label."""
+    return {one.label[0]: one.instructions for one in baseline.cases.values()}
+
+
+def test_a_baseline_is_made_from_a_run() -> None:
+    """Of all that was counted."""
+    assert {"a": 1000, "b": 2000} == counts(first(a=1000, b=2000))
+
+
+def test_accepting_changes_what_changed() -> None:
+    """And adds what is new."""
+    after = accepted(first(a=1000, b=2000), run(a=1500, b=2000, c=7)).after
+
+    assert {"a": 1500, "b": 2000, "c": 7} == counts(after)
+
+
+def test_cases_outside_the_run_and_the_selection_stay() -> None:
+    """A part of a suite can be accepted."""
+    before = first(a=1000, b=2000)
+    after = accept(before, run(a=1500), {key("a"): before.cases[key("a")]}, {}).after
+
+    assert {"a": 1500, "b": 2000} == counts(after)
+
+
+def test_counts_that_differ_by_noise_stay() -> None:
+    """So that the file changes only where something did, and drift adds up until it is seen."""
+    found = accepted(first(a=1_000_000), run(a=1_000_400))
+
+    assert ({"a": 1_000_000}, (key("a"),)) == (counts(found.after), found.kept)
+
+
+def test_equal_counts_leave_the_file_as_it_is() -> None:
+    """Whatever torch they are of."""
+    before = first(a=1000)
+    after = accepted(before, run(a=1000)).after
+
+    assert before == after
+
+
+def test_selected_cases_that_the_run_lacks_are_dropped_when_asked() -> None:
+    """Otherwise they stay, and are told."""
+    before = first(a=1000, gone=2000)
+    found = [accepted(before, run(a=1000), prune=prune) for prune in (False, True)]
+
+    assert [{"a": 1000, "gone": 2000}, {"a": 1000}] == [counts(one.after) for one in found]
+    assert [(key("gone"),)] * 2 == [one.absent for one in found]
+
+
+def test_failed_cases_are_refused() -> None:
+    """They are named, and nothing is accepted."""
+    broken = side(cpp("a", outcome=counted(1)), make_record("b", outcome=failed()))
+
+    with pytest.raises(UsageError, match="1 cases failed: b · Python · Eager · Forward"):
+        accept(None, broken, {}, {})
+
+
+def test_a_run_without_counts_is_refused() -> None:
+    """There is nothing to accept."""
+    with pytest.raises(UsageError, match="no case was counted"):
+        accept(None, side(cpp("a", outcome=Outcome(Status.SKIPPED))), {}, {})
+
+
+@pytest.mark.parametrize(
+    ("facts", "options", "refused"),
+    [
+        ({"libc": "other"}, {}, True),
+        ({"libc": "other"}, {"allow_different": True}, False),
+        ({"allocator": "steady"}, {"allow_different": True}, True),
+        ({"torch": "3"}, {}, False),
+    ],
+)
+def test_cases_of_different_builds_are_not_mixed(
+    facts: dict[str, str], options: dict[str, bool], *, refused: bool
+) -> None:
+    """A file has one head, that holds for all its cases."""
+    new = side(cpp("a", outcome=counted(1500)), **facts)
+    said = None
+    try:
+        accepted(first(a=1000, b=2000), new, **options)
+    except UsageError as error:
+        said = error.message
+
+    assert refused is (said is not None)
+
+
+def test_a_whole_run_of_another_build_is_accepted() -> None:
+    """No case stays."""
+    new = side(cpp("a", outcome=counted(1500)), allocator="steady")
+    after = accepted(first(a=1000), new).after
+
+    assert (1500, "steady") == (after.cases[key("a")].instructions, after.head.allocator)
+
+
+def test_what_is_known_of_layouts_is_taken_in() -> None:
+    """From what selftest and comparisons found on this machine."""
+    new = run(a=1000)
+    noise = {new.records[key("a")].definition_hash: Noise("", 0.0, 0.01, 4)}
+    after = accept(None, new, {}, {fingerprint_hash(new.fingerprint): noise}).after
+    one = after.cases[key("a")]
+
+    assert (4, 10) == (one.layouts, one.layout_spread)
+
+
+def test_what_was_known_of_layouts_stays() -> None:
+    """Where the code is the same."""
+    before = first(a=1000)
+    case = attrs.evolve(before.cases[key("a")], layouts=4, layout_spread=10)
+    after = accepted(attrs.evolve(before, cases={case.key: case}), run(a=2000)).after
+
+    assert (4, 20) == (after.cases[key("a")].layouts, after.cases[key("a")].layout_spread)
+
+
+def test_other_code_begins_anew() -> None:
+    """Also where its count is the same."""
+    before = first(a=1000)
+    case = attrs.evolve(before.cases[key("a")], layouts=4, layout_spread=10, definition_hash="x")
+    after = accepted(attrs.evolve(before, cases={case.key: case}), run(a=1000)).after
+
+    assert (0, 0) == (after.cases[key("a")].layouts, after.cases[key("a")].layout_spread)
+
+
+def test_cases_are_told_apart_by_language() -> None:
+    """A label has several cases."""
+    both = side(*(make_record("a", outcome=counted(1), language=one) for one in Language))
+
+    assert 2 == len(accept(None, both, {}, {}).after.cases)

@@ -1,0 +1,277 @@
+"""The baseline file: what is in it, that it lasts, and what a check makes of it."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.compare.comparison import compare
+from instruction_counts.compare.layers import Layer
+from instruction_counts.compare.verdicts import Verdict
+from instruction_counts.errors import DataError
+from instruction_counts.gate.baseline import (
+    Baseline,
+    BaselineCase,
+    Head,
+    apportioned,
+    from_json,
+    read_baseline,
+    to_json,
+    verified_against,
+)
+from instruction_counts.results.noise import Noise
+from tests.gate.fakes import counted, cpp, key, side
+
+HEAD = Head.of(side())
+STEADY = Noise("", 0.0, 0.0, 4)
+
+LAYERS = st.dictionaries(st.sampled_from(Layer), st.integers(1, 10**12))
+CASES = st.builds(
+    BaselineCase,
+    label=st.lists(st.text(max_size=5), min_size=1, max_size=3).map(tuple),
+    language=st.sampled_from(Language),
+    runtime=st.sampled_from(RuntimeMode),
+    autograd=st.sampled_from(AutogradMode),
+    num_threads=st.integers(1, 4),
+    definition_hash=st.text(max_size=16),
+    instructions=st.integers(0, 10**12),
+    exact=st.booleans(),
+    spread=st.integers(0, 10**6),
+    allocations=st.none() | st.integers(0, 10**6),
+    layouts=st.integers(0, 9),
+    layout_spread=st.integers(0, 10**6),
+    layers=st.just({}),
+)
+
+
+def baseline(**counts: int) -> Baseline:
+    """A baseline of C++ cases, that no layout moves."""
+    cases = [
+        BaselineCase.of(cpp(name, outcome=counted(count)), [STEADY])
+        for name, count in counts.items()
+    ]
+    return Baseline(HEAD, {one.key: one for one in cases})
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    """The JSON of a baseline of one case, with changes to that case."""
+    data: dict[str, Any] = json.loads(to_json(baseline(add=100)))
+    data["cases"][0].update(changes)
+    return data
+
+
+@given(st.lists(CASES, max_size=4), LAYERS)
+def test_a_baseline_comes_back_from_its_file(
+    cases: list[BaselineCase], layers: dict[Layer, int]
+) -> None:
+    """Whatever its cases are called."""
+    spent = attrs.evolve(
+        BaselineCase.of(cpp("spent", outcome=counted(1))),
+        instructions=sum(layers.values()),
+        layers=layers,
+    )
+    one = Baseline(HEAD, {case.key: case for case in [spent, *cases]})
+
+    assert one == from_json(to_json(one), "b.json")
+
+
+def test_there_is_one_case_a_line_in_a_stable_order() -> None:
+    """Whatever order they were measured in."""
+    texts = [to_json(baseline(**dict(order))) for order in (ITEMS, reversed(ITEMS))]
+    changed = [
+        (one, other)
+        for one, other in zip(
+            texts[0].splitlines(), to_json(baseline(a=1, b=3, c=3)).splitlines(), strict=True
+        )
+        if one != other
+    ]
+
+    assert (texts[0], 1) == (texts[1], len(changed))
+
+
+ITEMS = [("a", 1), ("b", 2), ("c", 3)]
+
+
+def test_a_suite_takes_little_room() -> None:
+    """300 cases that spend something in every layer stay below 300 kB."""
+    case = attrs.evolve(
+        BaselineCase.of(cpp("add", outcome=counted(1))),
+        instructions=len(Layer) * 123_456,
+        layers=dict.fromkeys(Layer, 123_456),
+    )
+    cases = [attrs.evolve(case, label=("Pointwise", "Math", f"case {n}")) for n in range(300)]
+
+    assert len(to_json(Baseline(HEAD, {one.key: one for one in cases}))) < 300_000
+
+
+def test_layers_are_whole_numbers_that_add_up() -> None:
+    """The remainders go to the largest."""
+    shares = {
+        Layer.KERNELS: Fraction(10, 3),
+        Layer.TENSOR: Fraction(10, 3),
+        Layer.OTHER: Fraction(7, 2),
+    }
+
+    assert {Layer.TENSOR: 3, Layer.KERNELS: 3, Layer.OTHER: 4} == apportioned(shares, 10)
+
+
+@given(st.dictionaries(st.sampled_from(Layer), st.fractions(-100, 10**6)), st.integers(0, 10**7))
+def test_layers_add_up_to_the_count(shares: dict[Layer, Fraction], total: int) -> None:
+    """Also where they were counted in other windows than the count, or cost less than the loop."""
+    found = apportioned(shares, total)
+
+    assert not found or sum(found.values()) == total
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"instructions": "9"}, "expected a whole number, found '9' @ cases[0].instructions"),
+        ({"instructions": 99}, "expected layers that add up to 99, found 100"),
+        ({"spread": -1}, "expected spread of 0 or more, found -1"),
+        ({"exact": 1}, "expected true or false, found 1 @ cases[0].exact"),
+        ({"time": 1}, "extra fields found (time) @ cases[0]"),
+        ({"layers": {"magic": 100}}, "cases[0].layers"),
+    ],
+)
+def test_what_was_edited_wrongly_is_named_with_its_place(
+    changes: dict[str, Any], message: str
+) -> None:
+    """And how to make the file anew."""
+    with pytest.raises(DataError) as caught:
+        from_json(json.dumps(document(**changes)), "b.json")
+
+    assert (message in str(caught.value), "baseline accept" in str(caught.value)) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<<<<<<< HEAD", "b.json is not JSON"),
+        ("[]", "baseline_version: expected 1, found None"),
+        ('{"baseline_version": 2}', "baseline_version: expected 1, found 2"),
+        ('{"baseline_version": true}', "baseline_version: expected 1, found True"),
+        ('{"baseline_version": 1}', "required field missing @ engine"),
+    ],
+)
+def test_what_is_no_baseline_is_refused(text: str, message: str) -> None:
+    """With what was found instead."""
+    with pytest.raises(DataError) as caught:
+        from_json(text, "b.json")
+
+    assert message in str(caught.value)
+
+
+def test_a_case_that_is_there_twice_is_refused() -> None:
+    """As after a merge that took both sides."""
+    data = document()
+    data["cases"] *= 2
+
+    with pytest.raises(DataError, match="there twice"):
+        from_json(json.dumps(data), "b.json")
+
+
+def test_a_baseline_that_is_not_there_says_how_to_make_it(tmp_path: Path) -> None:
+    """It is never taken for an empty one."""
+    with pytest.raises(DataError, match="baseline accept RUN --output"):
+        read_baseline(tmp_path / "b.json")
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6))
+def test_a_run_compared_with_itself_as_baseline_says_what_two_runs_say(
+    before: int, after: int
+) -> None:
+    """A baseline changes no verdict: it is a side like any other."""
+    base, new = (side(cpp("add", outcome=counted(count))) for count in (before, after))
+    kept = Baseline(HEAD, {key("add"): BaselineCase.of(base.records[key("add")])})
+    (plain,) = compare(base, new).differences
+    (one,) = compare(kept.side_for(new, "b.json"), new, kept.noises_with({}, new)).differences
+
+    assert (plain.verdict, plain.reason, plain.noise, plain.change) == (
+        *(one.verdict, one.reason),
+        *(one.noise, one.change),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ({}, []),
+        ({"torch": "2.14", "torch_git": "f00", "cpu": "Another", "valgrind": "4"}, []),
+        ({"engine": "timer"}, ["engine!"]),
+        ({"allocator": "steady"}, ["allocator!"]),
+        ({"machine": "aarch64"}, ["architecture!"]),
+        ({"profile_version": 9}, ["hermetic profile!"]),
+        ({"libc": "glibc-3"}, ["C library"]),
+        ({"compiler": "clang"}, ["compiler"]),
+        ({"python": "3.13", "implementation": "PyPy"}, ["Python", "implementation"]),
+    ],
+)
+def test_what_changes_counts_without_torch_is_an_obstacle(
+    changes: dict[str, Any], names: list[str]
+) -> None:
+    """Some of it can be allowed; what is marked here cannot."""
+    found = baseline(add=1).obstacles(side(**changes))
+
+    assert names == [one.name + "!" * one.prevents for one in found]
+
+
+def test_another_counted_instruction_set_is_an_obstacle() -> None:
+    """Where it is known on both sides."""
+    one = Baseline(attrs.evolve(HEAD, counted_capability="AVX2"), {})
+
+    assert [["instruction set of the counts"], []] == [
+        [found.name for found in one.obstacles(side(counted_capability=name))]
+        for name in ("DEFAULT", "")
+    ]
+
+
+def test_a_change_is_explained_by_layer() -> None:
+    """Without the old run; the parts add up to the change."""
+    old = cpp("add", outcome=counted(100, {"kernels": 60, "tensor": 40}))
+    kept = Baseline(HEAD, {key("add"): BaselineCase.of(old)})
+    new = side(cpp("add", outcome=counted(125, {"kernels": 90, "dispatcher": 35})))
+    (one,) = compare(kept.side_for(new, "b.json"), new).differences
+
+    assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == kept.causes(one)
+
+
+def test_what_is_known_of_noise_is_kept() -> None:
+    """In instructions, rounded up."""
+    record = cpp("add", outcome=counted(1000, spread=2))
+    one = BaselineCase.of(record, [Noise("", 0.0031, 0.0, 0), Noise("", 0.0, 0.0125, 4)])
+
+    assert (4, 4, 13, 13) == (one.spread, one.layouts, one.layout_spread, one.noise_floor)
+
+
+@pytest.mark.parametrize(
+    ("moved", "counts", "verdict"),
+    [
+        (0, (110, 110, 110), Verdict.WORSE),
+        (0, (110, 100, 110), Verdict.AMBIGUOUS),
+        (10, (150, 150, 150), Verdict.WORSE),
+        (10, (118, 120, 122), Verdict.AMBIGUOUS),
+        (0, (90, 90, 90), Verdict.BETTER),
+    ],
+)
+def test_suspects_are_judged_with_the_layouts_that_the_baseline_remembers(
+    moved: int, counts: tuple[int, ...], verdict: Verdict
+) -> None:
+    """They have to lie beyond its range by more than either side moves."""
+    plain = baseline(add=100)
+    case = attrs.evolve(plain.cases[key("add")], layout_spread=moved)
+    kept = attrs.evolve(plain, cases={case.key: case})
+    new = side(cpp("add", outcome=counted(counts[0])))
+    compared = compare(kept.side_for(new, "b.json"), new, kept.noises_with({}, new))
+    layouts = [{key("add"): count} for count in counts[1:]]
+    (one,) = verified_against(compared, kept, layouts).differences
+
+    assert (verdict, True) == (one.verdict, one.verified)

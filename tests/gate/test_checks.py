@@ -1,0 +1,63 @@
+"""A check as JSON, and what the next one takes from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.errors import DataError
+from instruction_counts.gate.checks import exceeded_in, to_check_json
+from instruction_counts.gate.gate import apply_limits
+from instruction_counts.gate.limits import Limit, Limits, Rule
+from tests.gate.fakes import comparison, difference, key
+
+LIMITS = Limits(Rule(hard=Limit(absolute=100)))
+CASES = (
+    difference(1000, 2000, label="fails"),
+    difference(1000, 1050, label="within"),
+    Difference(key("other output"), None, None, Verdict.INCOMPARABLE, Reason.OUTPUT_DIFFERS),
+)
+
+
+def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
+    """And not what failed for another reason."""
+    path = tmp_path / "check.json"
+    path.write_text(to_check_json(apply_limits(comparison(*CASES), LIMITS), lambda _: ()))
+
+    assert {key("fails")} == exceeded_in(path)
+
+
+def test_the_first_check_has_no_previous_one(tmp_path: Path) -> None:
+    """So that a workflow needs no case for it."""
+    assert frozenset() == exceeded_in(tmp_path / "check.json")
+
+
+def test_all_that_is_shown_is_in_the_file() -> None:
+    """Case by case."""
+    text = to_check_json(apply_limits(comparison(*CASES), LIMITS), lambda _: ("+1 kernels",))
+    one = json.loads(text)["cases"][0]
+
+    assert ("fails", "worse", 1000, 2000, 1000, 1.0, ["+1 kernels"]) == tuple(
+        one[name] for name in ("level", "verdict", "base", "new", "change", "relative", "causes")
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "cannot be read"),
+        ("[]", "check_version: expected 1, found None"),
+        ('{"check_version": 1}', "holds no check"),
+        ('{"check_version": 1, "cases": [{}]}', "holds no check"),
+    ],
+)
+def test_a_file_that_is_no_check_is_refused(text: str, message: str, tmp_path: Path) -> None:
+    """A damaged state does not pass for an empty one."""
+    path = tmp_path / "check.json"
+    path.write_text(text)
+
+    with pytest.raises(DataError, match=message):
+        exceeded_in(path)

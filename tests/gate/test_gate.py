@@ -1,0 +1,154 @@
+"""What exceeds a limit: on top of the verdict, and without flickering at the edge."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.gate.gate import FailOn, Level, apply_limits
+from instruction_counts.gate.limits import NEVER, Limit, Limits, Rule
+from tests.gate.fakes import comparison, difference, key
+
+BASE = 10_000
+HARD = 100
+LIMITS = Limits(Rule(soft=Limit(absolute=20), hard=Limit(absolute=HARD)))
+OTHERS = [verdict for verdict in Verdict if verdict is not Verdict.WORSE]
+
+
+def level(change: int, *, noise: int = 0, limits: Limits = LIMITS, known: bool = False) -> Level:
+    """What becomes of a case that got worse by ``change``."""
+    one = difference(BASE, BASE + change, noise=noise)
+    before = frozenset([one.key] if known else [])
+    return apply_limits(comparison(one), limits, exceeded_before=before).findings[0].level
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (20, Level.WITHIN),
+        (21, Level.SOFT),
+        (100, Level.SOFT),
+        (101, Level.EDGE),
+        (110, Level.EDGE),
+        (111, Level.FAILS),
+    ],
+)
+def test_a_hard_limit_is_exceeded_beyond_the_noise(change: int, expected: Level) -> None:
+    """Between the limit and the noise above it, it is told and does not fail."""
+    assert expected == level(change, noise=10)
+
+
+@given(st.integers(1, 500), st.data())
+def test_a_wobble_within_the_noise_never_leads_from_within_to_failing(
+    noise: int, data: st.DataObject
+) -> None:
+    """Whatever the true change: there is the edge between the two."""
+    first = data.draw(st.integers(1, HARD))
+    second = first + data.draw(st.integers(-noise, noise))
+
+    assert Level.FAILS is not level(max(1, second), noise=noise)
+
+
+@given(st.integers(0, 300), st.lists(st.fractions(0, 1), min_size=1, max_size=30), st.data())
+def test_repeated_checks_do_not_flicker(
+    noise: int, wobble: list[float], data: st.DataObject
+) -> None:
+    """Counts that wobble within the noise change the verdict once at most, and then for good."""
+    lowest = data.draw(st.integers(1, 600))
+    known, verdicts = False, []
+    for share in wobble:
+        known = level(lowest + int(noise * share), noise=noise, known=known) is Level.FAILS
+        verdicts.append(known)
+
+    assert [one for one, _ in itertools.groupby(verdicts)] in ([True], [False], [False, True])
+
+
+@given(st.integers(1, 1000), st.integers(0, 500))
+def test_what_was_failing_fails_until_it_is_within_its_limit(change: int, noise: int) -> None:
+    """The band is on the way up only."""
+    assert (change > HARD) is (level(change, noise=noise, known=True) is Level.FAILS)
+
+
+@given(st.integers(1, 10**6), st.integers(0, 10**6))
+def test_a_larger_change_is_never_judged_more_kindly(change: int, noise: int) -> None:
+    """Levels come in the order of changes."""
+    order = [Level.WITHIN, Level.SOFT, Level.EDGE, Level.FAILS]
+    places = [order.index(level(one, noise=noise)) for one in (change, change + 1)]
+
+    assert sorted(places) == places
+
+
+def test_a_band_can_be_given() -> None:
+    """Instead of the noise floor."""
+    limits = Limits(Rule(hard=Limit(absolute=HARD), band=Limit(absolute=5)))
+
+    assert [Level.EDGE, Level.FAILS] == [
+        level(one, noise=50, limits=limits) for one in (HARD + 5, HARD + 6)
+    ]
+
+
+@pytest.mark.parametrize("verdict", OTHERS)
+def test_only_what_got_worse_exceeds_a_limit(verdict: Verdict) -> None:
+    """Wins never fail, and neither does what the comparison does not take for a change."""
+    one = difference(BASE, 2 * BASE, verdict=verdict)
+
+    assert not apply_limits(comparison(one), LIMITS).fails
+
+
+def test_without_limits_whatever_got_worse_fails() -> None:
+    """By a single instruction, whatever the noise: the verdict has seen to that."""
+    one = difference(BASE, BASE + 1, noise=100)
+
+    assert apply_limits(comparison(one)).fails
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "change", "fails"),
+    [
+        (FailOn.REGRESSION, 1, False),
+        (FailOn.REGRESSION, 500, True),
+        (FailOn.ANY, 1, True),
+        (FailOn.NEVER, 500, False),
+    ],
+)
+def test_it_can_be_chosen_what_fails(fail_on: FailOn, change: int, *, fails: bool) -> None:
+    """Limits, whatever got worse, or nothing."""
+    found = apply_limits(comparison(difference(BASE, BASE + change)), LIMITS, fail_on)
+
+    assert fails is found.fails
+
+
+def test_a_limit_of_never_is_never_exceeded() -> None:
+    """For a case that is only watched."""
+    assert Level.WITHIN is level(10**9, limits=Limits(Rule(hard=NEVER)))
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason", "limits", "expected"),
+    [
+        (Verdict.NEW, Reason.ONLY_IN_NEW, Limits(), Level.UNGUARDED),
+        (Verdict.NEW, Reason.ONLY_IN_NEW, Limits(fail_on_new=True), Level.FAILS),
+        (Verdict.MISSING, Reason.ONLY_IN_BASE, Limits(), Level.UNGUARDED),
+        (Verdict.MISSING, Reason.ONLY_IN_BASE, Limits(fail_on_missing=True), Level.FAILS),
+        (Verdict.INCOMPARABLE, Reason.OUTPUT_DIFFERS, Limits(), Level.FAILS),
+        (
+            Verdict.INCOMPARABLE,
+            Reason.OUTPUT_DIFFERS,
+            Limits(fail_on_output=False),
+            Level.SOFT,
+        ),
+        (Verdict.INCOMPARABLE, Reason.DEFINITION_CHANGED, Limits(), Level.UNGUARDED),
+        (Verdict.FAILED, Reason.FAILED_IN_NEW, Limits(), Level.UNGUARDED),
+    ],
+)
+def test_what_has_no_two_counts_is_told(
+    verdict: Verdict, reason: Reason, limits: Limits, expected: Level
+) -> None:
+    """It fails where that is asked for."""
+    one = Difference(key("add"), None, None, verdict, reason)
+
+    assert expected is apply_limits(comparison(one), limits).findings[0].level

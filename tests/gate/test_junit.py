@@ -1,0 +1,84 @@
+"""JUnit XML: a test case for each case, and failures only where a check fails."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree as ET
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.gate.gate import FailOn, apply_limits
+from instruction_counts.gate.junit import Texts, to_junit
+from instruction_counts.gate.limits import Limit, Limits, Rule
+from tests.gate.fakes import comparison, difference, key
+
+TEXTS = Texts(
+    lambda one: "/".join(one[0]), lambda one: one.reason.value, lambda _: ("+9 <kernels>",)
+)
+LIMITS = Limits(Rule(soft=Limit(absolute=10), hard=Limit(absolute=100)))
+CASES = (
+    difference(1000, 2000, label="fails"),
+    difference(1000, 1050, label="soft"),
+    difference(1000, 1000, verdict=Verdict.SAME, label="same"),
+    Difference(key("new"), None, None, Verdict.NEW, Reason.ONLY_IN_NEW),
+    Difference(key("broken"), None, None, Verdict.FAILED, Reason.FAILED_IN_NEW),
+)
+
+
+def parsed(text: str) -> ET.Element:
+    """The document that was written."""
+    return ET.fromstring(text)  # noqa: S314 - it was written here
+
+
+def tags(fail_on: FailOn) -> list[tuple[str | None, list[str]]]:
+    """What each test case holds."""
+    gate = apply_limits(comparison(*CASES), LIMITS, fail_on)
+    root = parsed(to_junit(gate, TEXTS))
+    return [(one.get("name"), [child.tag for child in one]) for one in root.iter("testcase")]
+
+
+def test_failures_are_what_exceeds_a_hard_limit() -> None:
+    """Soft limits are told, unguarded cases are skipped, failed ones are errors."""
+    assert [
+        ("fails", ["failure"]),
+        ("soft", ["system-out"]),
+        ("same", []),
+        ("new", ["skipped"]),
+        ("broken", ["error"]),
+    ] == tags(FailOn.REGRESSION)
+
+
+def test_nothing_is_a_failure_where_nothing_is_enforced() -> None:
+    """The check passes, and so do its tests."""
+    assert [["system-out"], ["system-out"], [], ["skipped"], ["error"]] == [
+        found for _, found in tags(FailOn.NEVER)
+    ]
+
+
+def test_the_totals_are_those_of_the_cases() -> None:
+    """Systems read them without counting."""
+    suite = parsed(to_junit(apply_limits(comparison(*CASES), LIMITS), TEXTS))[0]
+
+    assert ["5", "1", "1", "1"] == [
+        suite.get(name) for name in ("tests", "failures", "errors", "skipped")
+    ]
+
+
+def test_a_failure_says_what_changed_and_where() -> None:
+    """Counts, the limit, the causes."""
+    failure = parsed(to_junit(apply_limits(comparison(*CASES), LIMITS), TEXTS)).find(".//failure")
+
+    assert failure is not None
+    assert (
+        "1,000 → 2,000 (+1,000): above the hard limit of 100 instructions",
+        "+9 <kernels>",
+    ) == (failure.get("message"), failure.text)
+
+
+@given(st.text())
+def test_any_label_gives_a_document(name: str) -> None:
+    """Also one with characters that XML cannot hold."""
+    gate = apply_limits(comparison(difference(1000, 2000, label=name)), LIMITS)
+
+    assert 1 == len(list(parsed(to_junit(gate, TEXTS)).iter("testcase")))

@@ -1,0 +1,143 @@
+"""Limits: which one holds for a case, and what a file may say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.errors import DataError
+from instruction_counts.gate.limits import NEVER, Limit, Limits, Rule, read_limits
+from tests.gate.fakes import key
+
+FILE = """\
+default: {soft: 0.1%, hard: "0.5%,100"}
+limits:
+  - {only: "MatMul/*", hard: 10%}
+  - {only: "*/mm", language: python, hard: 7}
+  - {only: "*/mm", language: C++, soft: 20, band: 0}
+fail_on_new: true
+"""
+
+
+def read(text: str, folder: Path) -> Limits:
+    """The limits in a file of that text."""
+    path = folder / "limits.yaml"
+    path.write_text(text)
+    return read_limits(path)
+
+
+def test_the_last_rule_that_matches_holds(tmp_path: Path) -> None:
+    """What it leaves out comes from the default, not from the rules before it."""
+    rule = read(FILE, tmp_path).rule_for(key("MatMul", "mm"))
+
+    assert (Limit(absolute=20), Limit(0.005, 100), Limit()) == (rule.soft, rule.hard, rule.band)
+
+
+@pytest.mark.parametrize(
+    ("label", "hard"), [(("MatMul", "bmm"), Limit(0.1)), (("add",), Limit(0.005, 100))]
+)
+def test_a_rule_of_another_language_or_label_does_not_hold(
+    label: tuple[str, ...], hard: Limit, tmp_path: Path
+) -> None:
+    """Then it is an earlier rule, or the default."""
+    assert hard == read(FILE, tmp_path).rule_for(key(*label)).hard
+
+
+def test_what_fails_besides_limits_is_read(tmp_path: Path) -> None:
+    """Outputs that differ fail unless the file says otherwise."""
+    found = read(FILE, tmp_path)
+
+    assert (True, False, True) == (found.fail_on_new, found.fail_on_missing, found.fail_on_output)
+
+
+def test_an_empty_mapping_leaves_no_case_unguarded(tmp_path: Path) -> None:
+    """Without a hard limit whatever gets worse fails; that is said elsewhere."""
+    assert Rule() == read("{}", tmp_path).rule_for(key("add"))
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("12", Limit(absolute=12)),
+        ("0", Limit()),
+        ("2%", Limit(0.02)),
+        ("0.25%", Limit(0.0025)),
+        ('"1%, 5"', Limit(0.01, 5)),
+        ('"5,1%"', Limit(0.01, 5)),
+        ("never", NEVER),
+    ],
+)
+def test_limits_are_shares_instructions_both_or_never(
+    text: str, limit: Limit, tmp_path: Path
+) -> None:
+    """As on the command line of `compare`."""
+    assert limit == read(f"default: {{hard: {text}}}", tmp_path).default.hard
+
+
+@given(st.floats(0, 1), st.integers(0, 10**6), st.integers(0, 10**9))
+def test_a_change_has_to_be_above_both_parts(share: float, number: int, base: int) -> None:
+    """A small share of a small case is no regression, and neither are some instructions."""
+    assert max(share * base, number) == Limit(share, number).allows(base)
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        (Limit(), "0"),
+        (Limit(0.005), "0.5%"),
+        (Limit(absolute=1200), "1,200 instructions"),
+        (Limit(0.07, 3), "7% and 3 instructions"),
+        (NEVER, "never"),
+    ],
+)
+def test_limits_are_told_as_they_are_written(limit: Limit, text: str) -> None:
+    """In findings."""
+    assert text == str(limit)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("default: {hard: 0.5}", "found 0.5 @ default.hard"),
+        ("default: {hard: -1}", "found -1 @ default.hard"),
+        ("default: {hard: true}", "found True @ default.hard"),
+        ("default: {hard: 5%%}", "found '5%%' @ default.hard"),
+        ("default: {hart: 5%}", "extra fields found (hart) @ default"),
+        ("limits: [{only: 3}]", "expected text, found 3 @ limits[0].only"),
+        (
+            "limits: [{only: a}, {language: rust}]",
+            "expected python or c++, found 'rust' @ limits[1].language",
+        ),
+        ("limits: [{runtime: lazy}]", "expected eager or torchscript or explicit, found 'lazy'"),
+        ("fail_on_new: maybe", "expected true or false, found 'maybe' @ fail_on_new"),
+        ("default: {only: add}", "default: expected soft, hard and band alone"),
+        ("[]", "these are no limits"),
+        ("", "these are no limits"),
+        ("5", "these are no limits"),
+        ("limits: {a: b}", "these are no limits"),
+        ("a: [", "is not YAML"),
+    ],
+)
+def test_what_does_not_fit_is_named_with_its_place(text: str, message: str, tmp_path: Path) -> None:
+    """File, key, what was expected and found, and an example."""
+    with pytest.raises(DataError) as caught:
+        read(text, tmp_path)
+
+    assert ("limits.yaml" in str(caught.value), message in str(caught.value)) == (True, True)
+
+
+def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
+    """As they stand there."""
+    text = (Path(__file__).resolve().parents[2] / "docs" / "guarding.md").read_text()
+    found = read(text.partition("```yaml\n")[2].partition("```")[0], tmp_path)
+
+    assert (Rule(soft=Limit(0.001), hard=Limit(0.005)), 2) == (found.default, len(found.limits))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """With what the option takes."""
+    with pytest.raises(DataError, match="No such file"):
+        read_limits(tmp_path / "none.yaml")

@@ -1,0 +1,70 @@
+"""Histories to look at: runs of one case, one build each, whose counts are given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import attrs
+
+from core.types import Language
+from instruction_counts.measurements import (
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Status,
+    Window,
+)
+from instruction_counts.results.records import Run
+from instruction_counts.results.store import Store, StoredCount
+from tests.fakes import FINGERPRINT, failed, make_record, make_run
+
+
+def outcome_of(count: int | None) -> Outcome:
+    """An outcome with so many instructions, all above 1,000 of them in one function."""
+    if count is None:
+        return failed()
+    costs = [FunctionCost("libtorch.so", "", "at::add", min(count, 1000))]
+    if count > 1000:
+        costs.append(FunctionCost("libtorch.so", "", "at::slow", count - 1000))
+    return Outcome(
+        Status.OK,
+        Instructions(count, exact=True, windows=(Window(1, count),)),
+        functions=FunctionCosts(1, tuple(costs)),
+    )
+
+
+def run_of(count: int | None, day: int, label: str = "add", **more: Any) -> Run:
+    """A run on a day of 2026, of a build of its own."""
+    record = make_record("Group", label, outcome=outcome_of(count), language=Language.CPP, **more)
+    build = attrs.evolve(FINGERPRINT, torch_git=f"{day:08x}")
+    return attrs.evolve(
+        make_run(record), builds={"default": build}, started_at=f"2026-01-{day:02}T05:00:00+00:00"
+    )
+
+
+def stored(store: Store, counts: Iterable[int | None], **more: Any) -> list[int]:
+    """Store a run for each count, one a day; their numbers."""
+    return [store.import_run(run_of(count, day, **more)) for day, count in enumerate(counts, 1)]
+
+
+def point(count: int | None, number: int = 1, **more: Any) -> StoredCount:
+    """A stored count, as the store gives it."""
+    record = make_record("add", language=Language.CPP)
+    counted = outcome_of(count).instructions
+    return attrs.evolve(
+        StoredCount(
+            case=(record.label, record.language, record.runtime, record.autograd, 1),
+            run_id=number,
+            started_at=f"2026-01-{number:02}",
+            tags=(),
+            engine="fork",
+            build="default",
+            fingerprint=FINGERPRINT,
+            definition_hash="d1",
+            status=Status.OK if count is not None else Status.FAILED,
+            instructions=None if counted is None else attrs.evolve(counted, windows=()),
+        ),
+        **more,
+    )

@@ -1,0 +1,232 @@
+"""The builds of a bisection, with a laboratory that measures nothing."""
+
+from __future__ import annotations
+
+import functools
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.types import Language
+from instruction_counts.builds.build import Build
+from instruction_counts.compare.comparison import Comparison, verified
+from instruction_counts.compare.sides import Side, key_of
+from instruction_counts.errors import BuildError
+from instruction_counts.history.bisection import Bisection, Change, bisect
+from instruction_counts.history.candidates import Candidates
+from instruction_counts.measurements import Outcome
+from instruction_counts.report import history as report
+from instruction_counts.results.noise import Noises
+from tests.fakes import FINGERPRINT, failed, make_record
+from tests.history.made import outcome_of
+
+RECORD = make_record("add", language=Language.CPP)
+KEY = key_of(RECORD)
+
+
+@attrs.define
+class FakeLab:
+    """Builds whose counts are given by name; those of None do not start, text fails the case.
+
+    Other memory layouts move counts by ``layouts``; first readings can lie off by ``outliers``.
+    """
+
+    counts: Mapping[str, int | str | None]
+    layouts: tuple[int, ...] = (0, 0)
+    stored: frozenset[str] = frozenset()
+    outliers: Mapping[str, int] = attrs.field(factory=dict)
+    noise: Callable[[], int] = lambda: 0
+    measured: list[str] = attrs.field(factory=list)
+
+    def known(self, build: Build) -> Side | None:
+        """See `Lab`."""
+        if self.counts[build.name] is None:
+            raise BuildError(f"{build.name} cannot import torch", "Install it.")
+        return self._side(build) if build.name in self.stored else None
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """See `Lab`."""
+        sides = {build.name: self._side(build) for build in builds}
+        self.measured += sides
+        return sides
+
+    def check(self, comparison: Comparison) -> Comparison:
+        """See `Lab`."""
+        sides = comparison.base, comparison.new
+        counts = [
+            [{KEY: self._count(side.title) + more} for more in self.layouts] for side in sides
+        ]
+        return verified(comparison, *counts)
+
+    def noises(self) -> Noises:
+        """See `Lab`."""
+        return {}
+
+    def _side(self, build: Build) -> Side:
+        count = self.counts[build.name]
+        if isinstance(count, str):
+            outcome: Outcome = failed(message=count)
+        else:
+            first = build.name not in self.measured
+            more = self.outliers.get(build.name, 0) if first else 0
+            outcome = outcome_of(self._count(build.name) + more)
+        return Side(build.name, "fork", FINGERPRINT, {KEY: attrs.evolve(RECORD, outcome=outcome)})
+
+    def _count(self, name: str) -> int:
+        count = self.counts[name]
+        assert isinstance(count, int)
+        return count + self.noise()
+
+
+def names_of(builds: int) -> list[str]:
+    """Names of so many builds."""
+    return [f"b{place}" for place in range(builds)]
+
+
+def lab_of(counts: Sequence[int | str | None], **more: object) -> FakeLab:
+    """A laboratory of builds that cost so much."""
+    return attrs.evolve(FakeLab(dict(zip(names_of(len(counts)), counts, strict=True))), **more)
+
+
+def searched(lab: FakeLab) -> tuple[Bisection, Candidates]:
+    """A bisection over all builds of a laboratory."""
+    makers = [functools.partial(Build, name, "/python") for name in lab.counts]
+    candidates = Candidates(makers, KEY, lab)
+    return bisect(len(makers), candidates), candidates
+
+
+def text_of(lab: FakeLab) -> str:
+    """The report of a bisection."""
+    result, candidates = searched(lab)
+    return "\n".join(text.plain for text in report.bisection(result, list(lab.counts), candidates))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sets(st.integers(2, 14), min_size=2, max_size=2),
+    st.integers(0, 15),
+    st.integers(0, 15),
+    st.integers(0, 2**32),
+)
+def test_a_regression_and_an_improvement_are_found_exactly(
+    places: set[int], broken: int, outlier: int, seed: int
+) -> None:
+    """In sixteen builds with noise, one that is broken, and one outlier."""
+    first, second = sorted(places)
+    noise = random.Random(seed)  # noqa: S311 - nothing is kept secret
+    counts: list[int | str | None] = [
+        10_000 + 700 * (place >= first) - 300 * (place >= second) for place in range(16)
+    ]
+    if broken not in places and broken + 1 not in places:
+        counts[broken] = None
+    lab = lab_of(
+        counts, outliers={f"b{outlier}": 5000}, noise=functools.partial(noise.randint, -1, 1)
+    )
+    result, candidates = searched(lab)
+
+    assert [Change(first - 1, first), Change(second - 1, second)] == list(result.changes)
+    assert ["worse", "better"] == [
+        candidates.difference(one.before, one.after).verdict.value for one in result.changes
+    ]
+
+
+def test_a_change_is_verified_in_other_layouts() -> None:
+    """By turns in fresh servers first."""
+    result, candidates = searched(lab_of([1000, 1000, 2000, 2000]))
+    difference = candidates.difference(1, 2)
+
+    assert ((Change(1, 2),), True) == (result.changes, difference.verified)
+
+
+def test_what_is_only_layout_is_no_change() -> None:
+    """And is not asked for again and again."""
+    lab = lab_of([1000, 1000, 1100, 1100], layouts=(0, 150))
+    result, _ = searched(lab)
+
+    assert ((), True) == (result.changes, len(lab.measured) < 12)
+
+
+def test_what_is_known_is_not_measured() -> None:
+    """But for the two that a change lies between."""
+    lab = lab_of([1000] * 4 + [2000] * 4, stored=frozenset(names_of(8)))
+    result, candidates = searched(lab)
+
+    assert ((Change(3, 4),), ["b3", "b4"]) == (result.changes, lab.measured)
+    assert (2, 5) == (candidates.measurements, candidates.reused)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [(None, "b2 cannot import torch"), ("no such operator", "no such operator")],
+)
+def test_a_build_that_fails_is_passed_over_with_the_reason(fault: str | None, reason: str) -> None:
+    """Whether it does not start, or fails the case."""
+    result, _ = searched(lab_of([1000, 1000, fault, 2000, 2000]))
+
+    assert (Change(1, 3, (2,)),) == result.changes
+    assert reason in result.broken[2]
+
+
+def test_the_report_names_neighbours_causes_and_effort() -> None:
+    """All that one needs to look further."""
+    shown = text_of(lab_of([1000, 1000, None, 1500, 1500]))
+
+    assert "1,000 → 1,500  +500, +50.00%  verified" in shown
+    assert "before  b1, torch 2.13.0+cpu (cf30153c)" in shown
+    assert "after   b3, torch 2.13.0+cpu (cf30153c)" in shown
+    assert "or b2, which cannot be measured" in shown
+    assert "+500 at::slow (new)" in shown
+    assert "broken: b2: b2 cannot import torch" in shown
+    assert "5 builds · 4 measured · 1 broken · 6 measurements · 0 taken from the store" in shown
+
+
+@attrs.define
+class VanishingLab(FakeLab):
+    """Builds that can be measured one at a time, and in pairs end as ``fault`` says."""
+
+    fault: str = "gone"
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """See `Lab`."""
+        if len(builds) == 1:
+            return FakeLab.measure(self, builds)
+        if self.fault == "gone":
+            raise BuildError("gone", "Make it again.")
+        outcome = failed(message=self.fault)
+        records = {KEY: attrs.evolve(RECORD, outcome=outcome)}
+        return {build.name: Side(build.name, "fork", FINGERPRINT, records) for build in builds}
+
+
+@pytest.mark.parametrize("fault", ["gone", "out of memory"])
+def test_a_change_that_cannot_be_verified_is_told_as_such(fault: str) -> None:
+    """What was read first stands."""
+    counts: dict[str, int | str | None] = {"b0": 1000, "b1": 1000, "b2": 2000}
+    lab = VanishingLab(counts, fault=fault)
+    result, candidates = searched(lab)
+
+    assert ((Change(1, 2),), False) == (result.changes, candidates.difference(1, 2).verified)
+    assert "+1,000, +100.00%  not verified" in text_of(VanishingLab(counts, fault=fault))
+
+
+def test_json_has_the_changes_and_the_effort() -> None:
+    """For programs."""
+    lab = lab_of([1000, None, 1500, 1500])
+    result, candidates = searched(lab)
+    data = json.loads(report.bisection_to_json(result, list(lab.counts), candidates))
+    (change,) = data["changes"]
+
+    assert ("b0", "b2", ["b1"], "worse", True, 500, ["+500 at::slow (new)"]) == tuple(
+        change[name]
+        for name in ("before", "after", "broken", "verdict", "verified", "change", "causes")
+    )
+    assert (["b0", "b2", "b3"], 5) == (data["measured"], data["measurements"])
+
+
+def test_no_change_is_said() -> None:
+    """Not only by silence."""
+    assert "no change" in text_of(lab_of([1000, 1000, 1000]))

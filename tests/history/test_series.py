@@ -1,0 +1,108 @@
+"""Series: what can be compared stays together, and what cannot is told apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+
+from instruction_counts.history.series import all_series, surroundings
+from instruction_counts.results.noise import Noise, fingerprint_hash
+from tests.fakes import FINGERPRINT
+from tests.history.made import point
+
+
+def with_fingerprint(**fields: Any) -> dict[str, Any]:
+    """A point's fingerprint, with other fields."""
+    return {"fingerprint": attrs.evolve(FINGERPRINT, **fields)}
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        ({"engine": "timer"}, "engine fork → timer"),
+        ({"definition_hash": "d2"}, "the code of the case is another one"),
+        (with_fingerprint(allocator="steady"), "allocator system → steady"),
+        (with_fingerprint(machine="aarch64"), "architecture x86_64 → aarch64"),
+        (with_fingerprint(profile_version=2), "hermetic profile 1 → 2"),
+    ],
+)
+def test_what_cannot_be_compared_is_a_segment_of_its_own(
+    other: dict[str, Any], reason: str
+) -> None:
+    """With the reason; the jump between the two is no step."""
+    points = [point(1000), point(1000), point(5000, **other), point(5000, **other)]
+    (series,) = all_series(points)
+
+    assert [((), 2, ()), ((reason,), 2, ())] == [
+        (one.apart, len(one.points), one.steps) for one in series.segments
+    ]
+
+
+def test_builds_that_take_turns_are_followed_each_for_itself() -> None:
+    """Two machines that report into one store."""
+    arm = with_fingerprint(machine="aarch64")
+    points = [point(1000), point(2000, **arm), point(1000), point(2000, **arm)]
+    (series,) = all_series(points)
+
+    assert [[1000, 1000], [2000, 2000]] == [
+        [one.instructions.per_run for one in segment.points if one.instructions]
+        for segment in series.segments
+    ]
+
+
+@pytest.mark.parametrize("field", ["torch", "torch_git", "python", "cpu", "compiler"])
+def test_other_builds_stay_comparable(field: str) -> None:
+    """That is what a history is for."""
+    (series,) = all_series([point(1000), point(1000, **with_fingerprint(**{field: "other"}))])
+
+    assert 1 == len(series.segments)
+
+
+def test_what_was_not_counted_is_kept_apart() -> None:
+    """It is no gap in a level."""
+    (series,) = all_series([point(1000), point(None, 2), point(1000, 3)])
+
+    assert ([2], 2) == ([one.run_id for one in series.uncounted], len(series.segments[0].points))
+
+
+def test_a_case_that_was_never_counted_has_no_segment() -> None:
+    """Only points without counts."""
+    (series,) = all_series([point(None)])
+
+    assert ((), 1) == (series.segments, len(series.uncounted))
+
+
+def test_the_noise_that_was_measured_for_a_case_is_used() -> None:
+    """Of the build and of the code at hand."""
+    points = [point(1000) for _ in range(4)] + [point(1030) for _ in range(4)]
+    known = {fingerprint_hash(FINGERPRINT): {"d1": Noise("add", layout_spread=0.05, layouts=3)}}
+
+    assert [1, 0] == [
+        len(all_series(points, noises)[0].segments[0].steps) for noises in ({}, known)
+    ]
+
+
+def test_each_case_is_a_series() -> None:
+    """In the order in which they first appear."""
+    other = (("sub",), *point(1).case[1:])
+    series = all_series([point(1000), point(1, case=other), point(1000)])
+
+    assert [(("add",), 2), (("sub",), 1)] == [
+        (one.key[0], len(one.segments[0].points)) for one in series
+    ]
+
+
+def test_what_else_differs_at_a_step_is_known() -> None:
+    """The build itself is expected to differ."""
+    other = with_fingerprint(torch="3", torch_git="1", python="3.13.0", cpu="Another")
+
+    assert ["Python", "CPU"] == [one.name for one in surroundings(point(1), point(2, **other))]
+
+
+def test_outliers_belong_to_no_level() -> None:
+    """Their positions are told."""
+    (series,) = all_series([point(count) for count in (1000, 1000, 7000, 1000, 1000)])
+
+    assert ({2}, 1000) == (set(series.segments[0].outliers), series.segments[0].level_at(2).count)

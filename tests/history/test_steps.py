@@ -1,0 +1,152 @@
+"""Steps in series of counts: planted ones are found exactly, whatever noise and outliers do."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from instruction_counts.compare.verdicts import MinEffect
+from instruction_counts.history.steps import Step, levels, steps_between
+
+FLOOR = 10
+
+
+def steps_of(counts: list[int], floor: float = FLOOR) -> tuple[Step, ...]:
+    """The steps in a series whose counts all have the same noise floor."""
+    return steps_between(levels(counts, [floor] * len(counts)))
+
+
+@st.composite
+def planted(draw: st.DrawFn) -> tuple[list[int], set[tuple[int, int]], list[int]]:
+    """Counts, where their steps are, and the levels: noise within the floor, and two outliers."""
+    size = draw(st.integers(12, 60))
+    first = draw(st.integers(3, size - 6))
+    second = draw(st.integers(first + 3, size - 3))
+    heights = [10_000]
+    for _ in range(2):
+        change = draw(st.integers(50, 3000)) * draw(st.sampled_from([1, -1]))
+        heights.append(heights[-1] + change)
+    noise = random.Random(draw(st.integers(0, 2**32)))  # noqa: S311 - nothing is kept secret
+    counts = [
+        heights[(place >= first) + (place >= second)] + noise.randint(-FLOOR // 2, FLOOR // 2)
+        for place in range(size)
+    ]
+    # Apart from each other and from the steps: two outliers side by side are a level.
+    edges = {first - 1, first, second - 1, second, 0, size - 1}
+    free = [place for place in range(1, size - 1) if not edges & {place - 1, place, place + 1}]
+    for place in free[:1] + free[4:5]:
+        counts[place] += noise.choice([-1, 1]) * noise.randint(20 * FLOOR, 900 * FLOOR)
+    return counts, {(first - 1, first), (second - 1, second)}, heights
+
+
+@settings(max_examples=300, deadline=None)
+@given(planted())
+def test_planted_steps_are_found_exactly(
+    example: tuple[list[int], set[tuple[int, int]], list[int]],
+) -> None:
+    """Where they are, none besides, and how large within the noise."""
+    counts, places, heights = example
+    found = steps_of(counts)
+
+    assert places == {(step.before, step.after) for step in found}
+    for step, base, new in zip(found, heights, heights[1:], strict=False):
+        assert abs(step.change - (new - base)) <= 2 * FLOOR
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.integers(1000 - FLOOR // 2, 1000 + FLOOR // 2), max_size=100))
+def test_noise_alone_makes_no_step(counts: list[int]) -> None:
+    """However it falls, if it stays within the measured floor."""
+    assert () == steps_of(counts)
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(0, 10**12), max_size=40), st.integers(0, 10**6))
+def test_any_series_is_cut_into_levels_without_gaps(counts: list[int], floor: int) -> None:
+    """Neighbours differ by more than the floor."""
+    found = levels(counts, [floor] * len(counts))
+
+    assert list(range(len(counts))) == [
+        place for level in found for place in range(level.start, level.end)
+    ]
+    assert all(abs(step.change) > floor for step in steps_between(found))
+
+
+def test_one_outlier_is_no_step_however_large() -> None:
+    """Its cost is capped."""
+    assert () == steps_of([1000] * 6 + [10**9] + [1000] * 6)
+
+
+def test_two_counts_that_agree_are_a_level() -> None:
+    """They are no accident."""
+    found = steps_of([1000] * 6 + [2000] * 2 + [1000] * 6)
+
+    assert [(5, 6, True), (7, 8, True)] == [
+        (step.before, step.after, step.confirmed) for step in found
+    ]
+
+
+def test_a_step_at_the_very_end_is_told_as_unconfirmed() -> None:
+    """The newest build is the one that people ask about."""
+    (step,) = steps_of([1000] * 8 + [1100])
+
+    assert (7, 8, 100, False) == (step.before, step.after, step.change, step.confirmed)
+
+
+def test_an_outlier_at_a_step_leaves_open_where_it_was() -> None:
+    """Nobody knows to which side it belongs."""
+    (step,) = steps_of([1000] * 5 + [9000] + [1100] * 5)
+
+    assert (4, 6) == (step.before, step.after)
+
+
+def test_the_noise_floor_decides_and_not_the_series() -> None:
+    """The same counts with another floor."""
+    counts = [1000] * 5 + [1008] * 5
+
+    assert [1, 0] == [len(steps_of(counts, floor)) for floor in (4, 10)]
+
+
+def test_counts_without_noise_still_are_rounded() -> None:
+    """Two instructions are no step, four are."""
+    assert [0, 1] == [len(steps_of([1000] * 5 + [1000 + more] * 5, 0)) for more in (2, 4)]
+
+
+def test_a_noisy_count_weighs_less() -> None:
+    """Its own floor says how far it may lie off."""
+    counts = [1000] * 5 + [1060] * 5
+
+    assert () == steps_between(levels(counts, [4] * 5 + [100] * 5))
+
+
+def test_steps_below_the_minimum_effect_are_none() -> None:
+    """A share of the level, and instructions."""
+    counts = [10_000] * 5 + [10_050] * 5
+
+    assert [1, 0] == [
+        len(steps_between(levels(counts, [5] * 10, MinEffect(share)))) for share in (0.005, 0.006)
+    ]
+
+
+@pytest.mark.parametrize("counts", [[], [5], [0, 0, 0]])
+def test_short_series_have_no_steps(counts: list[int]) -> None:
+    """Nothing at all, one count, and a case that costs nothing."""
+    assert () == steps_of(counts)
+
+
+def test_a_slow_drift_is_a_step_once_it_exceeds_the_floor() -> None:
+    """Though no two neighbours differ by more than that."""
+    found = steps_of([1000 + 4 * place for place in range(20)])
+
+    assert found
+    assert all(step.change > FLOOR for step in found)
+
+
+def test_a_count_that_differs_by_no_effect_is_no_outlier() -> None:
+    """Though it lies beyond the noise floor."""
+    counts = [10_000, 10_004, 10_000, 10_006, 10_000]
+
+    assert [(0, 1, 2, 4)] == [one.members for one in levels(counts, [2] * 5)]

@@ -1,0 +1,294 @@
+"""Watching builds: each step alerts once, whatever fails in between."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.types import Language
+from instruction_counts.compare.comparison import Comparison, compare, verified
+from instruction_counts.compare.sides import Key, Side, key_of
+from instruction_counts.compare.verdicts import Difference
+from instruction_counts.errors import BuildError, DataError
+from instruction_counts.history import watching
+from instruction_counts.history.watching import Alert, Delivery, LastBuild, State
+from tests.fakes import FINGERPRINT, failed, make_record
+from tests.history.made import outcome_of
+
+RECORD = make_record("add", language=Language.CPP)
+KEY = key_of(RECORD)
+
+
+@attrs.define
+class FakeStation:
+    """Builds whose counts are given by name; those of None are broken, of -1 fail the case.
+
+    ``outliers`` are the counts of the first reading of some.
+    """
+
+    counts: Mapping[str, int | None]
+    outliers: Mapping[str, int] = attrs.field(factory=dict)
+    gone: frozenset[str] = frozenset()
+    verifications: list[tuple[str, str]] = attrs.field(factory=list)
+
+    def measure(self, name: str) -> tuple[LastBuild, Side]:
+        """See `Station`."""
+        count = self.counts[name]
+        if count is None:
+            raise BuildError(f"{name} has no torch", "Install it.")
+        build = LastBuild(name, name, f"/{name}/python", 1)
+        return build, self._side(name, self.outliers.get(name, count))
+
+    def stored(self, last: LastBuild) -> Side | None:
+        """See `Station`."""
+        count = self.counts[last.name]
+        assert count is not None
+        return self._side(last.name, self.outliers.get(last.name, count))
+
+    def compare(self, base: Side, new: Side) -> Comparison:
+        """See `Station`."""
+        return compare(base, new)
+
+    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[Key]) -> Comparison:
+        """See `Station`."""
+        assert [KEY] == list(keys)
+        if base.name in self.gone:
+            raise BuildError(f"{base.name} is gone", "Make it again.")
+        self.verifications.append((base.name, new.name))
+        counts = [self.counts[one.name] or 0 for one in (base, new)]
+        sides = [
+            self._side(one.name, count) for one, count in zip((base, new), counts, strict=True)
+        ]
+        return verified(compare(*sides), *([{KEY: count}, {KEY: count}] for count in counts))
+
+    def _side(self, name: str, count: int) -> Side:
+        outcome = failed() if count < 0 else outcome_of(count)
+        record = attrs.evolve(RECORD, outcome=outcome)
+        return Side(f"run 1, {name}", "fork", FINGERPRINT, {KEY: record})
+
+
+def described(one: Difference) -> tuple[str, tuple[str, ...]]:
+    """A title and a cause."""
+    return "/".join(one.key[0]), ("+1 f",)
+
+
+def ignored(_: object) -> None:
+    """What is noticed or saved, and not asked for here."""
+
+
+def watched(station: FakeStation, notices: list[str] | None = None) -> State:
+    """The state after all builds of a station."""
+    state = State("w")
+    notice: Callable[[str], None] = ignored if notices is None else notices.append
+    for name in station.counts:
+        state = watching.look_at(state, name, station, described, notice)
+    return state
+
+
+def steps_in(state: State) -> list[tuple[str, str, str]]:
+    """Base, new and verdict of each alert."""
+    return [(one.base, one.new, one.verdict) for one in state.alerts]
+
+
+def named(counts: Sequence[int | None]) -> dict[str, int | None]:
+    """Names for builds."""
+    return {f"b{place}": count for place, count in enumerate(counts)}
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.sampled_from([1000, 2000, 3000, None]), min_size=1, max_size=16),
+    st.sets(st.integers(0, 15)),
+)
+def test_every_step_alerts_exactly_once(counts: list[int | None], outliers: set[int]) -> None:
+    """Whatever is broken, and whichever first readings are outliers."""
+    builds = named(counts)
+    far = {name: 90_000 + 7000 * place for place, name in enumerate(builds) if place in outliers}
+    working = [(name, count) for name, count in builds.items() if count is not None]
+    expected = [
+        (before, after, "worse" if new > base else "better")
+        for (before, base), (after, new) in itertools.pairwise(working)
+        if base != new
+    ]
+
+    assert expected == steps_in(watched(FakeStation(builds, far)))
+
+
+def test_a_suspect_is_measured_again_before_it_alerts() -> None:
+    """Both builds, and then in other layouts."""
+    station = FakeStation(named([1000, 1000, 2000]))
+    (alert,) = watched(station).alerts
+
+    assert ([("b1", "b2")], True, 1000) == (station.verifications, alert.verified, alert.change)
+
+
+def test_an_outlier_does_not_alert() -> None:
+    """Nor does the way back."""
+    station = FakeStation(named([1000] * 4), {"b1": 9000})
+
+    assert ((), 2) == (watched(station).alerts, len(station.verifications))
+
+
+def test_a_broken_build_is_passed_over() -> None:
+    """The next one is compared with the last that worked; the reason is told."""
+    notices: list[str] = []
+    state = watched(FakeStation(named([1000, None, -1, 2000])), notices)
+
+    assert [("b0", "b3", "worse")] == steps_in(state)
+    assert ["b1 is broken, and passed over: b1 has no torch"] == notices[:1]
+    assert "no case has a count" in notices[1]
+    assert ("b0", "b1", "b2", "b3") == state.seen
+
+
+def test_a_suspect_that_cannot_be_verified_alerts_as_such() -> None:
+    """The build before it may have been removed."""
+    notices: list[str] = []
+    station = FakeStation(named([1000, 2000]), gone=frozenset({"b0"}))
+    (alert,) = watched(station, notices).alerts
+
+    assert (False, True) == (alert.verified, "cannot be verified" in notices[0])
+
+
+def test_a_step_that_is_seen_again_has_the_same_id() -> None:
+    """So that it is not told again."""
+    state = watched(FakeStation(named([1000, 2000])))
+
+    assert state == state.with_alerts(state.alerts)
+
+
+# Delivery
+
+WAITING = watched(FakeStation(named([1000, 2000, 3000])))
+
+
+def delivered(
+    state: State, *answers: Exception | None, saved: list[State] | None = None
+) -> tuple[State, list[str]]:
+    """The state after a delivery that is answered so, and the ids that were sent."""
+    sent: list[str] = []
+    left = list(answers)
+
+    def send(alert: Alert) -> None:
+        answer = left.pop(0) if left else None
+        if answer is not None:
+            raise answer
+        sent.append(alert.id)
+
+    save = ignored if saved is None else saved.append
+    return watching.deliver(state, send, save, ignored), sent
+
+
+def test_an_alert_is_sent_once() -> None:
+    """Whoever asks again."""
+    state, sent = delivered(WAITING)
+
+    assert ([one.id for one in WAITING.alerts], []) == (sent, delivered(state)[1])
+
+
+@pytest.mark.parametrize("error", [OSError("full"), DataError("refused")])
+def test_an_alert_that_does_not_arrive_waits(error: Exception) -> None:
+    """And is sent the next time; the others are not held up."""
+    first, second = (one.id for one in WAITING.alerts)
+    state, sent = delivered(WAITING, error)
+
+    assert ([second], [first]) == (sent, delivered(state)[1])
+
+
+def test_an_alert_that_may_have_arrived_is_not_sent_again() -> None:
+    """The program was killed while it was being sent."""
+    saved: list[State] = []
+    with pytest.raises(KeyboardInterrupt):
+        delivered(WAITING, KeyboardInterrupt(), saved=saved)  # type: ignore[arg-type]
+    first, second = (one.id for one in WAITING.alerts)
+    state, sent = delivered(saved[-1])
+
+    assert ([second], []) == (sent, delivered(state)[1])
+    assert {Delivery.SENT} == {one.delivery for one in state.alerts}
+    assert first not in sent
+
+
+# The file
+
+
+def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:
+    """With all that is in it."""
+    path = tmp_path / "state.json"
+    watching.write_state(path, WAITING)
+
+    assert WAITING == watching.read_state(path, "w")
+
+
+def test_there_is_no_state_at_first(tmp_path: Path) -> None:
+    """Nothing was seen."""
+    assert State("w") == watching.read_state(tmp_path / "none.json", "w")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot be read"),
+        ("[]", "is no state of a watch, or of another version"),
+        ('{"version": 2}', "is no state of a watch, or of another version"),
+        ('{"version": 1}', "holds no state of a watch"),
+        ('{"version": 1, "state": {"watched": "w", "more": 1}}', "holds no state of a watch"),
+        ('{"version": 1, "state": {"watched": "another"}}', "belongs to another watch: another"),
+    ],
+)
+def test_a_file_that_holds_something_else_is_refused(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    """With what to do."""
+    path = tmp_path / "state.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=message):
+        watching.read_state(path, "w")
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """With the option."""
+    with pytest.raises(DataError, match=r"cannot be written.*\n.*--state"):
+        watching.write_state(tmp_path / "none" / "state.json", WAITING)
+
+
+@pytest.mark.parametrize(
+    ("lines", "names"), [("", []), ("a\n\n b \na\nc", ["b", "c"]), ("a=/x\n", ["a=/x"])]
+)
+def test_only_new_builds_are_looked_at(lines: str, names: list[str]) -> None:
+    """Each once."""
+    assert names == list(watching.new_names(lines, ["a"]))
+
+
+def test_an_alert_tells_all_in_one_line() -> None:
+    """For people, and for programs."""
+    data = json.loads(watching.alert_to_json(WAITING.alerts[0]))
+
+    assert (
+        "worse: add 1,000 → 2,000 between b0 and b1 (exact difference): +1 f",
+        1000,
+        "b1",
+        False,
+    ) == (data["text"], data["change"], data["new"], "delivery" in data)
+
+
+def test_each_watch_saves_after_each_alert() -> None:
+    """Before it is sent, and after."""
+    saved: list[State] = []
+    delivered(WAITING, saved=saved)
+    progress = functools.reduce(
+        lambda found, state: [*found, [one.delivery.value for one in state.alerts]], saved, []
+    )
+
+    assert [
+        ["sending", "waiting"],
+        ["sent", "waiting"],
+        ["sent", "sending"],
+        ["sent", "sent"],
+    ] == progress

@@ -1,0 +1,129 @@
+"""Alerts over HTTP, against a server on the loopback."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+
+import attrs
+import pytest
+
+from instruction_counts.errors import DataError, UsageError
+from instruction_counts.history.webhook import Webhook
+
+
+class Receiver(http.server.ThreadingHTTPServer):
+    """Answers from a list, the last one again and again, and remembers what it got."""
+
+    answers: list[int]
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.answers = [200]
+        self.got: list[tuple[dict[str, str], str]] = []
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.server_port}/hook"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    """Takes a POST."""
+
+    server: Receiver
+
+    def do_POST(self) -> None:
+        """Remember and answer."""
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.server.got.append((dict(self.headers), body))
+        answers = self.server.answers
+        code = answers.pop(0) if len(answers) > 1 else answers[0]
+        self.send_response(code)
+        if code == 302:
+            self.send_header("Location", self.server.url + "/elsewhere")
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A server of this test."""
+    with Receiver() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def hook(receiver: Receiver, token: str = "") -> Webhook:
+    """A webhook that does not wait long."""
+    return Webhook(receiver.url, token, wait_s=0.001, timeout_s=5)
+
+
+def test_an_alert_arrives_with_its_id_and_the_token(receiver: Receiver) -> None:
+    """As JSON."""
+    hook(receiver, "secret").send("a1", '{"x": 1}')
+    ((headers, body),) = receiver.got
+
+    assert ('{"x": 1}', "Bearer secret", "a1", "application/json") == (
+        body,
+        *(headers[name] for name in ("Authorization", "Idempotency-Key", "Content-Type")),
+    )
+
+
+def test_without_a_token_none_is_sent(receiver: Receiver) -> None:
+    """Not even an empty one."""
+    hook(receiver).send("a1", "{}")
+
+    assert "Authorization" not in receiver.got[0][0]
+
+
+@pytest.mark.parametrize("code", [500, 503, 429, 408])
+def test_what_may_pass_is_tried_again(code: int, receiver: Receiver) -> None:
+    """With the same id."""
+    receiver.answers = [code, code, 200]
+    hook(receiver).send("a1", "{}")
+
+    assert ["a1"] * 3 == [headers["Idempotency-Key"] for headers, _ in receiver.got]
+
+
+@pytest.mark.parametrize(("code", "tries"), [(401, 1), (404, 1), (302, 1), (500, 4)])
+def test_what_does_not_pass_is_told(code: int, tries: int, receiver: Receiver) -> None:
+    """A redirect would take the token elsewhere."""
+    receiver.answers = [code]
+    with pytest.raises(DataError, match=f"HTTP {code}"):
+        hook(receiver, "secret").send("a1", "{}")
+
+    assert tries == len(receiver.got)
+
+
+def test_a_server_that_is_not_there_is_told(receiver: Receiver) -> None:
+    """After some tries; the address without its path, which can be a secret."""
+    dead = attrs.evolve(hook(receiver), url="http://127.0.0.1:9/secret")
+    with pytest.raises(DataError, match=r"127\.0\.0\.1:9 takes no alerts") as caught:
+        dead.send("a1", "{}")
+
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["", "file:///etc/passwd", "ftp://a/b", "a.example", "https://"])
+def test_what_is_no_url_of_the_web_is_refused(url: str) -> None:
+    """Before anything is measured."""
+    with pytest.raises(UsageError, match="--webhook is no URL"):
+        Webhook(url)
+
+
+def test_a_password_in_the_url_is_refused() -> None:
+    """It would stand in the list of processes."""
+    with pytest.raises(UsageError, match="INSTRUCTION_COUNTS_TOKEN"):
+        Webhook("https://me:secret@a.example/")
+
+
+def test_the_token_is_not_shown() -> None:
+    """Where values are printed."""
+    assert "secret" not in repr(Webhook("https://a.example/", "secret"))

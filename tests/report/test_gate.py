@@ -1,0 +1,175 @@
+"""What limits make of a comparison, in a terminal and in a comment on a pull request."""
+
+from __future__ import annotations
+
+import html
+import re
+
+import attrs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.gate.accept import accept
+from instruction_counts.gate.gate import FailOn, Gate, apply_limits
+from instruction_counts.gate.limits import Limit, Limits, Rule
+from instruction_counts.gate.lint import Doubt, Remark
+from instruction_counts.report import gate as report
+from tests.fakes import failed, make_record
+from tests.gate.fakes import comparison, counted, cpp, difference, key, side
+
+LIMITS = Limits(Rule(soft=Limit(absolute=20), hard=Limit(absolute=100)))
+CASES = (
+    difference(1000, 1005, label="within"),
+    difference(1000, 1050, label="soft"),
+    difference(1000, 1105, noise=10, label="edge"),
+    difference(1000, 1200, label="fails"),
+    difference(1000, 2000, label="fails more"),
+    difference(1000, 500, verdict=Verdict.BETTER, label="better"),
+    difference(1000, 1001, verdict=Verdict.AMBIGUOUS, label="ambiguous"),
+    difference(1000, 1000, verdict=Verdict.SAME, label="same"),
+    Difference(key("new"), None, None, Verdict.NEW, Reason.ONLY_IN_NEW),
+)
+
+
+def gate(fail_on: FailOn = FailOn.REGRESSION) -> Gate:
+    """All kinds of findings."""
+    return apply_limits(comparison(*CASES), LIMITS, fail_on)
+
+
+def causes(one: Difference) -> tuple[str, ...]:
+    """The same for each case."""
+    return (f"{one.change:+,} kernels",) if one.change else ()
+
+
+def test_what_fails_comes_first_and_the_largest_of_it() -> None:
+    """Then what is only told."""
+    found = [
+        (section.title, [one.key[0][0] for one in section.findings])
+        for section in report.sections(gate())
+    ]
+
+    assert [
+        ("FAILS", ["fails more", "fails"]),
+        ("AT THE EDGE", ["edge"]),
+        ("ABOVE ITS SOFT LIMIT", ["soft"]),
+        ("NOT GUARDED", ["new"]),
+        ("WITHIN ITS LIMITS", ["within"]),
+        ("BETTER", ["better"]),
+        ("AMBIGUOUS", ["ambiguous"]),
+    ] == found
+
+
+def test_a_case_is_told_with_its_limit_and_its_causes() -> None:
+    """Where the functions of both sides are not known, layers are told."""
+    one = gate().findings[3]
+    assert one.difference.base is not None
+    outcome = attrs.evolve(one.difference.base.outcome, functions=None)
+    base = attrs.evolve(one.difference.base, outcome=outcome)
+    finding = attrs.evolve(one, difference=attrs.evolve(one.difference, base=base))
+
+    assert [
+        "  fails · C++ · Eager · Forward",
+        "     1,000 → 1,200   +200 (+20.00%)",
+        "     above the hard limit of 100 instructions",
+        "     +200 kernels",
+    ] == [text.plain for text in report.lines(finding, causes)]
+
+
+def test_the_verdict_is_one_line() -> None:
+    """With how many of what."""
+    assert (
+        "FAILS: 2 of 9 cases fail the limits; 1 at the edge of a hard limit; "
+        "1 above a soft limit; 1 not guarded"
+    ) == report.verdict(gate())
+
+
+def test_a_comparison_that_was_shown_gets_a_line_for_each_case() -> None:
+    """Its counts and causes stand above."""
+    edge = "above the hard limit of 100 instructions, but by no more than 10 instructions"
+    soft = "above the soft limit of 20 instructions"
+
+    assert [
+        "fails: fails more · C++ · Eager · Forward: above the hard limit of 100 instructions",
+        "fails: fails · C++ · Eager · Forward: above the hard limit of 100 instructions",
+        f"at the edge: edge · C++ · Eager · Forward: {edge}",
+        f"above its soft limit: soft · C++ · Eager · Forward: {soft}",
+        report.verdict(gate()),
+    ] == [text.plain for text in report.brief(gate())]
+
+
+def test_what_is_not_enforced_is_said_so() -> None:
+    """It passes, and would not."""
+    assert report.verdict(gate(FailOn.NEVER)).startswith(
+        "PASSES: 9 cases; 2 would fail the limits, and none is enforced"
+    )
+
+
+def test_nothing_to_tell_is_told_in_a_word() -> None:
+    """The usual case."""
+    assert "PASSES: 1 case" == report.verdict(apply_limits(comparison(CASES[7])))
+
+
+def test_the_comment_begins_with_the_verdict_and_folds_what_does_not_fail() -> None:
+    """Reviewers read the first line."""
+    text = report.markdown(gate(), causes)
+    shown = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+
+    assert text.startswith("### FAILS: 2 of 9 cases")
+    assert (True, False) == ("| fails · C++" in shown, "| soft · C++" in shown)
+    assert 6 == text.count("<details>")
+
+
+def test_a_failure_is_told_with_its_message() -> None:
+    """In the comment, too."""
+    record = make_record("a", outcome=failed(message="ValueError: no | way"))
+    one = Difference(key("a"), None, record, Verdict.FAILED, Reason.FAILED_IN_NEW)
+
+    assert "failed in new: ValueError: no \\| way" in report.markdown(
+        apply_limits(comparison(one)), causes
+    )
+
+
+@given(st.text())
+def test_any_text_is_one_cell_of_plain_text(text: str) -> None:
+    """No formatting, no HTML, no mention, no second cell or line."""
+    shown = report.escaped(text)
+    bare = shown.replace("<!-- -->", "")
+
+    assert len(shown.splitlines()) <= 1
+    assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*[|`]", bare)
+    assert " ".join(text.split()) == html.unescape(re.sub(r"\\([\\`*_{}\[\]|~!])", r"\1", bare))
+
+
+def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
+    """What did not change is not told."""
+    old, new = (
+        side(cpp("a", outcome=counted(count)), cpp("same", outcome=counted(9)))
+        for count in (1000, 1500)
+    )
+    before = accept(None, old, {}, {}).after
+    found = accept(before, new, before.cases, {})
+
+    assert [
+        "  a · C++ · Eager · Forward",
+        "     1,000 → 1,500 +500 (+50.00%) · worse · exact difference · +500 kernels",
+    ] == [text.plain for text in report.acceptance(found, before)]
+
+
+def test_remarks_name_some_of_what_they_are_about() -> None:
+    """And what to do."""
+    about = tuple(key(str(number)) for number in range(7))
+    texts = [text.plain for text in report.remark(Remark(Doubt.NO_LIMIT, about))]
+
+    assert (8, "cases without a hard limit: 7", "  … and 2 more") == (
+        len(texts),
+        texts[0],
+        texts[-2],
+    )
+
+
+def test_patterns_are_named_as_they_are_written() -> None:
+    """Those of limits."""
+    texts = [text.plain for text in report.remark(Remark(Doubt.NO_MATCH, (Rule("Nix/*"),)))]
+
+    assert "  Nix/*" == texts[1]

@@ -1,0 +1,140 @@
+"""Histories as people and programs read them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import attrs
+
+from instruction_counts.history.series import Series, all_series
+from instruction_counts.report import history as report
+from instruction_counts.results.store import StoredCount
+from tests.fakes import FINGERPRINT
+from tests.history.made import point
+
+COUNTS = [1000] * 4 + [9000] + [1000] * 3 + [1200] * 4
+
+
+def made(counts: list[int | None]) -> Series:
+    """The series of these counts, one a day."""
+    (series,) = all_series(point(count, day) for day, count in enumerate(counts, 1))
+    return series
+
+
+def causes(base: StoredCount, new: StoredCount) -> tuple[str, ...]:
+    """A cause that names what it was asked of."""
+    return (f"+200 slow() from {base.run_id} to {new.run_id}",)
+
+
+def text_of(series: Series, width: int = report.WIDTH) -> str:
+    """The plot as it stands in a pipe."""
+    return "\n".join(text.plain for text in report.plots(series, causes, width))
+
+
+def test_the_plot_shows_counts_outliers_and_levels() -> None:
+    """A dot for each count, a cross for the outlier, which does not stretch the scale."""
+    shown = text_of(made([*COUNTS]))
+
+    assert (11, 1) == (shown.count("•"), shown.count("×"))
+    assert [True, True, False] == [f"{count} ┤" in shown for count in ("1,200", "1,000", "9,000")]
+
+
+def test_the_plot_fits_eighty_columns() -> None:
+    """However many counts there are."""
+    lines = text_of(made([1000, 1001] * 15)).splitlines()
+
+    assert max(len(line) for line in lines) <= 80
+
+
+def test_more_counts_than_columns_share_them() -> None:
+    """A year of nightly builds."""
+    (series,) = all_series(point(1000 + 500 * (day > 200)) for day in range(365))
+
+    assert max(len(line) for line in text_of(series).splitlines()) <= 80
+
+
+def test_a_step_is_told_with_its_builds_and_causes() -> None:
+    """Between which two, how much, and why."""
+    shown = text_of(made([*COUNTS]))
+
+    assert "1,000 → 1,200  +200, +20.00%" in shown
+    assert "before  run 8, torch 2.13.0+cpu (cf30153c)" in shown
+    assert "after   run 9, torch 2.13.0+cpu (cf30153c)" in shown
+    assert "+200 slow() from 8 to 9" in shown
+
+
+def test_a_step_that_one_count_stands_for_says_so() -> None:
+    """The next build will tell."""
+    assert "one count only" in text_of(made([1000, 1000, 1000, 2000]))
+
+
+def test_counts_that_never_change_are_one_line() -> None:
+    """There is nothing to see."""
+    shown = text_of(made([1000] * 5)).splitlines()
+
+    assert (1, "  no step") == (sum("┤" in line for line in shown), shown[-1])
+
+
+def test_a_new_segment_is_said() -> None:
+    """With the reason."""
+    points = [point(1000), point(2000, 2, engine="timer")]
+    (series,) = all_series(points)
+
+    assert "segment 2 of 2, not comparable: engine fork → timer" in text_of(series)
+
+
+def test_what_was_not_counted_is_said() -> None:
+    """With the run and the reason."""
+    shown = text_of(made([1000, None, 1000]))
+
+    assert "no count in run 2, torch 2.13.0+cpu (cf30153c): failed" in shown
+
+
+def test_what_else_changed_with_a_step_is_said() -> None:
+    """It may be the cause."""
+    other = attrs.evolve(FINGERPRINT, python="3.13.0")
+    points = [*(point(1000) for _ in range(3)), *(point(2000, fingerprint=other),) * 3]
+    (series,) = all_series(points)
+
+    assert "differs too: Python 3.11.7 → 3.13.0" in text_of(series)
+
+
+def test_what_could_move_the_cursor_is_spelled_out() -> None:
+    """Names of builds come from files."""
+    (series,) = all_series([point(1000), point(None, build="\x1b[2J")])
+
+    assert "\x1b" not in text_of(series)
+
+
+def test_json_holds_all_points_and_steps() -> None:
+    """With the causes."""
+    (case,) = json.loads(report.to_json([made([*COUNTS, None])], causes))["cases"]
+    (segment,) = case["segments"]
+    (step,) = segment["steps"]
+
+    assert (1, COUNTS, 1, [4]) == (
+        report.FORMAT_VERSION,
+        [one["count"] for one in segment["points"]],
+        len(case["uncounted"]),
+        [place for place, one in enumerate(segment["points"]) if one["outlier"]],
+    )
+    assert (7, 8, 200, 0.2, True, ["+200 slow() from 8 to 9"]) == tuple(
+        step[name] for name in ("before", "after", "change", "relative", "confirmed", "causes")
+    )
+
+
+def test_csv_has_a_line_for_each_count() -> None:
+    """Steps and outliers are remarks; what failed has no count."""
+    rows = list(csv.DictReader(io.StringIO(report.to_csv([made([*COUNTS, None])]))))
+
+    assert [str(count) for count in COUNTS] + [""] == [row["count"] for row in rows]
+    assert {"4": "outlier", "8": "+200 +20.00%", "12": "failed"} == {
+        str(place): row["remark"] for place, row in enumerate(rows) if row["remark"]
+    }
+
+
+def test_the_table_has_a_line_for_each_count() -> None:
+    """Below a line for the case."""
+    assert len(COUNTS) + 1 == report.table([made([*COUNTS])]).row_count
