@@ -16,10 +16,10 @@ from core.types import Case
 from instruction_counts import console
 from instruction_counts.builds.build import Build, find_interpreter, parse_build, read_builds
 from instruction_counts.builds.fingerprint import probe
-from instruction_counts.cli.compare_command import _MinEffectType
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.min_effect import MinEffectType
 from instruction_counts.cli.options import (
     mode_options,
     store_option,
@@ -89,7 +89,7 @@ COMMIT = "{commit}"
 )
 @click.option(
     "--min-effect",
-    type=_MinEffectType(),
+    type=MinEffectType(),
     default="0.05%,3",
     show_default=True,
     metavar="EFFECT",

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import attrs
 import click
@@ -16,6 +14,7 @@ from instruction_counts.builds.build import Build
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.gating import Gating, gate_options
 from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.min_effect import MinEffectType
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.compare import export
 from instruction_counts.compare.comparison import Comparison, compare
@@ -31,28 +30,6 @@ from instruction_counts.select import Selection
 _SHOWN = 20
 
 
-class _MinEffectType(click.ParamType[MinEffect]):
-    """``0.1%``, ``20`` (instructions), or both: ``0.1%,20``."""
-
-    name = "effect"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> MinEffect:
-        """The smallest change of interest that the text means."""
-        del param, ctx
-        if isinstance(value, MinEffect):
-            return value
-        effect = MinEffect()
-        for part in str(value).split(","):
-            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)%\s*|\s*(\d+)\s*", part)
-            if match is None:
-                self.fail(f"{part!r} is neither a share (0.1%) nor a number of instructions (20)")
-            if match[1]:
-                effect = attrs.evolve(effect, relative=float(match[1]) / 100)
-            else:
-                effect = attrs.evolve(effect, absolute=int(match[2]))
-        return effect
-
-
 @click.command("compare")
 @click.argument("base")
 @click.argument("new")
@@ -62,7 +39,7 @@ class _MinEffectType(click.ParamType[MinEffect]):
 @store_option
 @click.option(
     "--min-effect",
-    type=_MinEffectType(),
+    type=MinEffectType(),
     default="0.05%,3",
     show_default=True,
     metavar="EFFECT",

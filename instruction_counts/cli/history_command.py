@@ -12,7 +12,7 @@ import attrs
 import click
 
 from instruction_counts import console
-from instruction_counts.cli.compare_command import _MinEffectType
+from instruction_counts.cli.min_effect import MinEffectType
 from instruction_counts.cli.options import (
     mode_options,
     store_option,
@@ -43,7 +43,7 @@ _MOST_PLOTS = 8
 @click.option("--tag", multiple=True, metavar="GLOB", help="Only runs with such a tag. Repeatable.")
 @click.option(
     "--min-effect",
-    type=_MinEffectType(),
+    type=MinEffectType(),
     default="0.05%,3",
     show_default=True,
     metavar="EFFECT",

@@ -19,9 +19,9 @@ from platformdirs import user_data_path
 from instruction_counts import console
 from instruction_counts.builds.build import Build, parse_build
 from instruction_counts.cli.bisect_command import COMMIT, StoreLab, made_build
-from instruction_counts.cli.compare_command import _MinEffectType
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.min_effect import MinEffectType
 from instruction_counts.cli.options import selection_options, store_option
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Key, Side, side_of
@@ -63,7 +63,7 @@ _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
 )
 @click.option(
     "--min-effect",
-    type=_MinEffectType(),
+    type=MinEffectType(),
     default="0.05%,3",
     show_default=True,
     metavar="EFFECT",

@@ -1,0 +1,33 @@
+"""How the smallest change of interest is written on the command line."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+import click
+
+from instruction_counts.compare.verdicts import MinEffect
+
+
+class MinEffectType(click.ParamType[MinEffect]):
+    """``0.1%``, ``20`` (instructions), or both: ``0.1%,20``."""
+
+    name = "effect"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> MinEffect:
+        """The smallest change of interest that the text means."""
+        del param, ctx
+        if isinstance(value, MinEffect):
+            return value
+        effect = MinEffect()
+        for part in str(value).split(","):
+            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)%\s*|\s*(\d+)\s*", part)
+            if match is None:
+                self.fail(f"{part!r} is neither a share (0.1%) nor a number of instructions (20)")
+            if match[1]:
+                effect = attrs.evolve(effect, relative=float(match[1]) / 100)
+            else:
+                effect = attrs.evolve(effect, absolute=int(match[2]))
+        return effect
