@@ -19,7 +19,7 @@ from instruction_counts.builds.fingerprint import probe
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
-from instruction_counts.cli.min_effect import MinEffectType
+from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import (
     mode_options,
     store_option,
@@ -87,14 +87,7 @@ COMMIT = "{commit}"
     metavar="K",
     help="Verify each change in K memory layouts of both builds; 0 only measures once more.",
 )
-@click.option(
-    "--min-effect",
-    type=MinEffectType(),
-    default="0.05%,3",
-    show_default=True,
-    metavar="EFFECT",
-    help="The smallest change of interest: a share and instructions; both have to be reached.",
-)
+@min_effect_option
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
 )

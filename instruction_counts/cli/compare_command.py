@@ -13,8 +13,9 @@ from instruction_counts import console
 from instruction_counts.builds.build import Build
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.gating import Gating, gate_options
+from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.measuring import Measuring, measuring_options
-from instruction_counts.cli.min_effect import MinEffectType
+from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.compare import export
 from instruction_counts.compare.comparison import Comparison, compare
@@ -24,7 +25,6 @@ from instruction_counts.errors import UsageError
 from instruction_counts.files import write_atomically
 from instruction_counts.report import comparison as report
 from instruction_counts.results.noise import read_noises
-from instruction_counts.results.store import Store
 from instruction_counts.select import Selection
 
 _SHOWN = 20
@@ -37,14 +37,7 @@ _SHOWN = 20
 @build_options
 @measuring_options
 @store_option
-@click.option(
-    "--min-effect",
-    type=MinEffectType(),
-    default="0.05%,3",
-    show_default=True,
-    metavar="EFFECT",
-    help="The smallest change of interest: a share and instructions; both have to be reached.",
-)
+@min_effect_option
 @click.option(
     "--layouts",
     type=click.IntRange(min=0),
@@ -102,12 +95,13 @@ def command(
         raise UsageError(f"both sides are {base}", "Name two runs, files or builds.")
     writers = [_writer(path) for path in output]
     named = {build.name: build for build in builds}
-    with Store.open(db) as store:
+    to_measure = [named[name] for name in (base, new) if name in named]
+    with LazyStore(db, must_exist=not to_measure) as runs:
+        store = runs.opened() if to_measure else None
         measured = ComparedBuilds(definitions, selection, measuring, store)
-        to_measure = [named[name] for name in dict.fromkeys((base, new)) if name in named]
         sides = measured.sides(to_measure) if to_measure else {}
         before, after = (
-            sides[name] if name in sides else narrowed(read_side(name, store), selection, name)
+            sides[name] if name in sides else narrowed(read_side(name, runs), selection, name)
             for name in (base, new)
         )
         comparison = compare(before, after, read_noises(), min_effect)

@@ -33,7 +33,8 @@ class ComparedBuilds:
     definitions: str
     selection: Selection
     measuring: Measuring
-    store: Store
+    store: Store | None
+    """Where the run is stored; None where nothing is measured."""
     interrupted: bool = False
     _facts: tuple[BuildFacts, ...] = ()
     _cases: tuple[Case, ...] = ()

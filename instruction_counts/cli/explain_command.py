@@ -5,16 +5,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
 
 import attrs
 import click
 
 from instruction_counts import console
-from instruction_counts.cli.options import (
-    mode_options,
-    store_option,
-)
+from instruction_counts.cli.lazy_store import LazyStore
+from instruction_counts.cli.options import mode_options, store_option
 from instruction_counts.compare.functions import difference
 from instruction_counts.compare.profiles import write_callgrind, write_speedscope
 from instruction_counts.compare.sides import Key, Side, read_side
@@ -23,8 +20,6 @@ from instruction_counts.files import write_atomically
 from instruction_counts.measurements import Status
 from instruction_counts.report.comparison import title_of
 from instruction_counts.report.explain import SECTIONS, Explanation, Report, markdown, to_json
-from instruction_counts.results.records import Run
-from instruction_counts.results.store import Store
 from instruction_counts.select import Selection
 
 _NAMED = 12
@@ -95,7 +90,7 @@ def command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     writers = [(path, _writer(path)) for path in output]
     selection = attrs.evolve(modes, only=(label,))
-    with _LazyStore(db) as runs:
+    with LazyStore(db) as runs:
         explanation = _explanation(read_side(base, runs), read_side(new, runs), selection)
     console.render(Report(explanation, tuple(by) or SECTIONS, limit))
     written: list[Path] = []
@@ -110,34 +105,6 @@ def command(
         written.append(path)
     for path in written:
         console.line(f"Saved: {path}")
-
-
-class _LazyStore:
-    """The stored runs; their database is opened where a side is none but a stored one."""
-
-    def __init__(self, db: str | None) -> None:
-        self._db = db
-        self._store: Store | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._store is not None:
-            self._store.close()
-
-    def find(self, text: str) -> int | None:
-        """See `Store.find`."""
-        return self._opened().find(text)
-
-    def load(self, run_id: int) -> Run:
-        """See `Store.load`."""
-        return self._opened().load(run_id)
-
-    def _opened(self) -> Store:
-        if self._store is None:
-            self._store = Store.open(self._db, must_exist=True)
-        return self._store
 
 
 def _explanation(base: Side, new: Side, selection: Selection) -> Explanation:

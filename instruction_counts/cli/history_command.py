@@ -12,7 +12,7 @@ import attrs
 import click
 
 from instruction_counts import console
-from instruction_counts.cli.min_effect import MinEffectType
+from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import (
     mode_options,
     store_option,
@@ -41,14 +41,7 @@ _MOST_PLOTS = 8
 )
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs.")
 @click.option("--tag", multiple=True, metavar="GLOB", help="Only runs with such a tag. Repeatable.")
-@click.option(
-    "--min-effect",
-    type=MinEffectType(),
-    default="0.05%,3",
-    show_default=True,
-    metavar="EFFECT",
-    help="The smallest step of interest: a share and instructions; both have to be reached.",
-)
+@min_effect_option
 @click.option(
     "--format",
     "form",

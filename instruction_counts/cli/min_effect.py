@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -31,3 +32,16 @@ class MinEffectType(click.ParamType[MinEffect]):
             else:
                 effect = attrs.evolve(effect, absolute=int(match[2]))
         return effect
+
+
+def min_effect_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option; the command gets ``min_effect``."""
+    decorator = click.option(
+        "--min-effect",
+        type=MinEffectType(),
+        default="0.05%,3",
+        show_default=True,
+        metavar="EFFECT",
+        help="The smallest change of interest: a share and instructions; both have to be reached.",
+    )
+    return decorator(function)

@@ -87,7 +87,7 @@ def _show_cases(run: Run, *, allocations: bool) -> None:
 @store_option
 def export(run: str, file: Path, db: str | None) -> None:
     """Write a run to FILE: .json or .json.gz (everything), .csv or .md (summaries)."""
-    exporter = Exporter(file)
+    exporter = Exporter(file, option="")
     with _existing(db) as store:
         number = store.resolve(run)
         exporter.update(store.load(number), final=True)

@@ -21,7 +21,7 @@ from instruction_counts.builds.build import Build, parse_build
 from instruction_counts.cli.bisect_command import COMMIT, StoreLab, made_build
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
-from instruction_counts.cli.min_effect import MinEffectType
+from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import selection_options, store_option
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Key, Side, side_of
@@ -61,14 +61,7 @@ _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
     metavar="K",
     help="Verify suspects in K memory layouts of both builds; 0 only measures once more.",
 )
-@click.option(
-    "--min-effect",
-    type=MinEffectType(),
-    default="0.05%,3",
-    show_default=True,
-    metavar="EFFECT",
-    help="The smallest change of interest: a share and instructions; both have to be reached.",
-)
+@min_effect_option
 @click.option(
     "--alert",
     type=click.Path(path_type=Path, dir_okay=False),

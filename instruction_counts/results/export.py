@@ -127,18 +127,26 @@ def _csv_row(record: Record) -> dict[str, object]:
 class Exporter:
     """Writes a growing run to a file, whole and atomically, in the format that its name asks for.
 
+    ``option`` is what the user wrote before the name, for messages.
+
     Raises:
         UsageError: the name has no known suffix, or its folder does not exist.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float] = time.monotonic,
+        option: str = "--output",
+    ) -> None:
+        self._named = f"{option} {path}".strip()
         endings = (end for end in _FORMATS if path.name.endswith(end) and path.name != end)
         name = next(endings, None)
         if name is None:
             known = ", ".join(_FORMATS)
-            raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
+            raise UsageError(f"{self._named}: unknown format", f"End the name in {known}.")
         if not path.parent.is_dir():
-            raise UsageError(f"--output {path}: there is no folder {path.parent}", "Make it first.")
+            raise UsageError(f"{self._named}: there is no folder {path.parent}", "Make it first.")
         self._path, self._clock = path, clock
         self._serialise = _FORMATS[name]
         self._next = clock()
@@ -160,7 +168,7 @@ class Exporter:
             write_atomically(self._path, content)
         except OSError as error:
             raise UsageError(
-                f"--output {self._path} cannot be written: {error.strerror}",
+                f"{self._named} cannot be written: {error.strerror}",
                 "Name a file in a folder that you may write to.",
             ) from error
 

@@ -99,6 +99,13 @@ def test_stored_runs_are_compared(
     assert 3 == compared([*names, "--db", str(path)], capsys)[0]
 
 
+def test_files_are_compared_without_a_database(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None is made, nor is one needed."""
+    assert 3 == compared([*files, "--db", "/nowhere/runs.db"], capsys)[0]
+
+
 @pytest.mark.parametrize(
     ("effect", "code"), [("60%", 0), ("49%", 3), ("501", 0), ("500", 3), ("49%,501", 0)]
 )

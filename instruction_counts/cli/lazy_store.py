@@ -1,0 +1,37 @@
+"""Stored runs, whose database is opened only where one is asked for."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from instruction_counts.results.records import Run
+from instruction_counts.results.store import Store
+
+
+class LazyStore:
+    """The stored runs; their database is opened where a side is none but a stored one."""
+
+    def __init__(self, db: str | None, *, must_exist: bool = True) -> None:
+        self._db, self._must_exist = db, must_exist
+        self._store: Store | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._store is not None:
+            self._store.close()
+
+    def find(self, text: str) -> int | None:
+        """See `Store.find`."""
+        return self.opened().find(text)
+
+    def load(self, run_id: int) -> Run:
+        """See `Store.load`."""
+        return self.opened().load(run_id)
+
+    def opened(self) -> Store:
+        """The store itself; made where there is none, unless it must exist."""
+        if self._store is None:
+            self._store = Store.open(self._db, must_exist=self._must_exist)
+        return self._store
