@@ -8,8 +8,10 @@ Everything is validated when it is constructed, and a mistake raises
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -82,6 +84,7 @@ class TimerArgs:
     """One explicit case, mapped one to one to a ``torch.utils.benchmark.Timer``.
 
     ``num_threads`` may be a tuple in a definition; a materialized case holds one int.
+    ``metadata`` is what `GroupedBenchmark` says of it.
     """
 
     stmt: str = attrs.field(converter=_dedented)
@@ -89,6 +92,7 @@ class TimerArgs:
     global_setup: str = attrs.field(default="", converter=_dedented)
     num_threads: int | tuple[int, ...] = 1
     language: Language = Language.PYTHON
+    metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
 
     def __attrs_post_init__(self) -> None:
         error = self.mistake()
@@ -113,6 +117,7 @@ class TimerArgs:
                     "global_setup", quoted(self.global_setup), "nothing: it is for C++ only"
                 )
             _thread_counts(self.num_threads)
+            _checked_metadata(self.metadata)
         except DefinitionError as error:
             return error
         return None
@@ -130,6 +135,10 @@ class GroupedBenchmark:
     - ``torchscript``: also measure the scripted statement or module.
     - ``autograd``: also measure forward and backward together; needs an output.
     - ``num_threads``: a count, or a tuple of counts, each of which gives cases of its own.
+    - ``gradient``: the variable, made by the setup, that the backward pass starts from, where the
+      output is no scalar: ``y.backward(gradient)``.
+    - ``metadata``: whatever is worth knowing of the cases, as JSON values by name. It goes with
+      them into results, and has no part in what is measured.
     """
 
     py_fwd_stmt: str | None
@@ -141,6 +150,8 @@ class GroupedBenchmark:
     num_threads: tuple[int, ...] = (1,)
     py_model_setup: str | None = None
     cpp_model_setup: str | None = None
+    gradient: str | None = None
+    metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
 
     @property
     def from_model(self) -> bool:
@@ -158,6 +169,8 @@ class GroupedBenchmark:
         torchscript: bool = False,
         autograd: bool = False,
         num_threads: int | tuple[int, ...] = 1,
+        gradient: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> GroupedBenchmark:
         """A cluster from free-form statements; either language may be missing."""
         py_stmt, cpp_stmt = _code("py_stmt", py_stmt), _code("cpp_stmt", cpp_stmt)
@@ -180,6 +193,8 @@ class GroupedBenchmark:
             torchscript=torchscript,
             autograd=autograd,
             num_threads=_thread_counts(num_threads),
+            gradient=_checked_gradient(gradient, autograd),
+            metadata=_checked_metadata({} if metadata is None else metadata),
         )
 
     @classmethod
@@ -193,6 +208,8 @@ class GroupedBenchmark:
         torchscript: bool = False,
         autograd: bool = False,
         num_threads: int | tuple[int, ...] = 1,
+        gradient: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> GroupedBenchmark:
         """A cluster from modules: the model setup defines ``model``, which is then called."""
         py_model_setup = _code("py_model_setup", py_model_setup)
@@ -225,6 +242,8 @@ class GroupedBenchmark:
             num_threads=_thread_counts(num_threads),
             py_model_setup=py_model_setup,
             cpp_model_setup=cpp_model_setup,
+            gradient=_checked_gradient(gradient, autograd),
+            metadata=_checked_metadata({} if metadata is None else metadata),
         )
 
     @classmethod
@@ -280,6 +299,28 @@ def _checked_setup(setup: object) -> GroupedSetup:
         return setup
     hint = " (its .value)" if hasattr(setup, "value") else ""
     raise DefinitionError("setup", quoted(setup), f"a GroupedSetup{hint}")
+
+
+def _checked_gradient(gradient: object, autograd: bool) -> str | None:
+    if gradient is None:
+        return None
+    if not isinstance(gradient, str) or not gradient.isidentifier():
+        raise DefinitionError("gradient", quoted(gradient), "the name of a variable of the setup")
+    if not autograd:
+        raise DefinitionError("gradient", quoted(gradient), "nothing: autograd is not asked for")
+    return gradient
+
+
+def _checked_metadata(metadata: object) -> dict[str, Any]:
+    expected = "JSON values by name"
+    if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
+        raise DefinitionError("metadata", quoted(metadata), expected)
+    try:
+        copy = json.loads(json.dumps(dict(metadata), allow_nan=False))
+    except (TypeError, ValueError):
+        raise DefinitionError("metadata", quoted(metadata), expected) from None
+    assert isinstance(copy, dict)
+    return copy
 
 
 def _parse_modes(signature: str | None, torchscript: bool, autograd: bool) -> Signature | None:

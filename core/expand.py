@@ -42,7 +42,7 @@ def _explicit(label: Label, args: TimerArgs) -> Iterator[Case]:
     counts = args.num_threads if isinstance(args.num_threads, tuple) else (args.num_threads,)
     for num_threads in counts:
         one = TimerArgs(args.stmt, args.setup, args.global_setup, num_threads, args.language)
-        yield Case(label, autolabels, one)
+        yield Case(label, autolabels, one, metadata=args.metadata)
 
 
 def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
@@ -54,7 +54,9 @@ def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
             continue
         if group.signature is not None:
             is_cpp = language is Language.CPP
-            stmt = with_backward(stmt, group.signature, runtime, autograd, is_cpp)
+            stmt = with_backward(
+                stmt, group.signature, runtime, autograd, is_cpp, group.gradient or ""
+            )
         for num_threads in group.num_threads:
             yield Case(
                 label,
@@ -67,6 +69,7 @@ def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
                     language,
                 ),
                 _model_source(group) if runtime is RuntimeMode.JIT else None,
+                group.metadata,
             )
 
 

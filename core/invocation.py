@@ -54,14 +54,22 @@ def load_model(signature: Signature, language: Language) -> str:
 
 
 def with_backward(
-    stmt: str, signature: Signature, runtime: RuntimeMode, autograd: AutogradMode, cpp: bool
+    stmt: str,
+    signature: Signature,
+    runtime: RuntimeMode,
+    autograd: AutogradMode,
+    cpp: bool,
+    gradient: str = "",
 ) -> str:
-    """``stmt``, followed by the backward pass from the output where ``autograd`` asks for it."""
+    """``stmt``, followed by the backward pass from the output where ``autograd`` asks for it.
+
+    ``gradient`` names the gradient of the output; a scalar needs none.
+    """
     if autograd is not AutogradMode.FORWARD_BACKWARD:
         return stmt
     # A scripted model returns an IValue in C++, whatever it holds.
     tensor = ".toTensor()" if cpp and runtime is RuntimeMode.JIT else ""
-    return f"{stmt}\n{signature.output}{tensor}.backward(){';' if cpp else ''}"
+    return f"{stmt}\n{signature.output}{tensor}.backward({gradient}){';' if cpp else ''}"
 
 
 def stmt_model_source(stmt: str, setup: str, signature: Signature) -> str:

@@ -94,13 +94,15 @@ class Case:
 
     ``model_source`` is the Python source that defines ``jit_model`` for TorchScript cases; the
     worker runs it inside the build under test, saves the result, and puts the path of the file
-    where ``timer_args.setup`` holds `core.invocation.MODEL_PATH`.
+    where ``timer_args.setup`` holds `core.invocation.MODEL_PATH`. ``metadata`` holds JSON values
+    that the definition gave; it takes no part in what is measured, nor in equality.
     """
 
     label: Label
     autolabels: AutoLabels
     timer_args: TimerArgs
     model_source: str | None = None
+    metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
 
     @property
     def num_threads(self) -> int:

@@ -502,3 +502,23 @@ def test_values_of_any_type_are_accepted_or_a_definition_error(
     kwargs = {field: data.draw(ANY_VALUE, label=field) for field in fields}
     with contextlib.suppress(DefinitionError):
         assert build(**kwargs) is not None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field"),
+    [
+        ({"gradient": "g"}, "gradient"),
+        ({"gradient": "g + 1", "autograd": True}, "gradient"),
+        ({"metadata": [1]}, "metadata"),
+        ({"metadata": {1: 2}}, "metadata"),
+        ({"metadata": {"a": float("nan")}}, "metadata"),
+        ({"metadata": {"a": object()}}, "metadata"),
+    ],
+)
+def test_a_gradient_or_metadata_of_another_kind_is_refused(
+    arguments: dict[str, Any], field: str
+) -> None:
+    """A name of the setup, and values that JSON can hold."""
+    with pytest.raises(DefinitionError) as caught:
+        GroupedStmts("y = x * x", signature="f(x) -> y", **arguments)
+    assert caught.value.field == field

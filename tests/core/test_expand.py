@@ -22,7 +22,7 @@ from core.api import (
 from core.errors import deferring
 from core.expand import materialize
 from core.invocation import MODEL_PATH
-from core.types import AutogradMode, Case, Label, Language, RuntimeMode
+from core.types import AutogradMode, AutoLabels, Case, Label, Language, RuntimeMode
 from core.utils import flatten
 
 PYTHON, CPP = Language.PYTHON, Language.CPP
@@ -648,3 +648,54 @@ def test_flattening_and_expansion_fit_together() -> None:
     expected = [("a", "b"), ("a", "c", "Case:  0"), ("a", "c", "Case:  1")]
     flat = flatten({"a": {"b": GroupedStmts("x"), None: GroupedVariants("# @c\nx\ny")}})
     assert expected == [case.label for case in materialize(flat)]
+
+
+def _with_gradient(**arguments: Any) -> GroupedBenchmark:
+    return GroupedStmts(
+        "y = x * w",
+        "auto y = x * w;",
+        GroupedSetup("x = w = g = torch.ones(3)", "auto x = torch::ones(3), w = x, g = x;"),
+        signature="f(x, w) -> y",
+        torchscript=True,
+        autograd=True,
+        **arguments,
+    )
+
+
+@pytest.mark.parametrize(
+    ("language", "runtime", "expected"),
+    [
+        (Language.PYTHON, RuntimeMode.EAGER, "y.backward(g)"),
+        (Language.PYTHON, RuntimeMode.JIT, "y.backward(g)"),
+        (Language.CPP, RuntimeMode.EAGER, "y.backward(g);"),
+        (Language.CPP, RuntimeMode.JIT, "y.toTensor().backward(g);"),
+    ],
+)
+def test_the_backward_pass_starts_from_the_gradient_that_is_named(
+    language: Language, runtime: RuntimeMode, expected: str
+) -> None:
+    """An output that is no scalar needs one."""
+    cases = materialize({("mul",): _with_gradient(gradient="g")})
+    labels = AutoLabels(runtime, AutogradMode.FORWARD_BACKWARD, language)
+    (case,) = (case for case in cases if case.autolabels == labels)
+    assert case.timer_args.stmt.splitlines()[-1] == expected
+
+
+def test_every_case_carries_the_metadata_of_its_definition() -> None:
+    """In every mode, and for explicit cases too."""
+    cases = materialize(
+        {
+            ("mul",): _with_gradient(metadata={"operator": "mul"}),
+            ("explicit",): TimerArgs("x", metadata={"operator": "x"}),
+        }
+    )
+    assert [case.metadata["operator"] for case in cases] == ["mul"] * 8 + ["x"]
+
+
+def test_metadata_changes_neither_a_case_nor_its_hash() -> None:
+    """What is measured is the same."""
+    plain, noted = (
+        materialize({("mul",): _with_gradient(metadata=metadata)}) for metadata in ({}, {"a": 1})
+    )
+    assert plain == noted
+    assert [one.definition_hash for one in plain] == [one.definition_hash for one in noted]
