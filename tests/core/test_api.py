@@ -176,7 +176,7 @@ def test_modules_are_known_as_such() -> None:
 
 def test_timer_args_have_the_defaults_of_a_timer() -> None:
     """Only the statement must be given."""
-    expected = ("x", "pass", "", 1, Language.PYTHON)
+    expected = ("x", "pass", "", 1, Language.PYTHON, {})
     assert expected == attrs.astuple(TimerArgs("x"), recurse=False)
 
 
