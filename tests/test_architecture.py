@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parents[1]
 APPLICATION = sorted((ROOT / "instruction_counts").rglob("*.py"))
 CORE = sorted((ROOT / "core").rglob("*.py"))
 WORKER = ROOT / "worker" / "main.py"
+WORKERS = sorted((ROOT / "worker").glob("*.py"))
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 INPUT_AND_OUTPUT = {
     "asyncio",
@@ -106,9 +107,18 @@ def test_the_worker_imports_the_standard_library_and_torch() -> None:
     assert {"torch"} == packages - set(sys.stdlib_module_names)
 
 
-def test_the_worker_is_written_for_the_oldest_python() -> None:
+@pytest.mark.parametrize("path", WORKERS, ids=name_of)
+def test_what_runs_in_a_build_imports_nothing_else(path: Path) -> None:
+    """Each script that a build runs stands alone."""
+    packages = set(imported(ast.parse(path.read_text(encoding="utf-8"))))
+
+    assert set() == packages - set(sys.stdlib_module_names) - {"torch"}
+
+
+@pytest.mark.parametrize("path", WORKERS, ids=name_of)
+def test_what_runs_in_a_build_is_written_for_the_oldest_python(path: Path) -> None:
     """No syntax of a later version is used."""
-    ast.parse(WORKER.read_text(encoding="utf-8"), feature_version=(3, 9))
+    ast.parse(path.read_text(encoding="utf-8"), feature_version=(3, 9))
 
 
 def test_the_import_contracts_hold() -> None:

@@ -1,0 +1,119 @@
+"""Asking a build a question: a script of ours, run in the build's interpreter and environment.
+
+A script is one file in ``worker/`` that runs on Python 3.9 and later. It is started with two
+arguments, the path of a JSON file that holds the request and the path where it leaves its answer:
+``{"status": "ok", ...}``, or ``{"status": "failed", "message": ..., "hint": ...}`` where it
+refuses. stdout and stderr are not part of it, so that whatever torch or the user's code prints
+does no harm.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from instruction_counts.builds.build import Build
+from instruction_counts.builds.hermetic import environment, interpreter_of, work_folder
+from instruction_counts.errors import BuildError, DataError
+from instruction_counts.process import WORKER, ending
+
+DEFAULT_TIMEOUT_S = 300.0
+_TAIL_BYTES = 64 * 1024
+
+
+def script_path(script: str) -> Path:
+    """Where the script of that name lies."""
+    return WORKER.with_name(f"{script}.py")
+
+
+def inquire(
+    build: Build,
+    script: str,
+    request: Mapping[str, Any],
+    *,
+    timeout_s: float = DEFAULT_TIMEOUT_S,
+    cwd: Path | None = None,
+) -> dict[str, Any]:
+    """What ``worker/<script>.py`` answers to ``request`` in ``build``, less its status.
+
+    The script runs in ``cwd``, or in an empty private folder.
+
+    Raises:
+        BuildError: the interpreter does not start, or ends or runs on without an answer.
+        DataError: the script refuses, or answers something else than was agreed.
+    """
+    folder = work_folder()
+    try:
+        (folder / "empty").mkdir(mode=0o700)
+        (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+        _run(build, script, folder, timeout_s, cwd or folder / "empty")
+        return _answer(build, script, folder / "answer.json")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _run(build: Build, script: str, folder: Path, timeout_s: float, cwd: Path) -> None:
+    interpreter = interpreter_of(build)
+    files = [str(folder / "request.json"), str(folder / "answer.json")]
+    with (folder / "errors").open("wb") as errors:
+        try:
+            process = subprocess.Popen(
+                [interpreter, str(script_path(script)), *files],
+                env=environment(build),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise BuildError(
+                f'build "{build.name}": {interpreter} does not start: {error.strerror}',
+                "It has to be Python 3.9 or later, on Linux.",
+            ) from error
+    try:
+        returncode = process.wait(timeout_s)
+    except subprocess.TimeoutExpired as error:
+        raise BuildError(
+            f'build "{build.name}": {script} has no answer within {timeout_s:g} s',
+            _last_line(folder / "errors"),
+        ) from error
+    finally:
+        # Whatever the script started ends with it.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if returncode != 0 or not (folder / "answer.json").exists():
+        raise BuildError(
+            f'build "{build.name}": {script} has no answer: {ending(returncode, "").message}',
+            _last_line(folder / "errors"),
+        )
+
+
+def _last_line(errors: Path) -> str:
+    with errors.open("rb") as stream:
+        stream.seek(max(0, errors.stat().st_size - _TAIL_BYTES))
+        lines = stream.read().decode(errors="replace").strip().splitlines()
+    return lines[-1] if lines else "It printed nothing."
+
+
+def _answer(build: Build, script: str, path: Path) -> dict[str, Any]:
+    text = path.read_text(encoding="utf-8", errors="replace")
+    with contextlib.suppress(ValueError):
+        answer = json.loads(text)
+        match answer:
+            case {"status": "ok"}:
+                return {name: value for name, value in answer.items() if name != "status"}
+            case {"status": "failed", "message": message}:
+                raise DataError(f'build "{build.name}": {message}', str(answer.get("hint") or ""))
+    raise DataError(
+        f'build "{build.name}": {script} answered {text[:80]!r}',
+        'Expected a JSON object with the status "ok" or "failed".',
+    )

@@ -1,0 +1,1 @@
+"""What an installed torch offers to measure."""
