@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 
@@ -22,13 +22,28 @@ from instruction_counts.errors import DataError, UsageError
 STANDARD = "definitions.standard"
 
 
-def load(name: str) -> tuple[Case, ...]:
-    """The cases of a definition module (``definitions.standard``) or file (``my_cases.py``).
+class Source(Protocol):
+    """Something else than a module that cases come from, such as operators."""
+
+    def cases(self) -> tuple[Case, ...]:
+        """Its cases."""
+
+
+Definitions: TypeAlias = "str | Source"
+"""A module or file by its name, or another source of cases."""
+
+
+def load(definitions: Definitions) -> tuple[Case, ...]:
+    """The cases of a definition module (``definitions.standard``), a file, or another source.
 
     Raises:
+        UsageError: there is none, or another source has a mistake.
         DefinitionErrors: mistakes in the definitions, all of them, each with its label and file.
         DataError: the file cannot be run, or has no ``BENCHMARKS``.
     """
+    if not isinstance(definitions, str):
+        return definitions.cases()
+    name = definitions
     with deferring():
         try:
             module = _run(name)

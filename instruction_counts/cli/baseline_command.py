@@ -19,6 +19,7 @@ from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Key, Side, read_side
+from instruction_counts.definitions import Definitions
 from instruction_counts.errors import UsageError
 from instruction_counts.files import write_atomically
 from instruction_counts.gate import lint as linting
@@ -78,7 +79,7 @@ def command() -> None:
 def accept_run(
     run: str,
     file: Path,
-    definitions: str,
+    definitions: Definitions,
     selection: Selection,
     db: str | None,
     *,
@@ -122,7 +123,7 @@ def _show_acceptance(found: Acceptance, *, pruned: bool) -> None:
 @command.command("show")
 @click.argument("file", type=_FILE)
 @selection_options
-def show(file: Path, definitions: str, selection: Selection) -> None:
+def show(file: Path, definitions: Definitions, selection: Selection) -> None:
     """Show what a baseline holds: counts, and how far noise moves them."""
     del definitions
     baseline = read_baseline(file)
@@ -194,7 +195,7 @@ def lint(file: Path, limits: Path | None) -> int:
 def check(
     file: Path,
     run: str | None,
-    definitions: str,
+    definitions: Definitions,
     selection: Selection,
     builds: tuple[Build, ...],
     measuring: Measuring,

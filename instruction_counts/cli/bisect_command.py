@@ -21,13 +21,14 @@ from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import (
+    definitions_options,
     mode_options,
     store_option,
 )
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Side, side_of
 from instruction_counts.compare.verdicts import MinEffect
-from instruction_counts.definitions import STANDARD, load
+from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import BuildError, UsageError
 from instruction_counts.history.bisection import bisect
 from instruction_counts.history.candidates import Candidates, is_regression
@@ -45,13 +46,7 @@ COMMIT = "{commit}"
 
 @click.command("bisect")
 @click.argument("label")
-@click.option(
-    "--definitions",
-    default=STANDARD,
-    show_default=True,
-    metavar="MODULE_OR_FILE",
-    help="Where the definitions are: a module, or a .py file with BENCHMARKS.",
-)
+@definitions_options
 @mode_options
 @click.option(
     "--build",
@@ -95,7 +90,7 @@ COMMIT = "{commit}"
 @store_option
 def command(
     label: str,
-    definitions: str,
+    definitions: Definitions,
     modes: Selection,
     build: tuple[str, ...],
     config: Path | None,
@@ -150,7 +145,7 @@ def command(
 class StoreLab:
     """Measures builds as `compare` does, and takes what is known from the store; a `Lab`."""
 
-    definitions: str
+    definitions: Definitions
     selection: Selection
     measuring: Measuring
     store: Store
@@ -304,7 +299,7 @@ def _lines(stream: TextIO) -> list[str]:
     return [text for text in texts if text]
 
 
-def _only_case(definitions: str, selection: Selection) -> Case:
+def _only_case(definitions: Definitions, selection: Selection) -> Case:
     cases = select(load(definitions), selection)
     if len(cases) == 1:
         return cases[0]

@@ -21,6 +21,7 @@ from instruction_counts.compare import export
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Side, read_side
 from instruction_counts.compare.verdicts import MinEffect
+from instruction_counts.definitions import Definitions
 from instruction_counts.errors import UsageError
 from instruction_counts.files import write_atomically
 from instruction_counts.report import comparison as report
@@ -64,7 +65,7 @@ _SHOWN = 20
 def command(
     base: str,
     new: str,
-    definitions: str,
+    definitions: Definitions,
     selection: Selection,
     builds: tuple[Build, ...],
     measuring: Measuring,

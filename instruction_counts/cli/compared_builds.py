@@ -16,7 +16,7 @@ from instruction_counts.cache import Cache
 from instruction_counts.cli.measuring import Measuring
 from instruction_counts.compare.comparison import Comparison, compare, verified
 from instruction_counts.compare.sides import Key, Side, side_of, with_outputs
-from instruction_counts.definitions import load
+from instruction_counts.definitions import Definitions, load
 from instruction_counts.engines.engine import Engine
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.report.comparison import title_of
@@ -30,7 +30,7 @@ from instruction_counts.verification import Verification, key_of_case
 class ComparedBuilds:
     """What is measured for a comparison: the cases, then the suspects again."""
 
-    definitions: str
+    definitions: Definitions
     selection: Selection
     measuring: Measuring
     store: Store | None

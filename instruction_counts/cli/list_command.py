@@ -9,7 +9,7 @@ import click
 from core.types import Case
 from instruction_counts import console
 from instruction_counts.cli.options import selection_options
-from instruction_counts.definitions import load
+from instruction_counts.definitions import Definitions, load
 from instruction_counts.select import Selection, select
 
 
@@ -23,7 +23,7 @@ from instruction_counts.select import Selection, select
     show_default=True,
     help="json: identity fields and code, as in the files of `run --output`.",
 )
-def command(definitions: str, selection: Selection, form: str) -> None:
+def command(definitions: Definitions, selection: Selection, form: str) -> None:
     """List the cases that a selection holds; nothing is run.
 
     One line for each case: its label path and its modes, which together are its identity.
@@ -47,4 +47,5 @@ def _as_json(case: Case) -> dict[str, object]:
         "stmt": case.timer_args.stmt,
         "setup": case.timer_args.setup,
         "global_setup": case.timer_args.global_setup,
+        "metadata": dict(case.metadata),
     }

@@ -14,6 +14,7 @@ from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.build import Build, default_build, parse_build, read_builds
 from instruction_counts.definitions import STANDARD
 from instruction_counts.errors import UsageError
+from instruction_counts.operators.entries import DTYPES, VARIANTS
 from instruction_counts.select import Selection
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -34,13 +35,7 @@ _AUTOGRADS = {
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that select cases; the command gets ``definitions`` and ``selection``."""
 
-    @click.option(
-        "--definitions",
-        default=STANDARD,
-        show_default=True,
-        metavar="MODULE_OR_FILE",
-        help="Where the definitions are: a module, or a .py file with BENCHMARKS.",
-    )
+    @definitions_options
     @click.option(
         "--only",
         multiple=True,
@@ -54,6 +49,94 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, selection=attrs.evolve(modes, only=only), **kwargs)
 
     return wrapper
+
+
+def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say which definitions; the command gets ``definitions``."""
+
+    @click.option(
+        "--definitions",
+        metavar="MODULE_OR_FILE",
+        help="Where the definitions are: a module, or a .py file with BENCHMARKS. "
+        f"Default: {STANDARD}.",
+    )
+    @click.option(
+        "--operators",
+        multiple=True,
+        metavar="PATTERN",
+        help="Operators of torch instead: torch.add, 'torch.fft.*', category:reduction, '*'. "
+        "Repeatable.",
+    )
+    @click.option(
+        "--operators-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="Another file of operators than definitions/operators.yaml.",
+    )
+    @click.option(
+        "--shape",
+        multiple=True,
+        type=click.Choice([*VARIANTS, "all"]),
+        help="Which shapes of an operator. Repeatable. Default: typical.",
+    )
+    @click.option(
+        "--dtype",
+        multiple=True,
+        type=click.Choice(DTYPES),
+        help="Of an operator's inputs. Repeatable.",
+    )
+    @click.option(
+        "--input",
+        "inputs",
+        multiple=True,
+        metavar="NAME=[SIZES]",
+        help="The shape of an operator's input: input=[32,3,256,256]. Repeatable.",
+    )
+    @click.option("--seed", type=click.IntRange(min=0), help="Of an operator's inputs. Default: 0.")
+    @click.option(
+        "--overrides",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="A YAML file of shape, dtype, input and seed; options win over it.",
+    )
+    @wraps(function)
+    def wrapper(*args: Any, definitions: str | None, **kwargs: Any) -> Any:
+        own = {name: kwargs.pop(name) for name in _OF_OPERATORS}
+        if not own["operators"]:
+            for name, value in own.items():
+                if value:
+                    option = f"--{name.removesuffix('s') if name == 'inputs' else name}"
+                    raise UsageError(
+                        f"{option.replace('_', '-')} is for operators",
+                        "Name some: --operators torch.add",
+                    )
+            return function(*args, definitions=definitions or STANDARD, **kwargs)
+        if definitions:
+            raise UsageError("--definitions and --operators exclude each other", "Drop one.")
+        return function(*args, definitions=_operators(**own), **kwargs)
+
+    return wrapper
+
+
+_OF_OPERATORS = ("operators", "operators_file", "shape", "dtype", "inputs", "seed", "overrides")
+
+
+def _operators(
+    operators: tuple[str, ...],
+    operators_file: Path | None,
+    shape: tuple[str, ...],
+    dtype: tuple[str, ...],
+    inputs: tuple[str, ...],
+    seed: int | None,
+    overrides: Path | None,
+) -> Any:
+    # Imported only when operators are asked for: they cost every start otherwise.
+    from instruction_counts.operators import overriding, source  # noqa: PLC0415
+
+    asked = overriding.Asked(shape, dtype, overriding.parse_inputs(inputs), seed)
+    if overrides is not None:
+        asked = asked.over(overriding.read_overrides(overrides))
+    return source.OperatorSource(
+        operators, asked.overrides(), operators_file or source.standard_file()
+    )
 
 
 def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:

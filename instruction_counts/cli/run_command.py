@@ -15,7 +15,7 @@ from instruction_counts.cache import Cache
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
-from instruction_counts.definitions import load
+from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import UsageError
 from instruction_counts.measurements import Status
 from instruction_counts.report import table
@@ -53,7 +53,7 @@ from instruction_counts.select import Selection, select
 )
 @store_option
 def command(
-    definitions: str,
+    definitions: Definitions,
     selection: Selection,
     builds: tuple[Build, ...],
     measuring: Measuring,

@@ -11,7 +11,7 @@ from instruction_counts.builds.build import Build
 from instruction_counts.builds.fingerprint import probe
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.options import build_options, selection_options
-from instruction_counts.definitions import load
+from instruction_counts.definitions import Definitions, load
 from instruction_counts.measurements import Outcome
 from instruction_counts.report import selftest as report
 from instruction_counts.results.noise import store_noises
@@ -32,7 +32,7 @@ from instruction_counts.selftest import conditions, measure, representative
 )
 @click.option("--allocator", type=click.Choice(["steady", "system"]), default="steady")
 def command(
-    definitions: str,
+    definitions: Definitions,
     selection: Selection,
     builds: tuple[Build, ...],
     layouts: int,

@@ -10,14 +10,14 @@ import click
 from core.types import Case
 from instruction_counts import console
 from instruction_counts.cli.options import selection_options
-from instruction_counts.definitions import load
+from instruction_counts.definitions import Definitions, load
 from instruction_counts.select import Selection, select
 
 
 @click.command("show")
 @click.argument("label")
 @selection_options
-def command(label: str, definitions: str, selection: Selection) -> None:
+def command(label: str, definitions: Definitions, selection: Selection) -> None:
     """Show the code of the cases at LABEL as it will be executed.
 
     LABEL is a glob over the label path, as for --only: 'Pointwise/Math/add/*'.

@@ -26,6 +26,7 @@ from instruction_counts.cli.options import selection_options, store_option
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Key, Side, side_of
 from instruction_counts.compare.verdicts import Difference, MinEffect
+from instruction_counts.definitions import Definitions
 from instruction_counts.errors import BuildError, DataError, UsageError
 from instruction_counts.history import watching
 from instruction_counts.history.watching import Alert, LastBuild, State, Station
@@ -93,7 +94,7 @@ _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
 def command(
     source: str,
     build_cmd: str | None,
-    definitions: str,
+    definitions: Definitions,
     selection: Selection,
     measuring: Measuring,
     layouts: int,
@@ -127,7 +128,7 @@ def command(
         alert,
         Webhook(webhook, os.environ.get(_TOKEN, ""), notice=console.note) if webhook else None,
     )
-    watched = json.dumps([source, build_cmd, definitions, attrs.asdict(selection)])
+    watched = json.dumps([source, build_cmd, str(definitions), attrs.asdict(selection)])
     path = state_file or _state_file(watched)
     state = watching.read_state(path, watched)
     made = {} if state.last is None else {state.last.python: state.last.name}

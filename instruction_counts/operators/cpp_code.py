@@ -28,6 +28,13 @@ _OBJECTS = {
     "torch.strided": "torch::kStrided",
     "torch.sparse_coo": "torch::kSparse",
 }
+_LISTS = {
+    "Tensor": "at::TensorList",
+    "int": "at::IntArrayRef",
+    "float": "at::ArrayRef<double>",
+    "number": "at::ArrayRef<at::Scalar>",
+    "bool": "std::array",
+}
 _NOTHING = object()
 
 
@@ -111,6 +118,8 @@ def _fits(kind: str, value: Any) -> bool:
         return value is None or _fits(kind[9:-1], value)
     if kind.startswith("List["):
         below = kind[5:-1]
+        if below not in _LISTS:
+            return False
         # A single int stands for a list of one, or of equal ones.
         if isinstance(value, tuple):
             return all(_fits(below, one) for one in value)
@@ -136,15 +145,14 @@ def _fits(kind: str, value: Any) -> bool:
 
 def _called(call: Call, schema: Schema, bound: Mapping[str, Any]) -> str:
     arguments = []
-    waiting: list[str] = []  # defaults, written only if something follows
+    waiting: list[Argument] = []  # their defaults are written only if something follows
     for one in _with_options(schema.arguments):
         value = _value_of(one, bound)
-        text = _text(one, value)
         if value is _NOTHING:
-            waiting.append(text)
-        else:
-            arguments += [*waiting, text]
-            waiting = []
+            waiting.append(one)
+            continue
+        arguments += [*(_text(before, _NOTHING) for before in waiting), _text(one, value)]
+        waiting = []
     if call.entry.is_method:
         receiver = arguments.pop(0)
         return f"{receiver}.{schema.name}({', '.join(arguments)})"
@@ -198,15 +206,9 @@ def _plain(value: Any, kind: str) -> str:  # noqa: PLR0911 - one for each kind
 
 def _list(values: tuple[Any, ...], kind: str) -> str:
     texts = ", ".join(_plain(one, kind) for one in values)
-    if kind == "bool":
+    if _LISTS[kind] == "std::array":
         return f"std::array<bool, {len(values)}>{{{texts}}}"
-    types = {
-        "Tensor": "at::TensorList",
-        "int": "at::IntArrayRef",
-        "float": "at::ArrayRef<double>",
-        "number": "at::ArrayRef<at::Scalar>",
-    }
-    return f"{types[kind]}({{{texts}}})" if values else f"{types[kind]}()"
+    return f"{_LISTS[kind]}({{{texts}}})" if values else f"{_LISTS[kind]}()"
 
 
 def _word(value: str) -> str:

@@ -245,7 +245,7 @@ def _input(name: str, node: Node, families: Mapping[str, ByVariant]) -> Input:
 
 
 def _tensor(node: Node, families: Mapping[str, ByVariant]) -> Tensor:
-    if not isinstance(node.value, dict):
+    if not isinstance(node.value, dict) or set(node.value) & set(VARIANTS):
         return Tensor(_shape(node, families))
     parts = fields(node, ("shape",), ("dtype", "distribution", "requires_grad"))
     dtype = choice(parts["dtype"], DTYPES) if "dtype" in parts else None

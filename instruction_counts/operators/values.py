@@ -41,10 +41,10 @@ _PYTHON = {
     "positive_definite": (
         "{name} = torch.randn({shape}{drawn})\n"
         "{name} = ({name} @ {name}.transpose(-2, -1).conj() / {last} + torch.eye({last}))"
-        ".to({dtype})"
+        "{cast}"
     ),
     "lower_triangular": (
-        "{name} = (torch.randn({shape}{drawn}).tril(-1) / {last} + torch.eye({last})).to({dtype})"
+        "{name} = (torch.randn({shape}{drawn}).tril(-1) / {last} + torch.eye({last})){cast}"
     ),
 }
 
@@ -63,11 +63,10 @@ _CPP = {
     "positive_definite": (
         "auto {name} = torch::randn({shape}{drawn});\n"
         "{name} = ({name}.matmul({name}.transpose(-2, -1).conj()) / {last} + torch::eye({last}))"
-        ".to({dtype});"
+        "{cast};"
     ),
     "lower_triangular": (
-        "auto {name} = (torch::randn({shape}{drawn}).tril(-1) / {last} + torch::eye({last}))"
-        ".to({dtype});"
+        "auto {name} = (torch::randn({shape}{drawn}).tril(-1) / {last} + torch::eye({last})){cast};"
     ),
 }
 
