@@ -31,7 +31,7 @@ CPP_DTYPES = {
 _PYTHON = {
     "normal": "{name} = torch.randn({shape}{drawn}){cast}",
     "uniform": "{name} = (torch.rand({shape}{drawn}) * {width} + {low}){cast}",
-    "integers": "{name} = torch.randint({low}, {high}, {shape}, dtype={dtype})",
+    "integers": "{name} = torch.randint({low}, {high}, {shape}){integral}",
     "bernoulli": "{name} = torch.randint(0, 2, {shape}).to({dtype})",
     "zeros": "{name} = torch.zeros({shape}{kind})",
     "ones": "{name} = torch.ones({shape}{kind})",
@@ -51,7 +51,7 @@ _PYTHON = {
 _CPP = {
     "normal": "auto {name} = torch::randn({shape}{drawn}){cast};",
     "uniform": "auto {name} = (torch::rand({shape}{drawn}) * {width} + {low}){cast};",
-    "integers": "auto {name} = torch::randint({low}, {high}, {shape}, {dtype});",
+    "integers": "auto {name} = torch::randint({low}, {high}, {shape}, torch::kInt64){integral};",
     "bernoulli": "auto {name} = torch::randint(0, 2, {shape}, torch::kInt64).to({dtype});",
     "zeros": "auto {name} = torch::zeros({shape}{kind});",
     "ones": "auto {name} = torch::ones({shape}{kind});",
@@ -92,6 +92,7 @@ def drawn(value: Value, language: Language) -> str:
         low=low,
         high=high,
         width=high - low,
+        integral="" if value.dtype == "int64" else f".to({dtype})",
     )
     if not value.requires_grad:
         return text
