@@ -24,6 +24,7 @@ _COMMANDS = {
     "bisect": "Find the builds between which a case changed.",
     "watch": "Measure each new build, and alert once for each step.",
     "list": "List the cases that a selection holds.",
+    "operators": "List operators, their coverage, and one over many sizes.",
     "show": "Show the code of a case as it will be executed.",
     "runs": "List, show, export, import, tag and delete stored runs.",
     "selftest": "Count under conditions that must not matter, and compare.",

@@ -1,0 +1,218 @@
+"""``operators``: list them, what they leave uncovered, and one over a range of sizes."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import attrs
+import click
+from rich.table import Table
+from rich.text import Text
+
+from core.expand import materialize
+from core.types import Case
+from instruction_counts import console
+from instruction_counts.builds.build import Build, default_build
+from instruction_counts.cache import Cache
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.measured_run import measured_run
+from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.options import build_options, mode_options, store_option
+from instruction_counts.errors import UsageError
+from instruction_counts.measurements import Status
+from instruction_counts.operators.calls import Overrides
+from instruction_counts.operators.catalogue import load_schemas
+from instruction_counts.operators.definitions import definitions
+from instruction_counts.operators.entries import DTYPES, Entry
+from instruction_counts.operators.reading import read_operators
+from instruction_counts.operators.sizes import at_size, fit, sizes_in, templates
+from instruction_counts.operators.source import selected, standard_file
+from instruction_counts.report import sizes as report
+from instruction_counts.report import table as results_table
+from instruction_counts.results.records import Record, Run
+from instruction_counts.select import Selection, select
+
+_FILE = click.option(
+    "--operators-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Another file of operators than definitions/operators.yaml.",
+)
+
+
+@click.group("operators")
+def command() -> None:
+    """List operators, tell which of torch's are not covered, measure one over many sizes.
+
+    To measure operators, use `run --operators PATTERN`; every other command takes it, too.
+    """
+
+
+@command.command("list")
+@click.argument("patterns", nargs=-1)
+@_FILE
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+def list_(patterns: tuple[str, ...], operators_file: Path | None, form: str) -> None:
+    """List operators: by name (torch.add, add, 'torch.fft.*') or category:NAME; default all."""
+    entries = selected(read_operators(operators_file or standard_file()), patterns or ("*",))
+    if form == "json":
+        console.write(json.dumps([_as_json(entry) for entry in entries], indent=1))
+        return
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    for heading in ("operator", "inputs", "shapes", "not"):
+        table.add_column(heading, overflow="fold")
+    by_category: dict[str, list[Entry]] = defaultdict(list)
+    for entry in entries:
+        by_category[entry.category].append(entry)
+    for category, below in by_category.items():
+        table.add_row(Text(category, style="bold"), "", "", str(len(below)))
+        for entry in below:
+            table.add_row(
+                f"  {entry.name}",
+                ", ".join(entry.inputs),
+                " ".join(name[0] for name in entry.variants),
+                _lacks(entry),
+            )
+    console.render(table)
+    counts = Counter(entry.category for entry in entries)
+    console.note(f"{len(entries)} operators in {len(counts)} categories")
+
+
+def _lacks(entry: Entry) -> str:
+    lacks = {
+        "C++": entry.cpp is False,
+        "TorchScript": not entry.torchscript,
+        "backward": not entry.autograd,
+    }
+    return ", ".join(name for name, lack in lacks.items() if lack)
+
+
+def _as_json(entry: Entry) -> dict[str, object]:
+    return {
+        "name": entry.name,
+        "category": entry.category,
+        "inputs": list(entry.inputs),
+        "kwargs": list(entry.kwargs),
+        "variants": list(entry.variants),
+        "autograd": entry.autograd,
+        "torchscript": entry.torchscript,
+        "cpp": entry.cpp is not False,
+        "note": entry.note,
+    }
+
+
+@command.command("sizes")
+@click.argument("operator")
+@_FILE
+@click.option(
+    "--sizes",
+    "sizes_text",
+    default="16:65536",
+    show_default=True,
+    metavar="FIRST:LAST[:FACTOR]",
+    help="The sizes N: a range by a factor (4), or a list 10,100,1000.",
+)
+@click.option(
+    "--scale",
+    multiple=True,
+    metavar="NAME=[N,…]",
+    help="The shape of an input with N in it. Repeatable. Default: the first size of the first "
+    "input is N, wherever it occurs.",
+)
+@click.option("--dtype", type=click.Choice(DTYPES), help="Of the inputs. Default: float32.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@mode_options
+@build_options
+@measuring_options
+@store_option
+def sizes_command(
+    operator: str,
+    operators_file: Path | None,
+    sizes_text: str,
+    scale: tuple[str, ...],
+    dtype: str | None,
+    seed: int,
+    modes: Selection,
+    builds: tuple[Build, ...],
+    measuring: Measuring,
+    db: str | None,
+) -> int:
+    """Measure one operator over a range of sizes: where overhead ends and work begins.
+
+    Prints the counts, the complexity that fits them best, and a plot. The default is eager
+    forward in both languages.
+
+    \b
+    Examples:
+      python main.py operators sizes torch.add
+      python main.py operators sizes torch.mm --sizes 4:256:2 --language c++
+      python main.py operators sizes torch.sum --scale 'input=[N,64]'
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    if measuring.no_counts:
+        raise UsageError("--no-counts leaves nothing to fit", "Drop it.")
+    if len(builds) > 1:
+        raise UsageError("sizes are measured on one build", "Name one --build.")
+    sizes = sizes_in(sizes_text)
+    entry = _one_entry(operator, operators_file)
+    shapes = templates(entry, scale)
+    console.note(", ".join(f"{name} {_shape(shape)}" for name, shape in shapes.items()))
+    modes = attrs.evolve(
+        modes,
+        runtimes=modes.runtimes or ("Eager",),
+        autograds=modes.autograds or ("Forward",),
+    )
+    cases: list[Case] = []
+    for size in sizes:
+        asked = Overrides(
+            dtypes=(dtype,) if dtype else (), inputs=(at_size(shapes, size),), seed=seed
+        )
+        made = definitions((entry,), asked, load_schemas(default_build(), Cache()))
+        labelled = {(*label[:2], f"N={size}"): group for label, group in made.items()}
+        cases += materialize(labelled)
+    run = measured_run(select(cases, modes), builds, measuring, db)
+    return _report_sizes(entry, sizes, run)
+
+
+def _shape(shape: Sequence[int | str]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def _one_entry(operator: str, file: Path | None) -> Entry:
+    entries = selected(read_operators(file or standard_file()), (operator,))
+    exact = [entry for entry in entries if entry.name.lower() == operator.lower()]
+    if len(exact or entries) > 1:
+        names = ", ".join(entry.name for entry in entries[:5])
+        raise UsageError(f"{operator} is several operators: {names}", "Name one of them.")
+    return (exact or list(entries))[0]
+
+
+def _report_sizes(entry: Entry, sizes: Sequence[int], run: Run) -> int:
+    by_mode: dict[report.Mode, dict[int, Record]] = defaultdict(dict)
+    for record in run.cases:
+        mode = (record.language, record.runtime, record.autograd, record.num_threads)
+        by_mode[mode][int(record.label[-1].removeprefix("N="))] = record
+    console.render(report.sizes_table(sizes, by_mode))
+    counts = {mode: _counts(records) for mode, records in by_mode.items()}
+    fits = {mode: fit(by_size) for mode, by_size in counts.items()}
+    console.line("")
+    for mode, found in fits.items():
+        console.render(report.complexity(mode, found))
+    console.line("")
+    for line in report.plot(entry.name, {mode: one for mode, one in counts.items() if one}, fits):
+        console.render(line)
+    for problem in results_table.problems(run):
+        console.line(problem)
+    failed = any(record.outcome.status is not Status.OK for record in run.cases)
+    return ExitCode.CASES_FAILED if failed else ExitCode.OK
+
+
+def _counts(records: Mapping[int, Record]) -> dict[int, int]:
+    return {
+        size: record.outcome.instructions.per_run
+        for size, record in sorted(records.items())
+        if record.outcome.instructions is not None
+    }
