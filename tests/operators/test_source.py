@@ -1,0 +1,118 @@
+"""Which operators are asked for, and what in place of what their entries say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.errors import DataError, UsageError
+from instruction_counts.operators.calls import Overrides
+from instruction_counts.operators.entries import VARIANTS, Entry
+from instruction_counts.operators.overriding import Asked, parse_inputs, read_overrides
+from instruction_counts.operators.source import selected
+
+ENTRIES = tuple(
+    Entry(name, category)
+    for name, category in [
+        ("torch.add", "arithmetic"),
+        ("Tensor.add", "methods"),
+        ("torch.fft.fft", "fft"),
+        ("torch.fft.rfft", "fft"),
+        ("torch.sum", "reduction"),
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        (("torch.add",), ["torch.add"]),
+        (("TORCH.Add",), ["torch.add"]),
+        (("add",), ["torch.add", "Tensor.add"]),
+        (("torch.fft.*",), ["torch.fft.fft", "torch.fft.rfft"]),
+        (("category:fft",), ["torch.fft.fft", "torch.fft.rfft"]),
+        (("category:*ion", "torch.add"), ["torch.add", "torch.sum"]),
+        (("*",), [entry.name for entry in ENTRIES]),
+    ],
+)
+def test_operators_are_selected_by_name_and_by_category(
+    patterns: tuple[str, ...], expected: list[str]
+) -> None:
+    """In the order of the file, each once."""
+    assert [entry.name for entry in selected(ENTRIES, patterns)] == expected
+
+
+@pytest.mark.parametrize(
+    ("pattern", "near"),
+    [
+        ("torch.ad", "torch.add"),
+        ("rft", "torch.fft.rfft"),
+        ("category:reductions", "category:reduction"),
+    ],
+)
+def test_a_pattern_that_selects_nothing_tells_what_is_near(pattern: str, near: str) -> None:
+    """So that the next try is right."""
+    with pytest.raises(UsageError, match=f"No operator matches .*{near}"):
+        selected(ENTRIES, (pattern,))
+
+
+def test_shapes_of_inputs_are_read_with_and_without_brackets() -> None:
+    """Several of one input are several cases."""
+    assert parse_inputs(["x=[32, 3]", "x=1,2", "y=[]"]) == {"x": ((32, 3), (1, 2)), "y": ((),)}
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "x=a", "x=[1", "x=[-1]", "x=[1.5]", "1=[1]", "=[1]", "x=[true]"]
+)
+def test_what_is_no_shape_of_an_input_is_refused(text: str) -> None:
+    """With an example of one."""
+    with pytest.raises(UsageError, match="For example: input="):
+        parse_inputs([text])
+
+
+def test_overrides_come_from_a_file(tmp_path: Path) -> None:
+    """One value or several."""
+    path = tmp_path / "overrides.yaml"
+    path.write_text(
+        "dtype: [float64, int8]\nshape: small\nseed: 3\ninput: {x: [[1, 2], [3]], y: [4]}\n",
+        encoding="utf-8",
+    )
+    assert read_overrides(path) == Asked(
+        ("small",), ("float64", "int8"), {"x": ((1, 2), (3,)), "y": ((4,),)}, 3
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "expected"),
+    [
+        ("dtypes: float64", 1, "do you mean dtype?"),
+        ("seed: 1\ndtype: float65", 2, "do you mean float64?"),
+        ("shape: tiny", 1, "one of small"),
+        ("input: {x: [a]}", 1, "a whole number"),
+        ("seed: one", 1, "a whole number"),
+    ],
+)
+def test_a_mistake_in_overrides_is_told_with_its_line(
+    tmp_path: Path, text: str, line: int, expected: str
+) -> None:
+    """And with what was expected."""
+    path = tmp_path / "overrides.yaml"
+    path.write_text(text + "\n", encoding="utf-8")
+    with pytest.raises(DataError) as caught:
+        read_overrides(path)
+    assert f"overrides.yaml:{line}: " in str(caught.value)
+    assert expected in str(caught.value)
+
+
+def test_what_the_command_line_says_wins_over_the_file() -> None:
+    """Field by field."""
+    line, file = Asked(dtypes=("float64",)), Asked(("small",), ("int8",), {"x": ((1,),)}, 5)
+    assert line.over(file) == Asked(("small",), ("float64",), {"x": ((1,),)}, 5)
+    assert Asked(seed=0).over(file).seed == 0
+
+
+def test_without_being_asked_shapes_are_typical_and_the_seed_is_zero() -> None:
+    """What people want first."""
+    assert Asked().overrides() == Overrides(("typical",), (), (), 0)
+    assert Asked(("all",)).overrides().variants == VARIANTS
