@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,15 @@ from instruction_counts.builds.inquiry import inquire, script_path
 from instruction_counts.cache import Cache, key_of
 
 _SCRIPT = "catalogue"
+_TELLING_TAGS = (
+    "pointwise",
+    "reduction",
+    "view_copy",
+    "inplace_view",
+    "nondeterministic_seeded",
+    "dynamic_output_shape",
+    "data_dependent_output",
+)
 
 
 @attrs.frozen
@@ -47,6 +56,46 @@ class Schema:
         return f"{self.name}.{self.overload}" if self.overload else self.name
 
 
+@attrs.frozen
+class PublicOperator:
+    """An operator as users call it: ``torch.linalg.norm``.
+
+    ``native`` is its name in aten; empty where it is composed of several. ``uses`` is how often the
+    Python sources of torch call something of that name: for methods, an upper limit.
+    """
+
+    name: str
+    namespace: str
+    native: str
+    tags: tuple[str, ...]
+    uses: int
+
+    @property
+    def category(self) -> str:
+        """Where it stands and what it does: ``torch.linalg, reduction``."""
+        return ", ".join([self.namespace, *(one for one in _TELLING_TAGS if one in self.tags)])
+
+
+@attrs.frozen
+class Sample:
+    """Arguments of an operator, as the catalogue script describes them in JSON."""
+
+    input: Any = attrs.field(hash=False)
+    args: tuple[Any, ...] = attrs.field(hash=False)
+    kwargs: Mapping[str, Any] = attrs.field(hash=False)
+
+
+@attrs.frozen
+class OperatorSamples:
+    """Samples of one variant of an operator; ``reason`` says why there are none."""
+
+    name: str
+    """As it was asked for."""
+    variant: str
+    samples: tuple[Sample, ...]
+    reason: str = ""
+
+
 def load_schemas(build: Build, cache: Cache) -> tuple[Schema, ...]:
     """Every schema of the namespace aten that the torch of ``build`` has, by name and overload.
 
@@ -56,6 +105,39 @@ def load_schemas(build: Build, cache: Cache) -> tuple[Schema, ...]:
     """
     answer = _kept(build, cache, {"question": "schemas"})
     return tuple(_schema(one) for one in answer["schemas"])
+
+
+def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, ...]:
+    """Every public operator of the torch of ``build``, by namespace and name.
+
+    Private and deprecated ones are left out. Raises what `load_schemas` does.
+    """
+    answer = _kept(build, cache, {"question": "public_operators"})
+    return tuple(
+        PublicOperator(**{**one, "tags": tuple(one["tags"])}) for one in answer["operators"]
+    )
+
+
+def load_samples(
+    build: Build, names: Sequence[str], dtype: str, limit: int, cache: Cache | None = None
+) -> tuple[OperatorSamples, ...]:
+    """Samples that torch tests these operators with: ``limit`` of each variant at most.
+
+    A name may be public (``torch.linalg.norm``), native (``linalg_norm``), or as torch's database
+    has it; one that it does not have yields nothing. To read the database takes seconds.
+
+    Raises:
+        BuildError: the interpreter does not work.
+        DataError: it has no torch, no such dtype, or lacks a module that the database needs.
+    """
+    request = {"question": "op_db", "names": list(names), "dtype": dtype, "limit": limit}
+    answer = inquire(build, _SCRIPT, request) if cache is None else _kept(build, cache, request)
+    return tuple(_samples(one) for one in answer["operators"])
+
+
+def _samples(found: Mapping[str, Any]) -> OperatorSamples:
+    samples = (Sample(one["input"], tuple(one["args"]), one["kwargs"]) for one in found["samples"])
+    return OperatorSamples(found["name"], found["variant"], tuple(samples), found["reason"])
 
 
 def _kept(build: Build, cache: Cache, request: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,9 +11,22 @@ import pytest
 from instruction_counts.builds.build import Build, default_build
 from instruction_counts.cache import Cache
 from instruction_counts.errors import DataError
-from instruction_counts.operators.catalogue import Argument, Schema, load_schemas
+from instruction_counts.operators.catalogue import (
+    Argument,
+    PublicOperator,
+    Sample,
+    Schema,
+    load_public_operators,
+    load_samples,
+    load_schemas,
+)
 
 FAKE_TORCH = """\
+class dtype:
+    pass
+
+float32 = dtype()
+
 from pathlib import Path
 from types import SimpleNamespace as Some
 
@@ -124,6 +137,72 @@ def test_a_schema_has_one_full_name(overload: str, expected: str) -> None:
     assert expected == Schema("add", overload, (), ()).full_name
 
 
+# Public operators and samples
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ((), "torch.linalg"),
+        (("core", "pt2_compliant_tag"), "torch.linalg"),
+        (("reduction", "pointwise", "core"), "torch.linalg, pointwise, reduction"),
+    ],
+)
+def test_a_category_is_where_it_stands_and_what_it_does(
+    tags: tuple[str, ...], expected: str
+) -> None:
+    """Without what says nothing of either."""
+    assert expected == PublicOperator("torch.linalg.x", "torch.linalg", "x", tags, 0).category
+
+
+def test_a_torch_without_samples_says_so(build: Build) -> None:
+    """Not every build has the files that torch tests itself with."""
+    with pytest.raises(DataError, match="this torch has no samples of operators"):
+        load_samples(build, ["add"], "float32", 1)
+
+
+def test_a_module_that_samples_need_is_named(build: Build, package: Path) -> None:
+    """With the command that installs it there."""
+    module = package / "testing" / "_internal" / "common_methods_invocations.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("import expecttest_of_nobody")
+    with pytest.raises(DataError) as caught:
+        load_samples(build, ["add"], "float32", 1)
+
+    assert (
+        'build "made": torch\'s samples of operators need the module expecttest_of_nobody',
+        f"{sys.executable} -m pip install expecttest_of_nobody",
+    ) == (caught.value.message, caught.value.remedy)
+
+
+@pytest.mark.parametrize("dtype", ["float99", "add", "__name__"])
+def test_a_dtype_that_is_none_is_refused(build: Build, dtype: str) -> None:
+    """With one that is."""
+    with pytest.raises(DataError, match=f"torch has no dtype '{dtype}'\n  For example: float32"):
+        load_samples(build, ["add"], dtype, 1)
+
+
+@pytest.mark.slow
+def test_the_installed_torch_tells_samples(cache: Cache) -> None:
+    """Of each variant no more than are wanted, by any of its names, and kept."""
+    names = ["torch.add", "linalg_norm", "nowhere"]
+    found = load_samples(default_build(), names, "float32", 2, cache)
+    scalar = {"tensor": [], "dtype": "float32", "requires_grad": False}
+
+    assert (
+        [("torch.add", 2, ""), ("linalg_norm", 2, "")],
+        Sample(scalar, (scalar,), {}),
+        found,
+    ) == (
+        [(one.name, len(one.samples), one.reason) for one in found if not one.variant],
+        found[0].samples[0],
+        load_samples(default_build(), names, "float32", 2, cache),
+    )
+
+
+# The real thing
+
+
 def test_the_installed_torch_tells_its_schemas(cache: Cache) -> None:
     """With the arguments that everybody knows."""
     by_name = {one.full_name: one for one in load_schemas(default_build(), cache)}
@@ -136,3 +215,17 @@ def test_the_installed_torch_tells_its_schemas(cache: Cache) -> None:
         ),
         "Optional[MemoryFormat]",
     ) == (by_name["add_.Tensor"].arguments, by_name["clone"].arguments[1].type)
+
+
+def test_the_installed_torch_tells_its_public_operators(cache: Cache) -> None:
+    """Each with its native name, what it does, and how often it is called."""
+    by_name = {one.name: one for one in load_public_operators(default_build(), cache)}
+    add, sum_ = by_name["torch.add"], by_name["torch.Tensor.sum"]
+
+    assert ("add", "torch, pointwise", True, "torch.Tensor, reduction", True) == (
+        add.native,
+        add.category,
+        add.uses > 10,
+        sum_.category,
+        sum_.uses > add.uses,
+    )

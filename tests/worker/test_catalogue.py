@@ -1,0 +1,233 @@
+"""What the catalogue script makes of torch's names, sources and samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from worker.catalogue import (
+    count_calls,
+    described,
+    is_operator,
+    native_names,
+    plain,
+    python_sources,
+    spellings,
+)
+from worker.catalogue import public_operators as answer_to_public_operators
+
+
+@pytest.fixture(scope="module")
+def operators() -> dict[str, dict[str, Any]]:
+    """The public operators of the installed torch, by name."""
+    return {one["name"]: one for one in answer_to_public_operators({})["operators"]}
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("name", "native"),
+    [
+        ("torch.add", "add"),
+        ("torch.zeros", "zeros"),
+        ("torch.abs_", "abs_"),
+        ("torch.einsum", "einsum"),
+        ("torch.unique", ""),
+        ("torch.nn.functional.relu", "relu"),
+        ("torch.nn.functional.sigmoid", "sigmoid"),
+        ("torch.nn.functional.conv2d", "conv2d"),
+        ("torch.nn.functional.cross_entropy", "cross_entropy_loss"),
+        ("torch.nn.functional.interpolate", ""),
+        ("torch.linalg.norm", "linalg_norm"),
+        ("torch.fft.fft", "fft_fft"),
+        ("torch.special.erf", "special_erf"),
+        ("torch.sparse.mm", "_sparse_mm"),
+        ("torch.sparse.sum", "_sparse_sum"),
+        ("torch.Tensor.add_", "add_"),
+        ("torch.Tensor.float", "to"),
+    ],
+)
+def test_an_operator_has_its_native_name(
+    operators: dict[str, dict[str, Any]], name: str, native: str
+) -> None:
+    """Empty where there is none of its own."""
+    assert native == operators[name]["native"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.can_cast",
+        "torch.is_tensor",
+        "torch.manual_seed",
+        "torch.set_num_threads",
+        "torch.autocast",
+        "torch.sym_max",
+        "torch._assert_async",
+        "torch.chain_matmul",
+        "torch.ger",
+        "torch.nn.functional.has_torch_function",
+        "torch.nn.functional.handle_torch_function",
+        "torch.linalg.LinAlgError",
+        "torch.Tensor.backward",
+        "torch.Tensor.numpy",
+        "torch.Tensor.__add__",
+        "torch.Tensor.T",
+        "torch.Tensor.matrix_power",
+    ],
+)
+def test_what_is_no_public_operator_is_left_out(
+    operators: dict[str, dict[str, Any]], name: str
+) -> None:
+    """What takes no tensor, what is private, and what is deprecated."""
+    assert name not in operators
+
+
+@pytest.mark.parametrize(
+    ("name", "tag", "expected"),
+    [
+        ("torch.add", "pointwise", True),
+        ("torch.sum", "reduction", True),
+        ("torch.sum", "pointwise", False),
+        ("torch.add", "out", False),
+        ("torch.unique", "core", False),
+    ],
+)
+def test_tags_are_those_that_torch_gives(
+    operators: dict[str, dict[str, Any]], name: str, tag: str, expected: bool
+) -> None:
+    """None where there is no native name."""
+    assert expected is (tag in operators[name]["tags"])
+
+
+@pytest.mark.parametrize(
+    ("doc", "expected"),
+    [
+        ("Adds.", True),
+        (None, True),
+        ("Adds.\n:func:`torch.add` is deprecated in favor of", False),
+        ("This function is deprecated", False),
+        ("The argument alpha is deprecated", True),
+        ("x (Tensor): Deprecated, see radd` is deprecated", True),
+    ],
+)
+def test_what_is_deprecated_says_so_itself(doc: str | None, expected: bool) -> None:
+    """Not what has a deprecated argument, or speaks of another function."""
+    function = SimpleNamespace(__doc__=doc)
+
+    assert expected is is_operator(torch, "torch.Tensor", "add", function, "add")
+
+
+def test_native_names_are_those_of_operators_on_tensors() -> None:
+    """As the dispatcher knows them."""
+    assert {"add", "_sparse_mm"} == (
+        native_names(torch) & {"add", "_sparse_mm", "can_cast", "backward", "aten::add"}
+    )
+
+
+# Calls
+
+
+@pytest.mark.parametrize(
+    ("text", "namespace"),
+    [
+        ("torch.norm(x)", "torch"),
+        ("(torch.norm(x))", "torch"),
+        ("torch.linalg.norm(x)", "torch.linalg"),
+        ("linalg.norm(x)", "torch.linalg"),
+        ("F.norm(x)", "torch.nn.functional"),
+        ("nn.functional.norm(x)", "torch.nn.functional"),
+        ("torch.nn.functional.norm(x)", "torch.nn.functional"),
+        ("x.norm(2)", "torch.Tensor"),
+        ("f(x).norm(2)", "torch.Tensor"),
+        ("x[0].norm(2)", "torch.Tensor"),
+        ("mytorch.norm(x)", "torch.Tensor"),
+        ("a.F.norm(x)", "torch.Tensor"),
+        (f"{'x' * 100}.torch.norm(x)", "torch.Tensor"),
+    ],
+)
+def test_a_call_counts_where_it_is_looked_up(text: str, namespace: str) -> None:
+    """A method, unless torch's name stands before it."""
+    assert {(namespace, "norm"): 1} == count_calls(iter([text]))
+
+
+def test_what_is_not_called_does_not_count() -> None:
+    """Names alone say nothing."""
+    assert {} == count_calls(iter(["torch.norm", "norm(x)", "x.norm = 3", ".5(x)"]))
+
+
+def test_calls_add_up_over_files() -> None:
+    """And over the lines of each."""
+    counts = count_calls(iter(["x.add(y).add(z)\nx.add(y)", "x.add(y)"]))
+
+    assert 4 == counts["torch.Tensor", "add"]
+
+
+def test_tests_and_what_programs_wrote_are_no_sources(tmp_path: Path) -> None:
+    """Neither tells what people use."""
+    for name in ("a.py", "b/c.py", "testing/d.py", "b/test/e.py", "b/generated/f.py", "g.txt"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+
+    assert ["a.py", "b/c.py"] == list(python_sources(tmp_path))
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (torch.ones(2, 3), {"tensor": [2, 3], "dtype": "float32", "requires_grad": False}),
+        (
+            torch.tensor([3, 1]),
+            {"tensor": [2], "dtype": "int64", "requires_grad": False, "range": [1, 3]},
+        ),
+        (
+            torch.ones(0, dtype=torch.int32),
+            {"tensor": [0], "dtype": "int32", "requires_grad": False},
+        ),
+        (
+            torch.ones((), requires_grad=True),
+            {"tensor": [], "dtype": "float32", "requires_grad": True},
+        ),
+        ([1, (2.5, None)], [1, {"tuple": [2.5, None]}]),
+        (True, True),
+        (float("inf"), {"code": "float('inf')"}),
+        (torch.float64, {"code": "torch.float64"}),
+        (torch.channels_last, {"code": "torch.channels_last"}),
+        (slice(1, None), {"code": "slice(1, None, None)"}),
+        (1 + 2j, {"code": "(1+2j)"}),
+    ],
+    ids=str,
+)
+def test_a_value_is_described_in_json(value: Any, expected: Any) -> None:
+    """A tensor by what it is like; what JSON lacks, by code."""
+    assert expected == described(torch, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, None), ([1, 2.5], [1, 2.5]), (float("nan"), "nan"), (torch.float32, "torch.float32")],
+)
+def test_a_default_is_plain_or_its_text(value: Any, expected: Any) -> None:
+    """Whatever it is."""
+    assert expected == plain(value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["linalg.norm", "torch.linalg.norm", "linalg_norm", "norm2", "torch.Tensor.norm2"],
+)
+def test_an_operator_of_the_database_goes_by_many_names(name: str) -> None:
+    """Its own, its aliases', and the native one."""
+    alias = SimpleNamespace(name="norm2")
+    entry = SimpleNamespace(name="linalg.norm", aliases=(alias,), aten_name="linalg_norm")
+
+    assert name in spellings(entry)
