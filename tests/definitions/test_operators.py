@@ -1,0 +1,121 @@
+"""The file of operators: that it is whole, and what its entries do with an installed torch.
+
+The slow test starts this file as a script: torch is imported in that process alone, and a crash of
+one operator cannot take pytest with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from instruction_counts.builds.build import default_build
+from instruction_counts.cache import Cache
+from instruction_counts.operators import cpp_code, python_code
+from instruction_counts.operators.calls import Call, Overrides, calls
+from instruction_counts.operators.catalogue import Schema, load_schemas
+from instruction_counts.operators.entries import VARIANTS, Entry
+from instruction_counts.operators.reading import read_operators
+
+ROOT = Path(__file__).resolve().parents[2]
+ENTRIES = read_operators(ROOT / "definitions" / "operators.yaml")
+FEWEST = 380
+
+
+def test_there_are_as_many_operators_as_promised() -> None:
+    """Each name is there once, since names are the keys of a mapping."""
+    assert len(ENTRIES) >= FEWEST
+
+
+def test_every_operator_has_an_ordinary_call() -> None:
+    """Without options, the typical variant is what is measured."""
+    assert [entry.name for entry in ENTRIES if "typical" not in entry.variants] == []
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [entry for entry in ENTRIES if entry.cpp is False or not entry.torchscript],
+    ids=lambda entry: entry.name,
+)
+def test_an_operator_that_cannot_do_something_says_why(entry: Entry) -> None:
+    """No C++ or no TorchScript is explained where it is stated."""
+    assert entry.note
+
+
+def test_every_operator_has_cpp_or_says_that_it_has_none(tmp_path: Path) -> None:
+    """In every variant; what the entry does not give has a schema that it can be derived from."""
+    schemas: dict[str, list[Schema]] = {}
+    for schema in load_schemas(default_build(), Cache(tmp_path)):
+        schemas.setdefault(schema.name, []).append(schema)
+
+    underivable = {
+        call.entry.name
+        for call in all_calls()
+        if isinstance(cpp_code.expression(call, schemas), cpp_code.Underivable)
+    }
+
+    assert underivable == {entry.name for entry in ENTRIES if entry.cpp is False}
+
+
+@pytest.mark.slow
+def test_every_operator_runs_forward_and_backward() -> None:
+    """Each variant but the large one is run twice, since statements are run many times."""
+    child = subprocess.run(
+        [sys.executable, __file__],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=500,
+    )
+
+    failed = {name: what for name, what in json.loads(child.stdout).items() if what != "ran"}
+    assert failed == {}
+
+
+def all_calls() -> list[Call]:
+    """Every operator in every variant."""
+    return [call for entry in ENTRIES for call in calls(entry, Overrides(variants=VARIANTS))]
+
+
+def run_all() -> dict[str, str]:
+    """What became of each operator and variant: "ran", or what is wrong with it."""
+    outcomes = {}
+    for call in all_calls():
+        if call.variant == "large":
+            continue
+        try:
+            outcome = run(call)
+        except Exception:  # noqa: BLE001 - whatever an operator raises is its outcome
+            outcome = traceback.format_exc()
+        outcomes[f"{call.entry.name}, {call.variant}"] = outcome
+    return outcomes
+
+
+def run(call: Call) -> str:
+    """Set up, then run the statement and its backward pass twice."""
+    torch = __import__("torch")
+    names: dict[str, Any] = {"torch": torch}
+    exec(python_code.setup(call), names)  # noqa: S102 - the statements are the project's own
+    for _ in range(2):
+        out = eval(python_code.expression(call), names)  # noqa: S307
+        if call.differentiates:
+            out.backward(names["gradient"])
+    for value in call.values:
+        if value.requires_grad and names[value.name].grad is None:
+            return f"no gradient for {value.name}"
+    is_plain = isinstance(out, torch.Tensor) and out.layout == torch.strided
+    if is_plain and "empty" not in call.entry.name and not torch.isfinite(out).all():
+        return "the output is not finite"
+    return "ran"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(run_all()))
