@@ -2,6 +2,7 @@
 # make test   set up, then lint, type-check and test
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about 15 minutes)
+# make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 20 minutes)
 
 PYTHON ?= python3
 VENV   := .venv
@@ -9,7 +10,7 @@ STAMP  := $(VENV)/.installed
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test lint test-fast test-builds bench bench-detect clean system
+.PHONY: help setup run test lint test-fast test-builds bench bench-detect bench-guard clean system
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -48,6 +49,9 @@ bench: setup
 
 bench-detect: setup
 	$(BIN)/python -m benchmarks.detect $(ARGS)
+
+bench-guard: setup
+	$(BIN)/python -m benchmarks.guard $(ARGS)
 
 # Debian's own build of torch is the second one.
 test-builds: SYSTEM = --for-builds
