@@ -178,6 +178,9 @@ class Output:
     """Whether a run in other memory, with other random numbers, computed the same."""
 
 
+_TIME_BUDGET = "time budget of "
+
+
 @attrs.frozen
 class Outcome:
     """How one work order ended: a value, whatever happened."""
@@ -190,6 +193,20 @@ class Outcome:
     failure: Failure | None = None
     duration_s: float = 0.0
     attempts: int = 1
+
+    @property
+    def left_out(self) -> str:
+        """The budget of time that was used up before this could start; empty for all else."""
+        if self.status is not Status.SKIPPED or self.failure is None:
+            return ""
+        message = self.failure.message
+        return message.removeprefix(_TIME_BUDGET) if message.startswith(_TIME_BUDGET) else ""
+
+    @classmethod
+    def out_of_time(cls, budget: str) -> Outcome:
+        """The outcome of what did not start within ``budget``: ``60 s``."""
+        failure = Failure(FailureKind.REFUSED, f"{_TIME_BUDGET}{budget}")
+        return cls(Status.SKIPPED, failure=failure)
 
     @classmethod
     def failed(cls, failure: Failure) -> Outcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,10 @@ sys.path.insert(0, str(ROOT))
 def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests neither use nor fill the cache and the data of whoever runs them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("INSTRUCTION_COUNTS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        # What one worker of pytest-xdist compiled, the others need not compile again.
+        folder = tmp_path_factory.getbasetemp()
+        shared = folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder
+        patch.setenv("INSTRUCTION_COUNTS_CACHE", str(shared / "shared-cache"))
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         patch.delenv("INSTRUCTION_COUNTS_DB", raising=False)
         yield
