@@ -38,11 +38,14 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+# Two at a time; a file's tests share what they measured, so that they stay together.
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+
 test: lint
-	$(BIN)/pytest -m 'not builds' $(ARGS)
+	$(BIN)/pytest -m 'not builds' $(PARALLEL) $(ARGS)
 
 test-fast: setup
-	$(BIN)/pytest -m 'not slow and not builds' $(ARGS)
+	$(BIN)/pytest -m 'not slow and not builds' $(PARALLEL) $(ARGS)
 
 bench: setup
 	$(BIN)/python -m benchmarks.speed $(ARGS)
