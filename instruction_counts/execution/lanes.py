@@ -52,6 +52,8 @@ def execute(
 
     Closing the iterator early (an interrupt does) ends every process before it returns.
     """
+    if budget is not None:
+        orders = budget.in_order(orders)  # engines prepare what comes first
     for number, engine in enumerate(engines.values()):
         mine = [order for order in orders if engines[order.build.name] is engine]
         first = number % pool.size  # where it starts up: not all on the same core

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 import attrs
 
-from instruction_counts.compare.functions import Key as FunctionKey
 from instruction_counts.compare.functions import difference
+from instruction_counts.compare.names import normalised
 from instruction_counts.compare.sides import Key, key_of
 from instruction_counts.compare.verdicts import MinEffect, Verdict, judge
 from instruction_counts.errors import DataError
@@ -83,22 +83,18 @@ def chances(
 
 def functions_of(costs: FunctionCosts) -> frozenset[str]:
     """The names of the functions of a case, as comparisons know them."""
-    return frozenset(one.name for one in _differences(None, costs))
+    return frozenset(normalised(one.function, one.library) for one in costs.costs)
 
 
 def changed_functions(base: FunctionCosts | None, new: FunctionCosts | None) -> frozenset[str]:
     """The functions that caused a change: those that changed most, by an instruction or more."""
     if base is None or new is None:
         return frozenset()
-    causes = _differences(base, new)[:_CAUSES]
-    return frozenset(one.name for one in causes)
-
-
-def _differences(base: FunctionCosts | None, new: FunctionCosts) -> list[FunctionKey]:
     try:
-        return [one.key for one in difference(base, new).changed if abs(one.delta) >= 1]
+        found = difference(base, new).changed[:_CAUSES]
     except DataError:  # costs that contradict themselves tell nothing
-        return []
+        return frozenset()
+    return frozenset(one.key.name for one in found if abs(one.delta) >= 1)
 
 
 @attrs.define
