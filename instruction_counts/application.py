@@ -138,7 +138,9 @@ class Measured:
         """The run, as far as it is."""
         fingerprints = {name: one.fingerprint for name, one in self._engines.items()}
         records = tuple(self._records)
-        return Run(__version__, self._engine, fingerprints, records, self._started_at)
+        names = {one.name for one in self._engines.values()}
+        engine = names.pop() if len(names) == 1 else self._engine
+        return Run(__version__, engine, fingerprints, records, self._started_at)
 
     def take_in(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
