@@ -329,12 +329,15 @@ class Watching:
 def watching_process(tmp_path: Path) -> Iterator[Callable[[str], Watching]]:
     """Begins a watch, given its build command; what still runs at the end is killed."""
     begun: list[Watching] = []
+    # A shell starts what is to run in the background deaf to Ctrl-C, and so would we start it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def begin(build_cmd: str) -> Watching:
         begun.append(Watching.begin(tmp_path, build_cmd))
         return begun[-1]
 
     yield begin
+    signal.signal(signal.SIGINT, before)
     for one in begun:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(one.process.pid, signal.SIGKILL)
