@@ -2,6 +2,7 @@
 # make test   set up, then lint, type-check and test
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about 15 minutes)
+# make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 20 minutes)
 
 PYTHON ?= python3
 VENV   := .venv
@@ -9,7 +10,7 @@ STAMP  := $(VENV)/.installed
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test lint test-fast test-builds bench bench-detect clean system
+.PHONY: help setup run test lint test-fast test-builds bench bench-detect bench-guard clean system
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -37,17 +38,23 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+# Two at a time; a file's tests share what they measured, so that they stay together.
+PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+
 test: lint
-	$(BIN)/pytest -m 'not builds' $(ARGS)
+	$(BIN)/pytest -m 'not builds' $(PARALLEL) $(ARGS)
 
 test-fast: setup
-	$(BIN)/pytest -m 'not slow and not builds' $(ARGS)
+	$(BIN)/pytest -m 'not slow and not builds' $(PARALLEL) $(ARGS)
 
 bench: setup
 	$(BIN)/python -m benchmarks.speed $(ARGS)
 
 bench-detect: setup
 	$(BIN)/python -m benchmarks.detect $(ARGS)
+
+bench-guard: setup
+	$(BIN)/python -m benchmarks.guard $(ARGS)
 
 # Debian's own build of torch is the second one.
 test-builds: SYSTEM = --for-builds

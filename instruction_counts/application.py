@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol
@@ -21,6 +21,7 @@ from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import ForkEngine, Profile
 from instruction_counts.engines.timer import TimerEngine
 from instruction_counts.errors import BuildError, DataError
+from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
@@ -99,6 +100,14 @@ class Recorder(Protocol):
         """The run is at its end: its order and its fingerprints are final."""
 
 
+@attrs.frozen
+class Plan:
+    """A budget of time, and what tells from each new record which functions changed."""
+
+    budget: Budget
+    changed: Callable[[Record], Iterable[str]]
+
+
 def _now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
@@ -115,7 +124,9 @@ class Measured:
         recorder: Recorder | None = None,
         now: Callable[[], dt.datetime] = _now,
         machine: Machine | None = None,
+        plan: Plan | None = None,
     ) -> None:
+        self._plan = plan
         self._engine, self._engines, self._exporters = engine, engines, exporters
         self._machine = machine
         self._durations, self._recorder = durations, recorder
@@ -129,9 +140,9 @@ class Measured:
         """The run, as far as it is."""
         fingerprints = {name: one.fingerprint for name, one in self._engines.items()}
         records = tuple(self._records)
-        return Run(
-            __version__, self._engine, fingerprints, records, self._started_at, self._machine
-        )
+        names = {one.name for one in self._engines.values()}
+        engine = names.pop() if len(names) == 1 else self._engine
+        return Run(__version__, engine, fingerprints, records, self._started_at, self._machine)
 
     def take_in(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
@@ -192,13 +203,16 @@ class Measured:
                 possible.append(order)
             else:
                 self._add(Finished(order, outcome))
+        budget = self._plan.budget if self._plan is not None else None
         with (
-            closing(execute(possible, self._engines, pool, lanes)) as events,
+            closing(execute(possible, self._engines, pool, lanes, budget=budget)) as events,
             console.progress(len(possible)) as progress,
         ):
             for event in events:
                 if isinstance(event, Finished):
                     self._add(event)
+                    if event.outcome.left_out:
+                        continue
                 progress.show(event)
 
     def _add(self, event: Finished) -> None:
@@ -206,6 +220,8 @@ class Measured:
         self._records.append(record)
         self._record(lambda recorder, run_id: recorder.add(run_id, record))
         self._save(final=False)
+        if self._plan is not None:
+            self._plan.budget.learn(self._plan.changed(record))
 
     def _record(self, act: Callable[[Recorder, int], None]) -> None:
         """Let the recorder do something; a run does not end because it cannot be stored."""
@@ -219,15 +235,23 @@ class Measured:
 
     def _note_durations(self) -> None:
         if self._durations is not None:
-            known = {one.definition_hash: one.outcome.duration_s for one in self._records}
+            known = {
+                one.definition_hash: one.outcome.duration_s
+                for one in self._records
+                if one.outcome.status is not Status.SKIPPED
+            }
             note_durations(self._durations, known)
 
     def _restore_order(self, orders: Sequence[WorkOrder]) -> None:
-        # Lanes finish in any order; files and tables follow the definitions.
+        # Lanes finish in any order; files and tables follow the definitions. What was left out
+        # comes last, the least likely to have changed first.
         places = {
             identity_of(order.case, order.build.name): place for place, order in enumerate(orders)
         }
+        left_out = [record for record in self._records if record.outcome.left_out]
+        self._records = [record for record in self._records if not record.outcome.left_out]
         self._records.sort(key=lambda record: places.get(record.identity, len(places)))
+        self._records += reversed(left_out)
 
     def _save(self, *, final: bool) -> None:
         for exporter in self._exporters:

@@ -210,6 +210,9 @@ class Output:
     """Whether a run in other memory, with other random numbers, computed the same."""
 
 
+_TIME_BUDGET = "time budget of "
+
+
 @attrs.frozen
 class Resources:
     """What one run of a statement uses beside instructions and time.
@@ -253,6 +256,20 @@ class Outcome:
     attempts: int = 1
     resources: Resources | None = None
     """None where they were not asked for, or the case is not eager Python."""
+
+    @property
+    def left_out(self) -> str:
+        """The budget of time that was used up before this could start; empty for all else."""
+        if self.status is not Status.SKIPPED or self.failure is None:
+            return ""
+        message = self.failure.message
+        return message.removeprefix(_TIME_BUDGET) if message.startswith(_TIME_BUDGET) else ""
+
+    @classmethod
+    def out_of_time(cls, budget: str) -> Outcome:
+        """The outcome of what did not start within ``budget``: ``60 s``."""
+        failure = Failure(FailureKind.REFUSED, f"{_TIME_BUDGET}{budget}")
+        return cls(Status.SKIPPED, failure=failure)
 
     @classmethod
     def failed(cls, failure: Failure) -> Outcome:

@@ -21,7 +21,7 @@ from instruction_counts.measurements import Failure, FailureKind
 PROTOCOL_VERSION = 1
 WORKER = Path(__file__).resolve().parents[1] / "worker" / "main.py"
 _TAIL_BYTES = 64 * 1024
-_HELLO_TIMEOUT_S = 60.0
+_HELLO_TIMEOUT_S = 300.0
 _LONGEST_WAIT_MS = 1 << 30  # some days; poll takes no more
 _MESSAGE_LIMIT = 4000
 

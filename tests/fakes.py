@@ -153,6 +153,7 @@ class FakeEngine:
         self._script = {label: list(answers) for label, answers in (script or {}).items()}
         self._during = during
         self._lock = threading.Lock()
+        self.name = "timer"
         self.calls: list[Call] = []
         self.started: list[tuple[list[WorkOrder], tuple[int, ...]]] = []
         self.waited = threading.Event()

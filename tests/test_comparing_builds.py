@@ -81,6 +81,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     database, output = folder / "runs.db", folder / "compared.json"
     command = ["compare", "base", "new", "--config", str(folder / "builds.yaml")]
     command += ["--definitions", str(folder / "cases.py"), "--layouts", "2", "--no-times"]
+    command += ["--time-budget", "1h"]
     command += ["--db", str(database), "--output", str(output)]
     with contextlib.redirect_stdout(io.StringIO()) as stream:
         code = cli.main(command)
@@ -137,6 +138,11 @@ def test_what_one_build_lacks_is_a_row(compared: Compared) -> None:
 def test_a_regression_has_its_own_exit_code(compared: Compared) -> None:
     """It counts for more than the case that failed."""
     assert 3 == compared.code
+
+
+def test_within_a_generous_budget_nothing_is_left_out(compared: Compared) -> None:
+    """It only changes the order."""
+    assert [] == compared.document["left_out"]
 
 
 def test_what_was_verified_is_said(compared: Compared) -> None:

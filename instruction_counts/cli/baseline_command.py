@@ -17,6 +17,7 @@ from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.gating import Gating, check_folder, gate_options, show_gate
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Key, Side, read_side
 from instruction_counts.definitions import Definitions
@@ -32,7 +33,7 @@ from instruction_counts.gate.baseline import (
     to_json,
     verified_against,
 )
-from instruction_counts.gate.checks import exceeded_in, to_check_json
+from instruction_counts.gate.checks import exceeded_in, moved_in, to_check_json
 from instruction_counts.gate.gate import Gate
 from instruction_counts.gate.limits import read_limits
 from instruction_counts.report import comparison as comparison_report
@@ -158,6 +159,7 @@ def lint(file: Path, limits: Path | None) -> int:
 @measuring_options
 @store_option
 @gate_options
+@time_budget_option
 @click.option(
     "--layouts",
     type=click.IntRange(min=0),
@@ -201,6 +203,7 @@ def check(
     measuring: Measuring,
     db: str | None,
     gating: Gating,
+    time_budget: float | None,
     layouts: int,
     previous: Path | None,
     limit: int,
@@ -224,8 +227,11 @@ def check(
     baseline = attrs.evolve(baseline, cases=_selected(baseline, selection))
     before = exceeded_in(previous) if previous is not None else frozenset[Key]()
     build = _one_build(builds, run)
+    if time_budget is not None and run is not None:
+        raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
     with Store.open(db) as store:
-        measured = _Checked(definitions, selection, measuring, store)
+        moved = moved_in(previous) if previous is not None else frozenset()
+        measured = _Checked(definitions, selection, measuring, store, time_budget, moved)
         checking = _Checking(file, baseline, allow_different=allow_different)
         if run is not None:
             comparison = checking.compared(narrowed(read_side(run, store), selection, run))

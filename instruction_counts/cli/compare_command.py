@@ -17,6 +17,7 @@ from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.compare import export
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Side, read_side
@@ -25,6 +26,7 @@ from instruction_counts.definitions import Definitions
 from instruction_counts.errors import UsageError
 from instruction_counts.files import write_atomically
 from instruction_counts.report import comparison as report
+from instruction_counts.report import left_out
 from instruction_counts.results.noise import read_noises
 from instruction_counts.select import Selection
 
@@ -62,6 +64,7 @@ _SHOWN = 20
     help="Write the comparison: .json, .json.gz, .csv or .md. Repeatable.",
 )
 @gate_options
+@time_budget_option
 def command(
     base: str,
     new: str,
@@ -75,6 +78,7 @@ def command(
     limit: int,
     output: tuple[Path, ...],
     gating: Gating,
+    time_budget: float | None,
 ) -> int:
     """Compare two builds: BASE and NEW.
 
@@ -97,9 +101,11 @@ def command(
     writers = [_writer(path) for path in output]
     named = {build.name: build for build in builds}
     to_measure = [named[name] for name in (base, new) if name in named]
+    if time_budget is not None and not to_measure:
+        raise UsageError("--time-budget: nothing is measured", "Drop it, or name a build.")
     with LazyStore(db, must_exist=not to_measure) as runs:
         store = runs.opened() if to_measure else None
-        measured = ComparedBuilds(definitions, selection, measuring, store)
+        measured = ComparedBuilds(definitions, selection, measuring, store, time_budget)
         sides = measured.sides(to_measure) if to_measure else {}
         before, after = (
             sides[name] if name in sides else narrowed(read_side(name, runs), selection, name)
@@ -150,6 +156,9 @@ def _writer(path: Path) -> Callable[[Comparison], None]:
 def _show(comparison: Comparison, limit: int) -> None:
     for text in report.head(comparison):
         console.render(text)
+    titles = report.left_out_titles(comparison)
+    for line in left_out.lines(titles, len(comparison.differences), limit):
+        console.line(line, style="yellow")
     for section in report.sections(comparison):
         console.line("")
         console.line(f"{section.title}  {section.explanation}".rstrip(), style=section.style)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import attrs
@@ -14,6 +15,7 @@ from instruction_counts.builds.build import Build
 from instruction_counts.builds.fingerprint import BuildFacts, probe
 from instruction_counts.cache import Cache
 from instruction_counts.cli.measuring import Measuring
+from instruction_counts.cli.time_budget import planned, refuse_nothing
 from instruction_counts.compare.comparison import Comparison, compare, verified
 from instruction_counts.compare.sides import Key, Side, side_of, with_outputs
 from instruction_counts.definitions import Definitions, load
@@ -35,12 +37,20 @@ class ComparedBuilds:
     measuring: Measuring
     store: Store | None
     """Where the run is stored; None where nothing is measured."""
+    time_budget_s: float | None = None
+    """For the first measurement; suspects are counted again in any case."""
+    moved_before: AbstractSet[Key] = frozenset()
+    """What the last check found to be worse or better; it is measured first."""
     interrupted: bool = False
     _facts: tuple[BuildFacts, ...] = ()
     _cases: tuple[Case, ...] = ()
 
     def sides(self, builds: Sequence[Build]) -> dict[str, Side]:
-        """Measure ``builds`` now; what one cannot run is a case that was skipped."""
+        """Measure ``builds`` now; what one cannot run is a case that was skipped.
+
+        Raises:
+            UsageError: the budget of time was used up before the first case started.
+        """
         measuring = self.measuring
         self._cases = select(load(self.definitions), self.selection)
         self._facts = tuple(probe(build) for build in builds)
@@ -50,9 +60,12 @@ class ComparedBuilds:
         for one in self._facts:
             console.note(measuring.banner(one, lanes))
         engines = measuring.engines(self._facts, measuring.profile())
+        names = [build.name for build in builds]
+        plan = planned(self.time_budget_s, self._cases, names, self.store, moved=self.moved_before)
         durations = Cache().root / DURATIONS
-        measured = Measured(measuring.engine, engines, (), durations, self.store)
+        measured = Measured(measuring.engine, engines, (), durations, self.store, plan=plan)
         self.interrupted = measured.take_in(orders, pool, lanes, None)
+        refuse_nothing(measured.run)
         title = "" if measured.run_id is None else f"run {measured.run_id}, "
         return {
             build.name: side_of(measured.run, build.name, title + build.name) for build in builds

@@ -20,7 +20,9 @@ from instruction_counts.files import write_atomically
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.junit import to_junit
 from instruction_counts.gate.limits import Limits, read_limits
+from instruction_counts.report import comparison as comparison_report
 from instruction_counts.report import gate as report
+from instruction_counts.report import left_out
 
 _OPTIONS = (
     click.option(
@@ -98,6 +100,9 @@ def show_gate(gate: Gate, causes: report.Causes, limit: int) -> None:
         if limit and left > 0:
             console.line(f"  … and {left} more (--limit 0 shows all)")
     console.line("")
+    titles = comparison_report.left_out_titles(gate.comparison)
+    for one in left_out.lines(titles, len(gate.findings), limit):
+        console.line(one, style="yellow")
     console.line(report.verdict(gate), style="bold red" if gate.fails else "bold")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 
 import click
@@ -15,6 +14,7 @@ from instruction_counts.cache import Cache
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.time_budget import planned, refuse_nothing, time_budget_option
 from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import UsageError
 from instruction_counts.measurements import Status
@@ -51,6 +51,7 @@ from instruction_counts.select import Selection, select
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Go on from a JSON file: cases measured there are not measured again.",
 )
+@time_budget_option
 @store_option
 def command(
     definitions: Definitions,
@@ -62,6 +63,7 @@ def command(
     allocations: bool,
     output: tuple[Path, ...],
     resume: Path | None,
+    time_budget: float | None,
     db: str | None,
 ) -> int:
     """Measure cases: instructions per run (Callgrind) and wall times.
@@ -90,8 +92,11 @@ def command(
         for one in facts:
             console.note(measuring.banner(one, lanes))
         engines = measuring.engines(facts, measuring.profile(callgrind_out))
-        measured = Measured(measuring.engine, engines, exporters, Cache().root / DURATIONS, store)
+        plan = planned(time_budget, cases, [build.name for build in builds], store)
+        durations = Cache().root / DURATIONS
+        measured = Measured(measuring.engine, engines, exporters, durations, store, plan=plan)
         interrupted = measured.take_in(orders, pool, lanes, done)
+        refuse_nothing(measured.run)
         _report(measured.run, output, allocations=allocations)
         if measured.run_id is not None:
             console.line(_saved(store, measured.run_id))
@@ -111,9 +116,9 @@ def _report(run: Run, output: tuple[Path, ...], *, allocations: bool) -> None:
         console.line("")
     for problem in problems:
         console.line(problem)
-    counts = Counter(record.outcome.status.value for record in run.cases)
-    summary = " · ".join(f"{number} {status}" for status, number in counts.items())
-    console.line(f"{len(run.cases)} cases: {summary}" if run.cases else "No case was measured.")
+    for one in table.left_out(run):
+        console.line(one)
+    console.line(table.summary(run))
     for path in output:
         console.line(f"Saved: {path}")
 

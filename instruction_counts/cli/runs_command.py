@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections import Counter
 from pathlib import Path
 
 import click
@@ -76,9 +75,9 @@ def _show_cases(run: Run, *, allocations: bool) -> None:
         console.line("")
     for problem in problems:
         console.line(problem)
-    counts = Counter(record.outcome.status.value for record in run.cases)
-    shares = " · ".join(f"{number} {status}" for status, number in counts.items())
-    console.line(f"{len(run.cases)} cases: {shares}" if run.cases else "No case was measured.")
+    for one in table.left_out(run):
+        console.line(one)
+    console.line(table.summary(run))
 
 
 @command.command("export")

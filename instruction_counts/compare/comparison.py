@@ -34,6 +34,8 @@ class Comparison:
     differences: tuple[Difference, ...]
     layouts: int = 0
     """In how many layouts suspects were counted again; 0 where nothing was verified."""
+    left_out: Mapping[Key, str] = attrs.field(factory=dict)
+    """Cases that did not start within a budget of time, which is told; there is no verdict."""
 
     @property
     def tally(self) -> Counter[Verdict]:
@@ -49,14 +51,25 @@ class Comparison:
 def compare(
     base: Side, new: Side, noises: Noises | None = None, min_effect: MinEffect | None = None
 ) -> Comparison:
-    """Judge every case of either side, in the order of ``new``, then what is only in ``base``."""
+    """Judge every case of either side, in the order of ``new``, then what is only in ``base``.
+
+    There is nothing to judge of what a side left out for want of time.
+    """
     found = tuple(disagreements(base, new))
     comparable = not any(one.prevents for one in found)
     least = min_effect or MinEffect()
     known = noises or {}
     builds = [fingerprint_hash(side.fingerprint) for side in (base, new)]
+    left_out = {
+        key: budget
+        for side in (new, base)
+        for key, record in side.records.items()
+        if (budget := record.outcome.left_out)
+    }
     differences = []
     for key in dict.fromkeys([*new.records, *base.records]):
+        if key in left_out:
+            continue
         before, after = base.records.get(key), new.records.get(key)
         floors = [
             floor
@@ -80,7 +93,7 @@ def compare(
                 output=compare_outputs(*outputs),
             )
         )
-    return Comparison(base, new, found, least, tuple(differences))
+    return Comparison(base, new, found, least, tuple(differences), left_out=left_out)
 
 
 def verified(

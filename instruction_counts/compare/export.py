@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Side
+from instruction_counts.compare.sides import Key, Side
 from instruction_counts.compare.verdicts import Difference
 
 FORMAT_VERSION = 1
@@ -33,6 +33,7 @@ def to_json(comparison: Comparison, causes: Causes) -> str:
         "layouts": comparison.layouts,
         "tally": {verdict.value: number for verdict, number in comparison.tally.items()},
         "cases": [_case(one, causes) for one in comparison.differences],
+        "left_out": [_left_out(key, budget) for key, budget in comparison.left_out.items()],
     }
     return json.dumps(document, indent=1) + "\n"
 
@@ -80,14 +81,24 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def _case(one: Difference, causes: Causes) -> dict[str, Any]:
-    label, language, runtime, autograd, num_threads = one.key
+def _name(key: Key) -> dict[str, Any]:
+    label, language, runtime, autograd, num_threads = key
     return {
         "label": list(label),
         "language": language.value,
         "runtime": runtime.value,
         "autograd": autograd.value,
         "num_threads": num_threads,
+    }
+
+
+def _left_out(key: Key, budget: str) -> dict[str, Any]:
+    return {**_name(key), "time_budget": budget}
+
+
+def _case(one: Difference, causes: Causes) -> dict[str, Any]:
+    return {
+        **_name(one.key),
         "verdict": one.verdict.value,
         "reason": one.reason.value,
         "verified": one.verified,

@@ -15,6 +15,10 @@ from instruction_counts.measurements import Outcome
 class Engine(Protocol):
     """Measures work orders of one build; called by several lanes at once."""
 
+    @property
+    def name(self) -> str:
+        """What really measures, ``fork`` or ``timer``: an engine may fall back on another one."""
+
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case on ``cores``, with ``folder`` (empty, private) for its files.
 

@@ -91,6 +91,11 @@ class ForkEngine:
         self._crash: Failure | None = None
         self._lock = threading.Lock()
 
+    @property
+    def name(self) -> str:
+        """The reference engine's, where it took over."""
+        return "fork" if self._fallback is None else self._fallback.name
+
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in children of both servers."""
         if self._fallback is not None:

@@ -46,6 +46,8 @@ class TimerEngine:
         self._lock = threading.Lock()
         self._closed = False
 
+    name = "timer"
+
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in a process of its own."""
         temporary = folder / "tmp"

@@ -7,7 +7,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
-from itertools import groupby
+from itertools import takewhile
 
 import attrs
 import tenacity
@@ -15,6 +15,7 @@ from multiprocess.pool import ThreadPool
 
 from instruction_counts.builds.hermetic import work_folder
 from instruction_counts.engines.engine import Engine
+from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished, Started
 from instruction_counts.execution.work import WorkOrder
@@ -39,20 +40,28 @@ def execute(
     pool: CorePool,
     jobs: int,
     clock: Clock = time.monotonic,
+    budget: Budget | None = None,
 ) -> Generator[Event]:
     """Carry out ``orders`` on ``jobs`` lanes; ``engines`` are by build name.
+
+    With a ``budget`` the most likely to have changed are carried out first, and when it is used up
+    no further case starts.
 
     Orders of one case that follow each other are carried out by one lane, on the same cores: what
     drifts meanwhile (a clock, a neighbour) then meets all builds alike.
 
     Closing the iterator early (an interrupt does) ends every process before it returns.
     """
+    if budget is not None:
+        orders = budget.in_order(orders)  # engines prepare what comes first
     for number, engine in enumerate(engines.values()):
         mine = [order for order in orders if engines[order.build.name] is engine]
         first = number % pool.size  # where it starts up: not all on the same core
         engine.start(mine, (*pool.cores[first:], *pool.cores[:first]))
-    lanes = _Lanes(orders, engines, pool, clock)
+    lanes = _Lanes(orders, engines, pool, clock, budget)
     workers = ThreadPool(jobs)
+    if budget is not None:
+        budget.begin()
     try:
         for _ in range(jobs):
             workers.apply_async(lanes.work)
@@ -78,12 +87,13 @@ class _Lanes:
         engines: Mapping[str, Engine],
         pool: CorePool,
         clock: Clock,
+        budget: Budget | None,
     ) -> None:
         self.events: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
-        self._orders: queue.SimpleQueue[tuple[WorkOrder, ...]] = queue.SimpleQueue()
-        for _, group in groupby(orders, key=lambda order: order.case):
-            self._orders.put(tuple(group))
+        self._waiting = list(orders)
+        self._taking = threading.Lock()
         self._engines, self._pool, self._clock = engines, pool, clock
+        self._budget = budget
         self._stopping = threading.Event()
 
     def work(self) -> None:
@@ -93,10 +103,8 @@ class _Lanes:
                 # An engine that still starts on some core would show in the times of the others.
                 for engine in self._engines.values():
                     engine.wait()
-            while not self._stopping.is_set():
-                self._carry_out(self._orders.get_nowait())
-        except queue.Empty:
-            pass
+            while not self._stopping.is_set() and (orders := self._next_case()):
+                self._carry_out(orders)
         except BaseException as error:  # noqa: BLE001 - told in the thread that decides
             self.events.put(error)
 
@@ -106,8 +114,22 @@ class _Lanes:
         for engine in self._engines.values():
             engine.close()
 
-    def _carry_out(self, orders: tuple[WorkOrder, ...]) -> None:
+    def _next_case(self) -> Sequence[WorkOrder]:
+        """All orders of the case that is next; none where none waits."""
+        with self._taking:
+            if self._budget is not None:
+                self._waiting = self._budget.in_order(self._waiting)
+            first = self._waiting[:1]
+            taken = [*takewhile(lambda order: order.case == first[0].case, self._waiting)]
+            del self._waiting[: len(taken)]
+            return taken
+
+    def _carry_out(self, orders: Sequence[WorkOrder]) -> None:
         with self._pool.reserve(orders[0].cores) as cores:
+            if self._budget is not None and self._budget.is_used_up:
+                for order in orders:
+                    self.events.put(Finished(order, self._budget.outcome))
+                return
             for order in orders:
                 if self._stopping.is_set():
                     return

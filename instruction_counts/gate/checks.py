@@ -46,23 +46,66 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
         "fails": gate.fails,
         "layouts": gate.comparison.layouts,
         "cases": [_as_json(one, causes) for one in gate.findings],
+        "left_out": [
+            cattrs.unstructure(_LeftOut(*key, budget, key in gate.carried))
+            for key, budget in gate.comparison.left_out.items()
+        ],
     }
     return json.dumps(document, indent=1) + "\n"
 
 
-def exceeded_in(path: Path) -> frozenset[Key]:
-    """The cases that exceeded a hard limit in the check that was written to ``path``.
+@attrs.frozen
+class _LeftOut:
+    label: tuple[str, ...]
+    language: Language
+    runtime: RuntimeMode
+    autograd: AutogradMode
+    num_threads: int
+    time_budget: str
+    exceeded_before: bool
 
-    None where there is no such file: the first check has no previous one.
+    @property
+    def key(self) -> Key:
+        return self.label, self.language, self.runtime, self.autograd, self.num_threads
+
+
+def exceeded_in(path: Path) -> frozenset[Key]:
+    """The cases that exceeded a hard limit when they were last measured, as ``path`` tells.
+
+    It is what the last check wrote. None where there is no such file: the first check has no
+    previous one.
 
     Raises:
         DataError: the file cannot be read, or holds something else.
     """
+    found = _read(path)
+    worse = {
+        one.key for one in found.cases if one.level is Level.FAILS and one.verdict is Verdict.WORSE
+    }
+    return frozenset(worse.union(one.key for one in found.left_out if one.exceeded_before))
+
+
+def moved_in(path: Path) -> frozenset[Key]:
+    """The cases that were worse or better, or exceeded their limit before; else as above."""
+    moved = {one.key for one in _read(path).cases if one.verdict in _MOVED}
+    return exceeded_in(path) | moved
+
+
+_MOVED = {Verdict.WORSE, Verdict.BETTER}
+
+
+@attrs.frozen
+class _Check:
+    cases: list[_Case]
+    left_out: list[_LeftOut] = attrs.field(factory=list)
+
+
+def _read(path: Path) -> _Check:
     remedy = "--previous takes what `baseline check --output FILE.json` wrote."
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return frozenset()
+        return _Check([])
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", remedy) from error
     version = data.get("check_version") if isinstance(data, dict) else None
@@ -71,12 +114,9 @@ def exceeded_in(path: Path) -> frozenset[Key]:
             f"{path}: check_version: expected {FORMAT_VERSION}, found {version!r}", remedy
         )
     try:
-        cases = cattrs.structure(data["cases"], list[_Case])
+        return cattrs.structure(data, _Check)
     except (cattrs.BaseValidationError, KeyError) as error:
         raise DataError(f"{path} holds no check", remedy) from error
-    return frozenset(
-        one.key for one in cases if one.level is Level.FAILS and one.verdict is Verdict.WORSE
-    )
 
 
 def _as_json(finding: Finding, causes: Causes) -> dict[str, Any]:

@@ -62,6 +62,8 @@ class Gate:
     findings: tuple[Finding, ...]
     enforced: bool = True
     """Whether what fails is more than told."""
+    carried: frozenset[Key] = frozenset()
+    """What exceeded its limit in the last check, and was left out in this one."""
 
     def at(self, level: Level) -> tuple[Finding, ...]:
         """The findings of one level."""
@@ -95,7 +97,8 @@ def apply_limits(
         if fail_on is FailOn.ANY and got_worse and finding.level is not Level.FAILS:
             finding = Finding(one, Level.FAILS, "whatever got worse is to fail")
         findings.append(finding)
-    return Gate(comparison, tuple(findings), enforced=fail_on is not FailOn.NEVER)
+    carried = frozenset(exceeded_before & comparison.left_out.keys())
+    return Gate(comparison, tuple(findings), fail_on is not FailOn.NEVER, carried)
 
 
 def _output_differs(one: Difference) -> bool:

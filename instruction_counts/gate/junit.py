@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 
 import attrs
 
+from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Key
 from instruction_counts.compare.verdicts import Difference, Verdict
 from instruction_counts.gate.gate import Finding, Gate, Level
@@ -21,6 +22,8 @@ class Texts:
     title: Callable[[Key], str]
     reason: Callable[[Difference], str]
     causes: Callable[[Difference], Iterable[str]]
+    left_out: Callable[[Comparison], str] = lambda _: ""
+    """How many cases a budget of time left out, in a sentence; empty where there are none."""
 
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -30,6 +33,7 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 def to_junit(gate: Gate, texts: Texts) -> str:
     """One test case for each case: a failure where it fails the check, an error where it failed."""
     children = [_test_case(one, gate, texts) for one in gate.findings]
+    children += [_left_out(key, budget, texts) for key, budget in gate.comparison.left_out.items()]
     kinds = Counter(child.tag for one in children for child in one)
     suite = ET.Element(
         "testsuite",
@@ -41,6 +45,8 @@ def to_junit(gate: Gate, texts: Texts) -> str:
         time="0",
     )
     suite.extend(children)
+    if said := texts.left_out(gate.comparison):
+        ET.SubElement(suite, "system-out").text = _clean(said)
     root = ET.Element("testsuites")
     root.append(suite)
     ET.indent(root, " ")
@@ -50,10 +56,7 @@ def to_junit(gate: Gate, texts: Texts) -> str:
 
 def _test_case(finding: Finding, gate: Gate, texts: Texts) -> ET.Element:
     one = finding.difference
-    label = one.key[0]
-    place = ".".join(["instruction-counts", *label[:-1]])
-    element = ET.Element("testcase", classname=_clean(place), name=_clean(texts.title(one.key)))
-    element.set("time", "0")
+    element = _element(one.key, texts)
     if one.verdict is Verdict.FAILED:
         _add(element, "error", texts.reason(one), ())
     elif finding.level is Level.FAILS and gate.enforced:
@@ -63,6 +66,19 @@ def _test_case(finding: Finding, gate: Gate, texts: Texts) -> ET.Element:
     elif finding.why:
         told = ET.SubElement(element, "system-out")
         told.text = _clean(f"{_figures(one)}{finding.why}")
+    return element
+
+
+def _left_out(key: Key, budget: str, texts: Texts) -> ET.Element:
+    element = _element(key, texts)
+    _add(element, "skipped", f"time budget of {budget}", ())
+    return element
+
+
+def _element(key: Key, texts: Texts) -> ET.Element:
+    place = ".".join(["instruction-counts", *key[0][:-1]])
+    element = ET.Element("testcase", classname=_clean(place), name=_clean(texts.title(key)))
+    element.set("time", "0")
     return element
 
 

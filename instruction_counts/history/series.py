@@ -74,6 +74,13 @@ def count_of(point: StoredCount) -> Instructions:
     return point.instructions
 
 
+def floor_of(point: StoredCount, noises: Noises) -> float:
+    """The noise floor of a point that has a count, as `compare` uses it."""
+    known = noises.get(fingerprint_hash(point.fingerprint), {}).get(point.definition_hash)
+    counted = count_of(point)
+    return noise_floor(counted, counted, point.case[1], [] if known is None else [known])
+
+
 def _series(
     key: Key, points: Iterable[StoredCount], noises: Noises, min_effect: MinEffect
 ) -> Series:
@@ -92,7 +99,7 @@ def _series(
     segments = []
     for place, group in enumerate(groups):
         counts = [count_of(point).per_run for point in group]
-        floors = [_floor(point, noises) for point in group]
+        floors = [floor_of(point, noises) for point in group]
         apart = tuple(_between(groups[place - 1][-1], group[0])) if place else ()
         segments.append(Segment(tuple(group), levels(counts, floors, min_effect), apart))
     return Series(key, tuple(segments), tuple(uncounted))
@@ -109,9 +116,3 @@ def _between(base: StoredCount, new: StoredCount) -> Iterator[str]:
 
 def _side(point: StoredCount) -> Side:
     return Side(point.build, point.engine, point.fingerprint, {})
-
-
-def _floor(point: StoredCount, noises: Noises) -> float:
-    known = noises.get(fingerprint_hash(point.fingerprint), {}).get(point.definition_hash)
-    counted = count_of(point)
-    return noise_floor(counted, counted, point.case[1], [] if known is None else [known])

@@ -15,6 +15,7 @@ from instruction_counts.compare.sides import Key, Side
 from instruction_counts.compare.times import TimeChange
 from instruction_counts.compare.verdicts import Difference, Reason, Verdict
 from instruction_counts.report import format as fmt
+from instruction_counts.report import left_out as left_out_report
 
 CAUSES = 3
 
@@ -101,6 +102,16 @@ def tally(comparison: Comparison) -> str:
     counts = comparison.tally
     parts = [f"{counts[verdict]:,} {verdict.value}" for verdict in Verdict if counts[verdict]]
     return f"{len(comparison.differences):,} cases: {' · '.join(parts) or 'nothing to compare'}"
+
+
+def left_out_titles(comparison: Comparison) -> dict[str, str]:
+    """What was left out for want of time, by titles, each with the budget."""
+    return {title_of(key): budget for key, budget in comparison.left_out.items()}
+
+
+def left_out(comparison: Comparison) -> str:
+    """How many cases were left out, and why; empty where none was."""
+    return left_out_report.sentence(left_out_titles(comparison), len(comparison.differences))
 
 
 def lines(one: Difference) -> Iterator[Text]:
@@ -224,6 +235,9 @@ def markdown(comparison: Comparison) -> str:
         else:
             summary = f"{section.title.capitalize()}: {len(section.differences)}{note}"
             texts += ["", f"<details><summary>{summary}</summary>", "", *body, "", "</details>"]
+    texts += left_out_report.markdown(
+        left_out_titles(comparison), len(comparison.differences), _escaped
+    )
     return "\n".join([*texts, "", last_line(comparison)]) + "\n"
 
 

@@ -17,6 +17,7 @@ from instruction_counts.gate.gate import Finding, Gate, Level
 from instruction_counts.gate.junit import Texts
 from instruction_counts.gate.lint import Remark
 from instruction_counts.report import comparison as report
+from instruction_counts.report import left_out
 
 Causes = Callable[[Difference], Iterable[str]]
 
@@ -24,8 +25,8 @@ _SHOWN_BY_A_REMARK = 5
 
 
 def texts(causes: Causes) -> Texts:
-    """What the JUnit file says of a case."""
-    return Texts(report.title_of, report.reason_of, causes)
+    """What the JUnit file says of a case, and of what was left out."""
+    return Texts(report.title_of, report.reason_of, causes, report.left_out)
 
 
 @attrs.frozen
@@ -104,6 +105,8 @@ def verdict(gate: Gate) -> str:
         parts.append(f"{soft:,} above a soft limit")
     if bare:
         parts.append(f"{bare:,} not guarded")
+    if gate.comparison.left_out:
+        parts.append(f"{len(gate.comparison.left_out):,} left out")
     return "; ".join(parts)
 
 
@@ -123,6 +126,8 @@ def markdown(gate: Gate, causes: Causes) -> str:
             parts += ["", f"<details><summary>{summary}</summary>", "", *table, "", "</details>"]
         else:
             parts += ["", f"#### {escaped(title)}", "", *table]
+    titles = report.left_out_titles(gate.comparison)
+    parts += left_out.markdown(titles, len(gate.findings), escaped)
     return "\n".join(parts) + "\n"
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
@@ -14,6 +16,7 @@ from rich.text import Text
 from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.measurements import Status
 from instruction_counts.report import format as fmt
+from instruction_counts.report import left_out as left_out_report
 from instruction_counts.results.records import Record, Run
 
 LEGEND = "instr: instructions per run, exact unless marked ~; time: median ± IQR"
@@ -32,7 +35,8 @@ class _Row:
 
 def results(run: Run, *, allocations: bool = False) -> Table:
     """The table for a terminal; made to be readable at 80 columns."""
-    languages = _languages(run.cases)
+    records = _tried(run)
+    languages = _languages(records)
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, expand=False, show_header=True)
     table.add_column("", overflow="fold", ratio=1)
     for language in languages:
@@ -41,7 +45,7 @@ def results(run: Run, *, allocations: bool = False) -> Table:
             table.add_column(Text("\nallocs"), justify="right", no_wrap=True, style="dim")
         table.add_column(Text("\ntime"), justify="right", no_wrap=True)
         table.add_column(Text("\n"), justify="right", no_wrap=True, style="dim")
-    for row in _with_headings(list(_rows(run.cases, several=len(run.builds) > 1))):
+    for row in _with_headings(list(_rows(records, several=len(run.builds) > 1))):
         if isinstance(row, Text):
             table.add_row(row)
         else:
@@ -55,14 +59,15 @@ def markdown(run: Run) -> str:
     """The run as a Markdown table, with what failed below it."""
     table = Table(box=box.MARKDOWN, pad_edge=True)
     table.add_column("benchmark")
-    for language in _languages(run.cases):
+    records = _tried(run)
+    for language in _languages(records):
         for heading in ("instr", "time", "IQR"):
             table.add_column(f"{language.value} {heading}", justify="right")
-    for row in _rows(run.cases, several=len(run.builds) > 1):
+    for row in _rows(records, several=len(run.builds) > 1):
         name = f"{' / '.join(row.label)} · {row.mode}".removesuffix(" · ")
         name = " ".join(name.replace("|", "\\|").split())
         cells = [
-            cell for one in _languages(run.cases) for cell in _cells(row, one, allocations=False)
+            cell for one in _languages(records) for cell in _cells(row, one, allocations=False)
         ]
         table.add_row(Text(name), *cells)
     stream = io.StringIO()
@@ -71,19 +76,55 @@ def markdown(run: Run) -> str:
     lines = [line.strip() for line in stream.getvalue().strip().splitlines()]
     failures = [f"- {text}" for text in problems(run)]
     header = [f"**{name}**: {build.torch}, {build.cpu}" for name, build in run.builds.items()]
-    return "\n".join([*header, "", *lines, "", LEGEND, "", *failures]).rstrip() + "\n"
+    measured, budgets = _left_out(run)
+    rest = left_out_report.markdown(budgets, measured, _escaped)
+    return "\n".join([*header, "", *lines, "", LEGEND, "", *failures, *rest]).rstrip() + "\n"
+
+
+def _escaped(text: str) -> str:
+    return " ".join(re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", text).split())
+
+
+def _tried(run: Run) -> list[Record]:
+    """All but what was left out for want of time."""
+    return [record for record in run.cases if not record.outcome.left_out]
 
 
 def problems(run: Run) -> Iterator[str]:
-    """A line for each case that has no result, with the reason."""
+    """A line for each case that has no result, with the reason; not for what was left out."""
     for record in run.cases:
         failure = record.outcome.failure
-        if failure is not None:
-            title = f"{' / '.join(record.label)} · {record.language.value}"
-            mode = _mode_text(record, several=len(run.builds) > 1)
-            yield f"{record.outcome.status.value}  {title}{' · ' if mode else ''}{mode}: " + (
-                failure.summary
-            )
+        if failure is not None and not record.outcome.left_out:
+            yield f"{record.outcome.status.value}  {_title(run, record)}: {failure.summary}"
+
+
+def _title(run: Run, record: Record) -> str:
+    title = f"{' / '.join(record.label)} · {record.language.value}"
+    mode = _mode_text(record, several=len(run.builds) > 1)
+    return f"{title}{' · ' if mode else ''}{mode}"
+
+
+def left_out(run: Run) -> Iterator[str]:
+    """What was left out for want of time; nothing where nothing was."""
+    measured, budgets = _left_out(run)
+    return left_out_report.lines(budgets, measured)
+
+
+def _left_out(run: Run) -> tuple[int, dict[str, str]]:
+    """How many cases were measured, and the others by their titles, each with the budget."""
+    budgets = {
+        _title(run, record): record.outcome.left_out
+        for record in run.cases
+        if record.outcome.left_out
+    }
+    return len(run.cases) - len(budgets), budgets
+
+
+def summary(run: Run) -> str:
+    """The last line: ``250 cases: 248 ok · 2 failed``."""
+    counts = Counter(record.outcome.status.value for record in run.cases)
+    shares = " · ".join(f"{number} {status}" for status, number in counts.items())
+    return f"{len(run.cases)} cases: {shares}" if run.cases else "No case was measured."
 
 
 def _rows(records: Iterable[Record], *, several: bool) -> Iterator[_Row]:

@@ -236,14 +236,16 @@ class Store:
         with self._database.reading() as connection:
             return tuple(dict.fromkeys(_case_names(connection).values()))
 
-    def counts(self, names: Collection[CaseName]) -> tuple[StoredCount, ...]:
+    def counts(
+        self, names: Collection[CaseName], *, last_runs: int | None = None
+    ) -> tuple[StoredCount, ...]:
         """What these cases cost on every build of every run, in order of time.
 
         Runs of unknown time come first; of one run its builds in their order. Costs per function,
-        windows, times and outputs are not read.
+        windows, times and outputs are not read. ``last_runs`` are so many runs, the newest.
         """
         with self._database.reading() as connection:
-            return tuple(_stored_counts(connection, self.name, set(names)))
+            return tuple(_stored_counts(connection, self.name, set(names), last_runs))
 
     def functions(self, run_id: int, build: str, name: CaseName) -> FunctionCosts | None:
         """The costs per function of a case on a build of a run; None where there are none."""
@@ -495,10 +497,11 @@ _COUNTED = (
 
 
 def _stored_counts(
-    connection: Connection, name: str, names: Collection[CaseName]
+    connection: Connection, name: str, names: Collection[CaseName], last_runs: int | None
 ) -> Iterator[StoredCount]:
     wanted = {number: one for number, one in _case_names(connection).items() if one in names}
     tagged = _tags(connection)
+    recent = select(runs.c.id).order_by(runs.c.id.desc()).limit(last_runs)
     rows = connection.execute(
         select(
             outcomes.c.run_id,
@@ -520,7 +523,7 @@ def _stored_counts(
             .join(builds, builds.c.id == run_builds.c.build_id)
             .outerjoin(failures)
         )
-        .where(outcomes.c.case_id.in_(wanted))
+        .where(outcomes.c.case_id.in_(wanted), outcomes.c.run_id.in_(recent))
         .order_by(runs.c.started_at, runs.c.id, run_builds.c.position, outcomes.c.position)
     )
     fingerprints: dict[int, Fingerprint] = {}

@@ -374,7 +374,8 @@ def test_the_example_workflow_measures(place: Workplace) -> None:
     """Without a run, its check measures the interpreter; a count that is too low fails it."""
     (place.folder / "tiny.py").write_text(_TINY)
     (place.folder / "limits.yaml").write_text(LIMITS)
-    measured = shell("instruction-counts run --definitions tiny.py --output run.json", place.folder)
+    run = "instruction-counts run --definitions tiny.py --no-times --output run.json"
+    measured = shell(run, place.folder)
     accepted = shell("rm baseline.json; instruction-counts baseline accept run.json", place.folder)
     codes = [measured.returncode, accepted.returncode]
     text = place.baseline.read_text()
@@ -383,7 +384,7 @@ def test_the_example_workflow_measures(place: Workplace) -> None:
             case = json.loads(text)["cases"][0]
             lower = {**case, "instructions": count, "layers": {}}
             place.baseline.write_text(text.replace(json.dumps(case), json.dumps(lower)))
-        arguments = "--definitions tiny.py --layouts 1 --no-times"
+        arguments = "--definitions tiny.py --layouts 1 --no-times --time-budget 1h"
         codes.append(shell(steps()[0], place.folder, CHECK=arguments).returncode)
 
     assert [0, 0, 0, 3] == codes

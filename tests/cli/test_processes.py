@@ -208,6 +208,43 @@ def test_nothing_on_the_screen_is_wider_than_80_columns_but_reasons(
     assert [] == [line for line in wide if not line.startswith(("failed ", "timeout ", "Saved"))]
 
 
+# A budget of time
+
+
+@pytest.fixture(scope="module")
+def hurried(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[list[str], list[str], str, list[int]]:
+    """The statuses after a run with too little time and after going on, what it said, the codes."""
+    folder = tmp_path_factory.mktemp("hurried")
+    definitions = write_definitions(folder, first="x = 1.5", second="x = 2.5", third="x = 3.5")
+    args = ["run", *TIMES, "--jobs", "1", "--definitions", definitions]
+    done = run([*args, "--time-budget", "1", "--output", "r.json"], folder)
+    resumed = run([*args, "--resume", "r.json", "--output", "all.json"], folder)
+    statuses = [
+        [record.outcome.status.value for record in read_json(folder / name).cases]
+        for name in ("r.json", "all.json")
+    ]
+    return statuses[0], statuses[1], done.stdout, [done.returncode, resumed.returncode]
+
+
+@pytest.mark.slow
+def test_what_there_was_no_time_for_is_skipped(
+    hurried: tuple[list[str], list[str], str, list[int]],
+) -> None:
+    """The case that had begun is finished, and nothing has failed."""
+    assert (["ok", "skipped", "skipped"], [0, 0]) == (hurried[0], hurried[3])
+    assert "1 of 3 cases measured within 1 s; left out: 2" in hurried[2]
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_with_what_there_was_no_time_for(
+    hurried: tuple[list[str], list[str], str, list[int]],
+) -> None:
+    """As after an interrupt."""
+    assert ["ok"] * 3 == hurried[1]
+
+
 # Interrupts
 
 

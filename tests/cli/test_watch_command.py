@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
 import sysconfig
+import time
 import venv
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -32,6 +37,7 @@ from tests.fakes import make_record
 from tests.history.made import run_of
 from tests.history.test_watching import FakeStation, steps_in
 
+ROOT = Path(__file__).resolve().parents[2]
 CASES = """\
 from core.api import GroupedSetup, GroupedStmts
 
@@ -265,6 +271,129 @@ def test_a_build_command_makes_the_builds(
     code = run_watch(tmp_path, "--command", "echo c1", "--build-cmd", "exit 4 # {commit}")
 
     assert (0, True) == (code, "the build command ends with 4" in capsys.readouterr().err)
+
+
+@attrs.define
+class Watching:
+    """``watch --every`` as a process of its own, over builds that cannot be started."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+
+    @classmethod
+    def begin(cls, folder: Path, build_cmd: str) -> Watching:
+        """Look again and again at the commits in a file."""
+        (folder / "commits").write_text("c1\n")
+        command = [sys.executable, str(ROOT / "main.py"), "watch", "--every", "0.1"]
+        command += ["--command", f"echo look >> looks; cat {folder}/commits"]
+        command += ["--build-cmd", build_cmd, "--db", "runs.db", "--state", "state.json"]
+        return cls(
+            folder,
+            subprocess.Popen(
+                command,
+                cwd=folder,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                start_new_session=True,
+            ),
+        )
+
+    @property
+    def looks(self) -> int:
+        """How often the command was asked for builds."""
+        path = self.folder / "looks"
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+    @property
+    def seen(self) -> list[str]:
+        """The builds in the state that is kept."""
+        path = self.folder / "state.json"
+        return list(json.loads(path.read_text())["state"]["seen"]) if path.exists() else []
+
+    def until(self, condition: Callable[[], bool]) -> bool:
+        """Wait for it, as long as the process runs, and not for ever."""
+        deadline = time.monotonic() + 120
+        while not condition() and time.monotonic() < deadline and self.process.poll() is None:
+            time.sleep(0.02)
+        return condition()
+
+    def ended_by(self, number: signal.Signals) -> tuple[int, str]:
+        """The exit code after this signal, and what was said before and after it."""
+        self.process.send_signal(number)
+        output, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, output
+
+
+@pytest.fixture
+def watching_process(tmp_path: Path) -> Iterator[Callable[[str], Watching]]:
+    """Begins a watch, given its build command; what still runs at the end is killed."""
+    begun: list[Watching] = []
+    # A shell starts what is to run in the background deaf to Ctrl-C, and so would we start it.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def begin(build_cmd: str) -> Watching:
+        begun.append(Watching.begin(tmp_path, build_cmd))
+        return begun[-1]
+
+    yield begin
+    signal.signal(signal.SIGINT, before)
+    for one in begun:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(one.process.pid, signal.SIGKILL)
+        one.process.wait(60)
+
+
+SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+
+
+@SIGNALS
+def test_a_watch_goes_round_until_it_is_interrupted(
+    number: signal.Signals, watching_process: Callable[[str], Watching]
+) -> None:
+    """What comes later is seen, what was seen is not tried again, and the place is kept."""
+    watch = watching_process("echo {commit} >> made; exit 4")
+    first = watch.until(lambda: watch.seen == ["c1"] and watch.looks >= 3)
+    (watch.folder / "commits").write_text("c1\nc2\n")
+    second = watch.until(lambda: watch.seen == ["c1", "c2"])
+    code, output = watch.ended_by(number)
+
+    assert (True, True, 130) == (first, second, code), output
+    assert ["c1", "c2"] == watch.seen
+    assert ["c1", "c2"] == (watch.folder / "made").read_text().split()
+    assert "Traceback" not in output
+
+
+@SIGNALS
+def test_a_build_at_hand_is_not_taken_for_seen(
+    number: signal.Signals, watching_process: Callable[[str], Watching]
+) -> None:
+    """An interrupted watch begins with it again."""
+    command = "if [ {commit} = c2 ]; then touch making; exec sleep 300; fi; exit 4"
+    watch = watching_process(command)
+    watch.until(lambda: watch.seen == ["c1"])
+    (watch.folder / "commits").write_text("c1\nc2\n")
+    making = watch.until((watch.folder / "making").exists)
+    code, output = watch.ended_by(number)
+
+    assert (True, 130, ["c1"]) == (making, code, watch.seen), output
+    assert "Traceback" not in output
+
+
+def test_a_list_that_fails_once_does_not_end_an_endless_watch(
+    watching_process: Callable[[str], Watching],
+) -> None:
+    """It may come back; only a single look ends with it."""
+    watch = watching_process("exit 4 # {commit}")
+    watch.until(lambda: watch.seen == ["c1"])
+    (watch.folder / "commits").unlink()
+    looks = watch.looks
+    goes_on = watch.until(lambda: watch.looks >= looks + 3)
+    (watch.folder / "commits").write_text("c1\nc2\n")
+    sees = watch.until(lambda: watch.seen == ["c1", "c2"])
+    _, output = watch.ended_by(signal.SIGINT)
+
+    assert (True, True, True) == (goes_on, sees, "--command ends with 1" in output)
 
 
 def venv_of(folder: Path, functions: list[str]) -> None:

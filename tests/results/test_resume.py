@@ -66,6 +66,17 @@ def test_a_run_names_its_builds() -> None:
     assert {BUILD.name: engine.fingerprint} == run.builds
 
 
+def test_a_run_is_of_the_engine_that_really_measured() -> None:
+    """One that had to fall back counts other instructions, which must not be compared."""
+    engine = FakeEngine(during=lambda _: setattr(engine, "name", "timer"))
+    engine.name = "fork"
+    measured = Measured("fork", {BUILD.name: engine}, [])
+    before = measured.run.engine
+    measured.take_in(make_orders(1), CorePool((0,)), 1, None)
+
+    assert ("fork", "timer") == (before, measured.run.engine)
+
+
 def test_what_was_measured_before_is_not_measured_again() -> None:
     """The rest is."""
     engine = FakeEngine()

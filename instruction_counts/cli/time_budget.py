@@ -1,0 +1,130 @@
+"""A budget of time: how it is written on the command line, and what is known of cases for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import attrs
+import click
+
+from core.types import Case
+from instruction_counts.application import DURATIONS, Plan
+from instruction_counts.cache import Cache
+from instruction_counts.compare.sides import Key, key_of
+from instruction_counts.errors import UsageError
+from instruction_counts.execution.budget import Budget
+from instruction_counts.execution.order import read_durations
+from instruction_counts.history.chances import Move, Scout, chances, changed_functions, moves
+from instruction_counts.measurements import Status
+from instruction_counts.results.noise import read_noises
+from instruction_counts.results.records import Record, Run
+from instruction_counts.results.store import Store, StoredCount
+from instruction_counts.verification import key_of_case
+
+_RECENT_RUNS = 20
+"""Moves of more than so many runs ago say little of the next one."""
+
+_LOADED_RUNS = 3
+"""In so many of them it is looked up which functions cases execute."""
+
+_EXPLAINED_MOVES = 10
+"""Of so many moves, the latest, it is looked up which functions changed."""
+
+_UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+
+
+class SecondsType(click.ParamType[float]):
+    """``90``, ``90s``, ``10m`` or ``1h``."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> float:
+        """The seconds that the text means."""
+        del param, ctx
+        if isinstance(value, float):
+            return value
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h|)\s*", str(value))
+        seconds = float(match[1]) * _UNITS_S[match[2]] if match else 0.0
+        if not 0 < seconds < float("inf"):
+            self.fail(f"{value!r} is no time: 90 (seconds), 10m, 1h")
+        return seconds
+
+
+def time_budget_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option; the command gets ``time_budget`` in seconds, or None."""
+    decorator = click.option(
+        "--time-budget",
+        type=SecondsType(),
+        metavar="SECONDS",
+        help="Measure what is most likely to have changed first, and start no case after so long "
+        "(90, 10m, 1h). What is left out is told.",
+    )
+    return decorator(function)
+
+
+def planned(
+    limit_s: float | None,
+    cases: Sequence[Case],
+    builds: Sequence[str],
+    store: Store | None,
+    moved: AbstractSet[Key] = frozenset(),
+) -> Plan | None:
+    """The plan for ``cases`` within a budget, by what is stored of them; None without a budget.
+
+    ``moved`` are cases that did so in the last check.
+    """
+    if limit_s is None:
+        return None
+    keys = [key_of_case(case) for case in cases]
+    points = store.counts(keys, last_runs=_RECENT_RUNS) if store is not None else ()
+    found = moves(points, read_noises())
+    latest = _latest(points, store) if store is not None else {}
+    changed = {
+        name
+        for one in found[-_EXPLAINED_MOVES:]
+        if store is not None
+        for name in _causes(one, store)
+    }
+    durations_s = read_durations(Cache().root / DURATIONS)
+    known = chances(points, latest, found, changed, durations_s)
+    more = {
+        case.definition_hash: known.moves.get(case.definition_hash, 0) + 1
+        for case, key in zip(cases, keys, strict=True)
+        if key in moved
+    }
+    known = attrs.evolve(known, moves={**known.moves, **more})
+    return Plan(Budget(limit_s, known), Scout(builds, latest).changed)
+
+
+def _latest(points: Sequence[StoredCount], store: Store) -> dict[Key, Record]:
+    """The last record of each case, as far as the last few runs hold them."""
+    found: dict[Key, Record] = {}
+    newest = list(dict.fromkeys(one.run_id for one in reversed(points)))
+    for run_id in newest[:_LOADED_RUNS]:
+        for record in reversed(store.load(run_id).cases):
+            if record.outcome.status is Status.OK:
+                found.setdefault(key_of(record), record)
+    return found
+
+
+def _causes(move: Move, store: Store) -> frozenset[str]:
+    before, after = (
+        store.functions(one.run_id, one.build, one.case) for one in (move.base, move.new)
+    )
+    return changed_functions(before, after)
+
+
+def refuse_nothing(run: Run) -> None:
+    """Do not take a run for one that found nothing, if it is one that measured nothing.
+
+    Raises:
+        UsageError: the budget was used up before the first case started.
+    """
+    if run.cases and all(one.outcome.left_out for one in run.cases):
+        raise UsageError(
+            f"no case was measured within the time budget of {run.cases[0].outcome.left_out}",
+            "The servers of a build take about 20 s to start. Give more.",
+        )

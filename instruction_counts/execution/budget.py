@@ -1,0 +1,125 @@
+"""A budget of time: what is most likely to have changed is measured first, as long as it lasts."""
+
+from __future__ import annotations
+
+import enum
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import attrs
+
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import Outcome
+
+
+@attrs.frozen
+class Chances:
+    """What is known of cases before they are measured, by definition hash."""
+
+    moves: Mapping[str, int] = attrs.field(factory=dict)
+    """How often the count of a case moved from one build to the next, by more than noise."""
+    functions: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    """The functions that a case executes."""
+    known: frozenset[str] = frozenset()
+    """Cases that were counted before."""
+    durations_s: Mapping[str, float] = attrs.field(factory=dict)
+    changed: frozenset[str] = frozenset()
+    """Functions that changed where a count moved."""
+
+
+class Likelihood(enum.IntEnum):
+    """Why a case may have changed, the best reason first."""
+
+    MOVED = 0
+    SHARES = 1
+    """It executes functions that changed elsewhere."""
+    UNKNOWN = 2
+    STEADY = 3
+
+
+def most_likely_first(orders: Iterable[WorkOrder], chances: Chances) -> list[WorkOrder]:
+    """``orders`` by how likely their case has changed; stable, so orders of a case stay together.
+
+    First what moved before, the most often first; then what executes functions that changed, the
+    more and the rarer ones first; then what was never counted; then the rest. What is equally
+    likely is ordered by its duration, so that as many cases as possible fit.
+    """
+    telling = _telling(chances)
+
+    def rank(order: WorkOrder) -> tuple[Likelihood, float, float]:
+        case = order.case.definition_hash
+        likelihood, degree = _likelihood(case, chances, telling)
+        return likelihood, -degree, chances.durations_s.get(case, math.inf)
+
+    return sorted(orders, key=rank)
+
+
+def _likelihood(
+    case: str, chances: Chances, telling: Mapping[str, float]
+) -> tuple[Likelihood, float]:
+    if chances.moves.get(case):
+        return Likelihood.MOVED, chances.moves[case]
+    mine = chances.functions.get(case, frozenset())
+    shared = math.fsum(weight for name, weight in telling.items() if name in mine)
+    if shared:
+        return Likelihood.SHARES, shared
+    return (Likelihood.STEADY if case in chances.known else Likelihood.UNKNOWN), 0
+
+
+def _telling(chances: Chances) -> dict[str, float]:
+    """The changed functions that tell cases apart, with a weight: one that few execute says more.
+
+    What most cases execute says nothing of where the others changed.
+    """
+    users = Counter(
+        name for functions in chances.functions.values() for name in functions & chances.changed
+    )
+    return {
+        name: 1 / number for name, number in users.items() if 2 * number <= len(chances.functions)
+    }
+
+
+@attrs.define
+class Budget:
+    """So many seconds for the cases of a run; what has not started by then is left out.
+
+    Lanes ask it what to take next. What becomes known meanwhile changes the order of the rest.
+    """
+
+    limit_s: float
+    chances: Chances = attrs.field(factory=Chances)
+    _clock: Callable[[], float] = time.monotonic
+    _end: float = math.inf
+
+    def begin(self) -> None:
+        """From now on time is spent."""
+        self._end = self._clock() + self.limit_s
+
+    @property
+    def is_used_up(self) -> bool:
+        """Whether nothing more may start."""
+        return self._clock() >= self._end
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome of what does not start."""
+        return Outcome.out_of_time(span(self.limit_s))
+
+    def learn(self, functions: Iterable[str]) -> None:
+        """These functions changed."""
+        changed = self.chances.changed.union(functions)
+        self.chances = attrs.evolve(self.chances, changed=changed)
+
+    def in_order(self, orders: Sequence[WorkOrder]) -> list[WorkOrder]:
+        """``orders``, the next one first."""
+        return most_likely_first(orders, self.chances)
+
+
+def span(seconds: float) -> str:
+    """A budget as people write it: ``60 s``, ``10 min``, ``1 h``."""
+    for unit_s, name, least in ((3600, "h", 1), (60, "min", 2)):
+        if seconds >= least * unit_s and not seconds % unit_s:
+            return f"{seconds // unit_s:g} {name}"
+    return f"{seconds:g} s"

@@ -1,0 +1,43 @@
+"""What a budget of time left out, for people: how many, why, and which."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterator, Mapping
+
+Budgets = Mapping[str, str]
+"""The cases that were left out by their titles, each with the budget that was used up."""
+
+SHOWN = 20
+
+
+def sentence(budgets: Budgets, measured: int) -> str:
+    """``12 of 300 cases measured within 60 s; …``; empty where nothing was left out."""
+    if not budgets:
+        return ""
+    within = " and ".join(dict.fromkeys(budgets.values()))
+    return (
+        f"{measured:,} of {measured + len(budgets):,} cases measured within {within}; "
+        f"left out: {len(budgets):,}, the least likely to have changed first"
+    )
+
+
+def lines(budgets: Budgets, measured: int, limit: int = SHOWN) -> Iterator[str]:
+    """For a terminal: the sentence, then at most ``limit`` cases (0: all)."""
+    if not budgets:
+        return
+    yield f"{sentence(budgets, measured)}:"
+    titles = list(budgets)
+    yield from (f"  {title}" for title in titles[: limit or None])
+    if 0 < limit < len(titles):
+        yield f"  … and {len(titles) - limit:,} more"
+
+
+def markdown(budgets: Budgets, measured: int, escaped: Callable[[str], str]) -> Iterator[str]:
+    """For a comment: the sentence, and all cases folded away below it."""
+    if not budgets:
+        return
+    summary = html.escape(sentence(budgets, measured))
+    yield from ("", f"<details><summary>{summary}</summary>", "")
+    yield from (f"- {escaped(title)}" for title in budgets)
+    yield from ("", "</details>")

@@ -1,0 +1,234 @@
+"""``--time-budget``: how it is written, what the store makes of it, and what is told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import attrs
+import click
+import pytest
+
+from core.types import Language
+from instruction_counts import cli
+from instruction_counts.cli.time_budget import SecondsType, planned, refuse_nothing
+from instruction_counts.errors import UsageError
+from instruction_counts.measurements import Outcome
+from instruction_counts.report import table
+from instruction_counts.results.export import to_json
+from instruction_counts.results.store import Store
+from tests.fakes import BUILD, make_case, make_record, make_run
+from tests.gate.fakes import counted
+from tests.history.made import stored
+
+LEFT_OUT = Outcome.out_of_time("60 s")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("60", 60), ("1.5", 1.5), ("90s", 90), ("10m", 600), ("10 min", 600), ("1h", 3600)],
+)
+def test_a_budget_can_be_written_in_several_ways(text: str, seconds: float) -> None:
+    """Seconds, or with a unit."""
+    assert seconds == SecondsType().convert(text, None, None)
+
+
+@pytest.mark.parametrize("text", ["", "0", "-1", "ten", "1d", "1h30m", "inf", "nan", "1e3", "m"])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    """With what it can be."""
+    with pytest.raises(click.BadParameter, match="10m, 1h"):
+        SecondsType().convert(text, None, None)
+
+
+def test_the_store_says_what_moved(tmp_path: Path) -> None:
+    """And the last check, which is handed on in a file."""
+    made = [make_case("Group", name, language=Language.CPP, stmt=name) for name in "abc"]
+    with Store.open(tmp_path / "runs.db") as store:
+        stored(store, [1000, 1500, 1000], label="a", stmt="a")
+        stored(store, [1000, 1000], label="b", stmt="b")
+        key = (made[2].label, Language.CPP, *make_record().identity[3:])
+        plan = planned(60, made, [BUILD.name], store, frozenset({key}))
+
+    assert plan is not None
+    known = plan.budget.chances
+    hashes = [one.definition_hash for one in made]
+    assert [2, 0, 1] == [known.moves.get(one, 0) for one in hashes]
+    assert {"at::slow"} == known.changed
+    assert set(hashes[:2]) == known.known
+
+
+def test_only_the_last_runs_count(tmp_path: Path) -> None:
+    """What moved long ago says little."""
+    made = [make_case("Group", "a", language=Language.CPP)]
+    with Store.open(tmp_path / "runs.db") as store:
+        stored(store, [1000, 1500, *[1500] * 20], label="a")
+        plan = planned(60, made, [BUILD.name], store)
+
+    assert plan is not None
+    assert not plan.budget.chances.moves
+
+
+def test_without_a_budget_there_is_no_plan() -> None:
+    """Nothing is read for it."""
+    assert planned(None, [make_case("a")], [BUILD.name], None) is None
+
+
+def test_a_run_that_measured_nothing_is_no_run_that_passed() -> None:
+    """It is an error, with the budget."""
+    with pytest.raises(UsageError, match="no case was measured within the time budget of 60 s"):
+        refuse_nothing(make_run(make_record("a", outcome=LEFT_OUT)))
+
+    refuse_nothing(make_run(make_record("a", outcome=LEFT_OUT), make_record("b")))
+
+
+# What is told
+
+
+@attrs.frozen
+class Place:
+    """A baseline of three cases, and a run that left two of them out."""
+
+    folder: Path
+    capsys: pytest.CaptureFixture[str]
+
+    def save(self, name: str, **outcomes: Outcome) -> str:
+        """A JSON file of a run of C++ cases."""
+        records = [
+            make_record("Group", label, outcome=outcome, language=Language.CPP)
+            for label, outcome in outcomes.items()
+        ]
+        (self.folder / name).write_text(to_json(make_run(*records)))
+        return str(self.folder / name)
+
+    def call(self, *args: str) -> tuple[int, str]:
+        """The exit code, and what is shown."""
+        code = cli.main([*args, "--db", str(self.folder / "runs.db")])
+        captured = self.capsys.readouterr()
+        return code, captured.out + captured.err
+
+    def check(self, count: int, *args: str) -> tuple[int, str]:
+        """Check a run in which only the first case was measured."""
+        run = self.save("new.json", a=counted(count), b=LEFT_OUT, c=LEFT_OUT)
+        return self.call("baseline", "check", str(self.folder / "baseline.json"), run, *args)
+
+
+@pytest.fixture
+def place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Place:
+    """With the baseline."""
+    made = Place(tmp_path, capsys)
+    base = made.save("base.json", a=counted(1000), b=counted(1000), c=counted(1000))
+    assert 0 == made.call("baseline", "accept", base, f"--output={tmp_path}/baseline.json")[0]
+    return made
+
+
+SENTENCE = "1 of 3 cases measured within 60 s; left out: 2, the least likely to have changed first"
+
+
+@pytest.mark.parametrize(("count", "code"), [(1000, 0), (1500, 3)])
+def test_the_exit_code_is_that_of_what_was_measured(count: int, code: int, place: Place) -> None:
+    """What was left out is neither missing nor failed, and told."""
+    found, shown = place.check(count)
+
+    assert (code, True, True) == (found, SENTENCE in shown, "2 left out" in shown)
+    assert (False, False) == ("missing" in shown, "failed in" in shown)
+
+
+def test_limits_on_missing_cases_are_not_about_them(place: Place) -> None:
+    """They were not looked for."""
+    limits = place.folder / "limits.yaml"
+    limits.write_text("default: {hard: 1%}\nfail_on_missing: true\n")
+
+    assert 0 == place.check(1000, f"--limits={limits}")[0]
+
+
+def test_a_comment_has_the_list_folded_away(place: Place) -> None:
+    """The sentence is above it."""
+    path = place.folder / "comment.md"
+    place.check(1000, f"--output={path}")
+    text = path.read_text()
+
+    assert f"<details><summary>{SENTENCE}</summary>\n\n- Group / b" in text
+
+
+def test_junit_has_them_skipped(place: Place) -> None:
+    """With the reason, and the sentence for the whole."""
+    path = place.folder / "junit.xml"
+    place.check(1000, f"--junit={path}")
+    suite = ET.fromstring(path.read_text())[0]  # noqa: S314 - it was written here
+    skipped = [one.get("message") for one in suite.iter("skipped")]
+
+    assert (["time budget of 60 s"] * 2, "2", "3") == (
+        skipped,
+        suite.get("skipped"),
+        suite.get("tests"),
+    )
+    assert SENTENCE == suite.findtext("system-out")
+
+
+def test_what_failed_last_time_is_remembered_while_it_is_left_out(place: Place) -> None:
+    """Else a check that had no time for it would let it pass in the one after."""
+    limits = place.folder / "limits.yaml"
+    limits.write_text("default: {hard: 10%, soft: 1%}\n")
+    state = place.folder / "check.json"
+    handed_on = [f"--limits={limits}", f"--previous={state}", f"--output={state}"]
+    baseline = str(place.folder / "baseline.json")
+    wobbling = counted(1101, exact=False, spread=5)
+    runs = [
+        place.save("1.json", a=counted(1000), b=counted(1500), c=counted(1000)),
+        place.save("2.json", a=counted(1000), b=LEFT_OUT, c=counted(1000)),
+        place.save("3.json", a=counted(1000), b=wobbling, c=counted(1000)),
+    ]
+    codes = [place.call("baseline", "check", baseline, run, *handed_on)[0] for run in runs]
+
+    assert [3, 0, 3] == codes
+
+
+def test_a_comparison_tells_them_too(place: Place) -> None:
+    """On the terminal, in Markdown and in JSON."""
+    new = place.save("new.json", a=counted(1500), b=LEFT_OUT, c=LEFT_OUT)
+    files = [place.folder / name for name in ("c.md", "c.json")]
+    outputs = [f"--output={path}" for path in files]
+    code, shown = place.call("compare", str(place.folder / "base.json"), new, *outputs)
+
+    assert (3, True, True) == (code, SENTENCE in shown, SENTENCE in files[0].read_text())
+    assert [("b", "60 s"), ("c", "60 s")] == [
+        (one["label"][1], one["time_budget"])
+        for one in json.loads(files[1].read_text())["left_out"]
+    ]
+
+
+def test_a_run_is_accepted_without_what_it_left_out(place: Place) -> None:
+    """These cases keep their counts."""
+    run = place.save("new.json", a=counted(2000), b=LEFT_OUT, c=LEFT_OUT)
+    path = place.folder / "baseline.json"
+    code, _ = place.call("baseline", "accept", run, f"--output={path}")
+    counts = [one["instructions"] for one in json.loads(path.read_text())["cases"]]
+
+    assert (0, [2000, 1000, 1000]) == (code, counts)
+
+
+def test_a_run_lists_them_once() -> None:
+    """And not as rows or problems."""
+    run = make_run(make_record("a"), make_record("b", outcome=LEFT_OUT))
+
+    assert ([], True) == (list(table.problems(run)), "1 of 2 cases" in next(table.left_out(run)))
+    text = table.markdown(run)
+    assert (False, True) == ("| b " in text, "<details><summary>1 of 2 cases" in text)
+
+
+def test_many_are_cut_short_on_a_terminal() -> None:
+    """As everywhere."""
+    records = [make_record(f"case {number}", outcome=LEFT_OUT) for number in range(30)]
+
+    assert "  … and 10 more" == list(table.left_out(make_run(*records)))[-1]
+
+
+@pytest.mark.parametrize("command", [["compare"], ["baseline", "check"]])
+def test_a_budget_for_nothing_is_refused(command: list[str], place: Place) -> None:
+    """Stored runs take no time."""
+    file = "base.json" if command == ["compare"] else "baseline.json"
+    new = place.save("new.json", a=counted(1000))
+    code, shown = place.call(*command, str(place.folder / file), new, "--time-budget", "60")
+
+    assert (1, True) == (code, "--time-budget: nothing is measured" in shown)

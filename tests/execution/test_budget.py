@@ -1,0 +1,193 @@
+"""The order within a budget of time, and what happens when it is used up."""
+
+from __future__ import annotations
+
+import itertools
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.builds.build import Build
+from instruction_counts.execution.budget import Budget, Chances, most_likely_first, span
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.execution.events import Finished, Started
+from instruction_counts.execution.lanes import execute
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import Outcome, Status
+from tests.fakes import BUILD, FakeClock, FakeEngine, make_case
+
+NAMES = "abcdef"
+CASES = {name: make_case(name, stmt=name) for name in NAMES}
+HASHES = {name: case.definition_hash for name, case in CASES.items()}
+FUNCTIONS = ("f", "g", "h", "i")
+
+
+def orders(names: str = NAMES, builds: tuple[Build, ...] = (BUILD,)) -> list[WorkOrder]:
+    """Orders for these cases, each on every build in turn."""
+    return [WorkOrder(CASES[name], build) for name in names for build in builds]
+
+
+def order_of(found: list[WorkOrder]) -> str:
+    """The cases, each once."""
+    return "".join(name for name, _ in itertools.groupby(one.case.label[0] for one in found))
+
+
+def knowledge() -> st.SearchStrategy[Chances]:
+    """Whatever can be known."""
+    hashes = st.sampled_from(sorted(HASHES.values()))
+    functions = st.frozensets(st.sampled_from(FUNCTIONS))
+    return st.builds(
+        Chances,
+        st.dictionaries(hashes, st.integers(0, 3)),
+        st.dictionaries(hashes, functions),
+        st.frozensets(hashes),
+        st.dictionaries(hashes, st.floats(0, 100)),
+        functions,
+    )
+
+
+@given(knowledge(), st.permutations(NAMES))
+def test_nothing_is_lost_or_torn_apart(chances: Chances, names: list[str]) -> None:
+    """Each order is there once, and those of one case follow each other in their order."""
+    builds = (BUILD, Build("new", "/usr/bin/python3"))
+    waiting = orders("".join(names), builds)
+    found = most_likely_first(waiting, chances)
+
+    assert sorted(order_of(found)) == sorted(NAMES)
+    assert [build.name for build in builds] * len(NAMES) == [one.build.name for one in found]
+
+
+@given(knowledge(), st.permutations(NAMES))
+def test_what_moved_more_often_comes_first(chances: Chances, names: list[str]) -> None:
+    """Whatever else is known."""
+    found = most_likely_first(orders("".join(names)), chances)
+    moved = [chances.moves.get(one.case.definition_hash, 0) for one in found]
+
+    assert sorted(moved, reverse=True) == moved
+
+
+@given(knowledge(), st.permutations(NAMES))
+def test_what_is_new_comes_before_what_was_steady(chances: Chances, names: list[str]) -> None:
+    """Nobody knows what it does."""
+    alone = attrs.evolve(chances, moves={}, changed=frozenset())
+    found = most_likely_first(orders("".join(names)), alone)
+    known = [one.case.definition_hash in chances.known for one in found]
+
+    assert sorted(known) == known
+
+
+@given(knowledge(), st.permutations(NAMES))
+def test_what_is_as_likely_is_ordered_by_its_duration(chances: Chances, names: list[str]) -> None:
+    """So that as many cases as possible fit; what is not known may have to be compiled."""
+    alone = Chances(known=frozenset(HASHES.values()), durations_s=chances.durations_s)
+    found = most_likely_first(orders("".join(names)), alone)
+    durations = [alone.durations_s.get(one.case.definition_hash, float("inf")) for one in found]
+
+    assert sorted(durations) == durations
+
+
+@given(knowledge())
+def test_ordering_again_changes_nothing(chances: Chances) -> None:
+    """Lanes order what waits each time they take something."""
+    found = most_likely_first(orders(), chances)
+
+    assert found == most_likely_first(found, chances)
+
+
+def executing(**functions: str) -> Chances:
+    """Known cases that execute these functions, one a letter."""
+    return Chances(
+        functions={HASHES[name]: frozenset(text) for name, text in functions.items()},
+        known=frozenset(HASHES.values()),
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ("", "abcdef"),
+        ("g", "cabdef"),
+        ("fg", "cbdaef"),
+        ("x", "abcdef"),
+    ],
+)
+def test_what_executes_a_changed_function_comes_first(changed: str, expected: str) -> None:
+    """A function that few cases execute says more; one that most execute says nothing."""
+    chances = executing(a="x", b="xf", c="xg", d="xf", e="x", f="x")
+
+    assert expected == order_of(
+        most_likely_first(orders(), attrs.evolve(chances, changed=frozenset(changed)))
+    )
+
+
+def test_what_is_learnt_meanwhile_changes_the_order_of_the_rest() -> None:
+    """A suspect tells where the next ones may be."""
+    budget = Budget(60, executing(a="x", b="x", c="xg", d="xf"))
+    before = order_of(budget.in_order(orders("abcd")))
+    budget.learn(["g"])
+
+    assert ("abcd", "cabd") == (before, order_of(budget.in_order(orders("abcd"))))
+
+
+# In lanes
+
+
+def carried_out(
+    limit_s: float, engine: FakeEngine | None = None, builds: tuple[Build, ...] = (BUILD,)
+) -> tuple[list[str], dict[tuple[str, str], Outcome]]:
+    """What started, in this order, and all outcomes; each look at the clock takes a second."""
+    engines = {build.name: engine or FakeEngine() for build in builds}
+    chances = Chances(moves={HASHES["d"]: 1}, known=frozenset(HASHES.values()))
+    budget = Budget(limit_s, chances, clock=FakeClock())
+    events = list(execute(orders(builds=builds), engines, CorePool((0,)), 1, budget=budget))
+    return (
+        [event.order.title.split(" ")[0] for event in events if isinstance(event, Started)],
+        {
+            (event.order.case.label[0], event.order.build.name): event.outcome
+            for event in events
+            if isinstance(event, Finished)
+        },
+    )
+
+
+def test_nothing_starts_when_the_budget_is_used_up() -> None:
+    """The likeliest are measured, the others skipped with the reason."""
+    started, outcomes = carried_out(3.5)
+
+    assert ["d", "a", "b"] == started
+    assert {("c", "default"), ("e", "default"), ("f", "default")} == {
+        name for name, one in outcomes.items() if one.left_out == "3.5 s"
+    }
+
+
+def test_a_case_that_started_is_measured_on_all_builds() -> None:
+    """Half of a comparison would be none."""
+    builds = (BUILD, Build("new", "/usr/bin/python3"))
+    _, outcomes = carried_out(2.5, builds=builds)
+    measured = [name for name, one in outcomes.items() if one.status is Status.OK]
+
+    assert [("d", "default"), ("d", "new"), ("a", "default"), ("a", "new")] == measured
+    assert 12 == len(outcomes)
+
+
+def test_within_the_budget_nothing_is_left_out() -> None:
+    """A budget that suffices costs nothing."""
+    started, outcomes = carried_out(1000)
+
+    assert (6, []) == (len(started), [one for one in outcomes.values() if one.left_out])
+
+
+def test_what_is_skipped_for_another_reason_is_not_left_out() -> None:
+    """What a build cannot run stays a case that was skipped."""
+    assert ("", "60 s") == (Outcome(Status.SKIPPED).left_out, Outcome.out_of_time("60 s").left_out)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(60, "60 s"), (90, "90 s"), (2.5, "2.5 s"), (600, "10 min"), (3600, "1 h"), (5400, "90 min")],
+)
+def test_a_budget_is_told_as_people_write_it(seconds: float, text: str) -> None:
+    """In the largest unit that is even."""
+    assert text == span(seconds)
