@@ -26,7 +26,7 @@ from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import Status
+from instruction_counts.measurements import Machine, Status
 from instruction_counts.results.export import Exporter
 from instruction_counts.results.records import Identity, Record, Run, identity_of
 
@@ -114,8 +114,10 @@ class Measured:
         durations: Path | None = None,
         recorder: Recorder | None = None,
         now: Callable[[], dt.datetime] = _now,
+        machine: Machine | None = None,
     ) -> None:
         self._engine, self._engines, self._exporters = engine, engines, exporters
+        self._machine = machine
         self._durations, self._recorder = durations, recorder
         self._started_at = now().isoformat(timespec="seconds")
         self._records: list[Record] = []
@@ -127,7 +129,9 @@ class Measured:
         """The run, as far as it is."""
         fingerprints = {name: one.fingerprint for name, one in self._engines.items()}
         records = tuple(self._records)
-        return Run(__version__, self._engine, fingerprints, records, self._started_at)
+        return Run(
+            __version__, self._engine, fingerprints, records, self._started_at, self._machine
+        )
 
     def take_in(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
@@ -238,4 +242,5 @@ def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:
         and record.definition_hash == order.case.definition_hash
         and (record.outcome.instructions is not None or not order.counts)
         and (record.outcome.times is not None or not order.times)
+        and (record.outcome.resources is not None or not order.asks_for_resources)
     )

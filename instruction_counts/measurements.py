@@ -105,6 +105,38 @@ class Times:
         low, high = _quartiles(values)
         return cls(statistics.median(values), high - low, values, runs)
 
+    @property
+    def mean_s(self) -> float:
+        """The arithmetic mean."""
+        return statistics.fmean(self.values_s)
+
+    @property
+    def min_s(self) -> float:
+        """The shortest."""
+        return min(self.values_s)
+
+    @property
+    def max_s(self) -> float:
+        """The longest."""
+        return max(self.values_s)
+
+    @property
+    def p90_s(self) -> float:
+        """The time that 90% do not exceed; between two values, on the line from one to the next."""
+        return _percentile(self.values_s, 90)
+
+    @property
+    def p99_s(self) -> float:
+        """The same for 99%."""
+        return _percentile(self.values_s, 99)
+
+
+def _percentile(values: tuple[float, ...], percent: int) -> float:
+    """Interpolated linearly between order statistics, as numpy does unless told otherwise."""
+    if len(values) < 2:
+        return values[0]
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
+
 
 def _quartiles(values: tuple[float, ...]) -> tuple[float, float]:
     if len(values) < 2:
@@ -179,6 +211,35 @@ class Output:
 
 
 @attrs.frozen
+class Resources:
+    """What one run of a statement uses beside instructions and time.
+
+    None is what could not be told: ``reason`` says why. ``flops`` is None without a reason where
+    torch has a formula for no operator of the statement.
+    """
+
+    allocated_bytes: int | None = None
+    """All that torch allocates for tensors."""
+    peak_bytes: int | None = None
+    """The most of it that is held at once."""
+    flops: int | None = None
+    """Floating point operations, of the operators that torch has a formula for."""
+    moved_bytes: int | None = None
+    """The tensors that are read or made, each once: about the least that memory has to move."""
+    reason: str = ""
+
+
+@attrs.frozen
+class Machine:
+    """What one core of the machine can do, as torch measured it."""
+
+    copy_bytes_per_s: int
+    """Bytes read and bytes written, while tensors larger than the caches are copied."""
+    matmul_flops_per_s: int
+    """Of products of float32 matrices."""
+
+
+@attrs.frozen
 class Outcome:
     """How one work order ended: a value, whatever happened."""
 
@@ -190,6 +251,8 @@ class Outcome:
     failure: Failure | None = None
     duration_s: float = 0.0
     attempts: int = 1
+    resources: Resources | None = None
+    """None where they were not asked for, or the case is not eager Python."""
 
     @classmethod
     def failed(cls, failure: Failure) -> Outcome:

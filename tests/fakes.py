@@ -82,10 +82,12 @@ def make_case(
     autograd: AutogradMode = AutogradMode.FORWARD,
     num_threads: int = 1,
     stmt: str = "x + y",
+    metadata: Mapping[str, Any] | None = None,
 ) -> Case:
     """A case at ``label``."""
     args = TimerArgs(stmt, "x = y = 1", num_threads=num_threads, language=language)
-    return Case(label or ("add",), AutoLabels(runtime, autograd, language), args)
+    labels = AutoLabels(runtime, autograd, language)
+    return Case(label or ("add",), labels, args, metadata=metadata or {})
 
 
 def make_order(*label: str, num_threads: int = 1, **limits: Any) -> WorkOrder:

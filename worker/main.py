@@ -574,6 +574,7 @@ def _child(request_path: str, shim: Shim, base: int) -> NoReturn:
             "times": time_in_child,
             "counts": count_in_child,
             "output": output_in_child,
+            "resources": resources_in_child,
         }
         answer = as_value(lambda one: task[one["task"]](one, shim), request)
         for stream in (sys.stdout, sys.stderr):
@@ -758,30 +759,40 @@ def _with_named_results(stmt: str) -> ast.Module:
 
 
 def tensors_in(torch: Any, namespace: Message) -> Iterator[Tuple[str, Any]]:
-    """Every tensor that a name leads to, with how to get there; gradients, too."""
+    """Every tensor that a name leads to, with how to get there; gradients and numbers, too."""
+    for path, value in _values_in(torch, namespace):
+        yield path, _as_tensor(torch, value)
+
+
+def _values_in(torch: Any, namespace: Message) -> Iterator[Tuple[str, Any]]:
+    """The same, with numbers as they are."""
     for name, value in namespace.items():
         if not name.startswith("__"):
-            for path, tensor in _tensors_below(torch, name, value, 3):
-                yield path, tensor
-                if tensor.is_leaf and tensor.grad is not None:
-                    yield path + ".grad", tensor.grad
+            for path, one in _values_below(torch, name, value, 3):
+                yield path, one
+                if isinstance(one, torch.Tensor) and one.is_leaf and one.grad is not None:
+                    yield path + ".grad", one.grad
 
 
-def _tensors_below(torch: Any, path: str, value: Any, depth: int) -> Iterator[Tuple[str, Any]]:
-    if isinstance(value, torch.Tensor):
+def _values_below(torch: Any, path: str, value: Any, depth: int) -> Iterator[Tuple[str, Any]]:
+    if isinstance(value, (torch.Tensor, bool, int, float, complex)):
         yield path, value
     elif isinstance(value, torch.nn.Module):
         for name, tensor in itertools.chain(value.named_parameters(), value.named_buffers()):
             yield path + "." + name, tensor
-    elif isinstance(value, (bool, int)):
-        yield path, torch.tensor(max(min(value, 2**63 - 1), -(2**63)))
-    elif isinstance(value, (float, complex)):
-        # Most come from single precision, and compare like it.
-        yield path, torch.tensor(value, dtype=torch.complex64)
     elif depth and isinstance(value, (list, tuple, dict)):
         items = value.items() if isinstance(value, dict) else enumerate(value)
         for key, one in items:
-            yield from _tensors_below(torch, "%s[%r]" % (path, key), one, depth - 1)
+            yield from _values_below(torch, "%s[%r]" % (path, key), one, depth - 1)
+
+
+def _as_tensor(torch: Any, value: Any) -> Any:
+    if isinstance(value, (bool, int)):
+        return torch.tensor(max(min(value, 2**63 - 1), -(2**63)))
+    if isinstance(value, (float, complex)):
+        # Most come from single precision, and compare like it.
+        return torch.tensor(value, dtype=torch.complex64)
+    return value
 
 
 def tensor_value(torch: Any, tensor: Any) -> Message:
@@ -808,6 +819,142 @@ def tensor_value(torch: Any, tensor: Any) -> Message:
         "nans": nans,
         "sample": base64.b64encode(values.tobytes()).decode(),
     }
+
+
+# ---------------------------------------------------------------------------------------------
+# What a statement uses beside instructions
+# ---------------------------------------------------------------------------------------------
+
+
+def resources_in_child(request: Message, shim: Shim) -> Message:
+    """What one run of a Python statement allocates, computes and moves, after one to warm up.
+
+    What cannot be told is None, with the reason; None without one is a statement for whose
+    operators torch knows no number of floating point operations.
+    """
+    del shim
+    import torch
+
+    case = with_model(request["case"], "")
+    torch.set_num_threads(case["num_threads"])
+    setup: Message = {"torch": torch}
+    exec(compile(case["setup"] or "pass", "<setup>", "exec"), setup)
+    code = compile(case["stmt"], "<stmt>", "exec")
+
+    def run() -> None:
+        # In names of its own, so that it neither frees nor finds what an earlier run made.
+        exec(code, dict(setup))
+
+    run()
+    reasons: List[str] = []
+    memory = _if_possible(reasons, lambda: allocated_in(torch, run))
+    resources = {
+        "allocated_bytes": memory and memory[0],
+        "peak_bytes": memory and memory[1],
+        "flops": _if_possible(reasons, lambda: flops_in(run)),
+        "moved_bytes": _if_possible(reasons, lambda: moved_bytes(torch, setup, case["stmt"])),
+    }
+    return {"resources": {**resources, "reason": "; ".join(reasons)}}
+
+
+def _if_possible(reasons: List[str], function: Callable[[], Any]) -> Any:
+    try:
+        return function()
+    except MeasurementError as error:
+        reasons.append(error.failure["message"])
+    except Exception as error:  # noqa: BLE001 - whatever a tool of torch cannot do
+        reasons.append(describe(error, {})["message"].partition("\n")[0][:300])
+    return None
+
+
+def allocated_in(torch: Any, run: Callable[[], None]) -> Tuple[int, int]:
+    """The bytes that torch allocates for tensors in a run, and the most that it holds at once."""
+    # Not torch.profiler, which is the same with two seconds of imports.
+    with torch.autograd.profiler.profile(profile_memory=True) as profile:
+        run()
+    changes = [
+        (one.start_ns() if hasattr(one, "start_ns") else one.start_us(), one.nbytes())
+        for one in profile.kineto_results.events()
+        if one.name() == "[memory]"
+    ]
+    held, peak, allocated = 0, 0, 0
+    for _, size in sorted(changes, key=lambda change: change[0]):
+        held += size
+        peak = max(peak, held)
+        allocated += max(size, 0)
+    return allocated, peak
+
+
+def flops_in(run: Callable[[], None]) -> Optional[int]:
+    """Floating point operations of a run; None where torch has a formula for none of its parts."""
+    try:
+        from torch.utils.flop_counter import FlopCounterMode
+    except ImportError:
+        message = "this torch does not count floating point operations"
+        raise MeasurementError({"message": message}) from None
+    with FlopCounterMode(display=False) as mode:
+        run()
+    # Its total is 0 both for an empty matrix product and for what it knows nothing of.
+    by_operator = mode.get_flop_counts().get("Global", {})
+    return sum(int(flops) for flops in by_operator.values()) if by_operator else None
+
+
+def moved_bytes(torch: Any, setup: Message, stmt: str) -> int:
+    """Bytes of the setup's tensors that the statement names, and of those that it makes."""
+    names = {node.id for node in ast.walk(ast.parse(stmt)) if isinstance(node, ast.Name)}
+    before = _tensors_by_path(torch, setup)
+    versions = {id(one): _version(one) for one in before.values()}
+    memory = {_address(part) for one in before.values() for part in _dense_parts(one)}
+    namespace = dict(setup)
+    exec(compile(_with_named_results(stmt), "<stmt>", "exec"), namespace)
+    after = _tensors_by_path(torch, namespace).values()
+    read = [one for path, one in before.items() if re.split(r"[.\[]", path)[0] in names]
+    changed = [one for one in after if versions.get(id(one), _version(one)) != _version(one)]
+    made = [one for one in after if not memory.issuperset(map(_address, _dense_parts(one)))]
+    return distinct_bytes(read) + distinct_bytes([*changed, *made])
+
+
+def _tensors_by_path(torch: Any, namespace: Message) -> Dict[str, Any]:
+    values = _values_in(torch, namespace)
+    return {path: one for path, one in values if isinstance(one, torch.Tensor)}
+
+
+def _version(tensor: Any) -> int:
+    # It goes up with every change in place. Tensors of inference mode have none.
+    return 0 if tensor.is_inference() else int(tensor._version)
+
+
+def distinct_bytes(tensors: Sequence[Any]) -> int:
+    """Bytes of tensors; those that share memory count no more than there is of it."""
+    wholes: Dict[int, int] = {}
+    views: Dict[int, Dict[Any, int]] = {}
+    for part in (one for tensor in tensors for one in _dense_parts(tensor)):
+        address = _address(part)
+        wholes[address] = int(_storage(part).nbytes())
+        view = (part.storage_offset(), tuple(part.shape), part.stride())
+        views.setdefault(address, {})[view] = part.numel() * part.element_size()
+    return sum(min(wholes[address], sum(sizes.values())) for address, sizes in views.items())
+
+
+def _storage(tensor: Any) -> Any:
+    return getattr(tensor, "untyped_storage", tensor.storage)()
+
+
+def _address(tensor: Any) -> int:
+    return int(_storage(tensor).data_ptr())
+
+
+def _dense_parts(tensor: Any) -> List[Any]:
+    layout = str(tensor.layout)
+    if layout == "torch.strided":
+        return [tensor]
+    if layout == "torch.sparse_coo":
+        return [tensor._indices(), tensor._values()]
+    if layout in {"torch.sparse_csr", "torch.sparse_bsr"}:
+        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
+    if layout in {"torch.sparse_csc", "torch.sparse_bsc"}:
+        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
+    raise MeasurementError({"message": "tensors of layout %s have no size" % layout})
 
 
 # ---------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from instruction_counts.measurements import (
     FailureKind,
     Outcome,
     Output,
+    Resources,
     Status,
     TensorValue,
     Times,
@@ -165,15 +166,20 @@ class ForkEngine:
         if order.counts and self._starting_core in cores:
             self._counts.warm_up()  # or the wall times would be those of a shared core
         times = self._times_of(order, cores, files) if order.times else None
-        output = self._output_of(order, cores, files) if order.output else None
+        beside = Outcome(
+            Status.OK,
+            times=times,
+            output=self._output_of(order, cores, files) if order.output else None,
+            resources=self._resources_of(order, cores, files),
+        )
         if not order.counts:
-            return Outcome(Status.OK, times=times, output=output)
+            return beside
         self._work_until_ready(cores)
         self._losses.get(None)
         loop = self._loops.get(order.case.autolabels.language)
         task = {"cores": list(cores), "case": case_message(order.case)}
         counted = self._count(task, order.timeout_s, files, loop, order.case)
-        return Outcome(Status.OK, counted.instructions, times, counted.functions, output)
+        return attrs.evolve(beside, instructions=counted.instructions, functions=counted.functions)
 
     def _output_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
@@ -201,6 +207,19 @@ class ForkEngine:
             for variation in (0, 1)
         )
         return attrs.evolve(output_of(first), repeatable=first == second)
+
+    def _resources_of(
+        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
+    ) -> Resources | None:
+        """What the statement uses beside instructions; None where that is not asked for."""
+        if not order.asks_for_resources:
+            return None
+        task = {"task": "resources", "cores": list(cores), "case": case_message(order.case)}
+        try:
+            found = self._times.run(task, order.timeout_s, files)["resources"]
+        except WorkerError as error:
+            return Resources(reason=error.failure.summary)
+        return Resources(**found)
 
     def _times_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from core.types import Case
+from core.types import Case, Language, RuntimeMode
 from instruction_counts.builds.build import Build
 
 
@@ -22,6 +22,8 @@ class WorkOrder:
     """Whether what the statement computes is recorded, too, where the engine can."""
     cpp_output: bool = False
     """The same for C++, which is compiled a second time for it."""
+    resources: bool = False
+    """Whether memory, operations and moved bytes are recorded, too, where the engine can."""
     refusal: str = ""
     """Why the order cannot be carried out here; empty where it can."""
 
@@ -29,6 +31,13 @@ class WorkOrder:
     def cores(self) -> int:
         """How many cores the case needs: one for each of its threads."""
         return self.case.num_threads
+
+    @property
+    def asks_for_resources(self) -> bool:
+        """Whether resources are asked for, of a case that has them: eager Python."""
+        labels = self.case.autolabels
+        is_eager = labels.language is Language.PYTHON and labels.runtime is not RuntimeMode.JIT
+        return self.resources and is_eager
 
     @property
     def title(self) -> str:

@@ -1,7 +1,8 @@
 """Exporters: a run as JSON, CSV or Markdown; and the way back from JSON.
 
 JSON schema history: 1, the first; 2, with ``started_at``, the calls between functions and the
-output. ``schema.json`` beside this module describes the newest; files of version 1 are read, too.
+output; 3, with ``machine``, and ``metadata`` and ``resources`` of each case. ``schema.json`` beside
+this module describes the newest; files of the older versions are read, too.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ from instruction_counts.measurements import CallCost, FunctionCost, FunctionCost
 from instruction_counts.report.table import markdown
 from instruction_counts.results.records import Record, Run
 
-SCHEMA_VERSION = 2
-_READABLE = (1, 2)
+SCHEMA_VERSION = 3
+_READABLE = (1, 2, 3)
 _COLUMNS = ("exclusive", "inclusive", "function", "file", "library")
 _CALL_COLUMNS = ("caller", "callee", "calls", "instructions")
 
@@ -52,9 +53,10 @@ def from_json(text: str, name: str) -> Run:
         raise DataError(f"{name} is not JSON: {error}", "Was it written by --output?") from error
     version = data.get("schema_version") if isinstance(data, dict) else None
     if type(version) is not int or version not in _READABLE:
-        known = " and ".join(map(str, _READABLE))
+        older = ", ".join(map(str, _READABLE[:-1]))
         raise DataError(
-            f"{name}: schema_version is {version!r}, and this program reads {known}",
+            f"{name}: schema_version is {version!r}, "
+            f"and this program reads {older} and {SCHEMA_VERSION}",
             "Use the version of instruction-counts that wrote the file, or measure again.",
         )
     try:
@@ -104,6 +106,7 @@ def to_csv(run: Run) -> str:
 def _csv_row(record: Record) -> dict[str, object]:
     outcome = record.outcome
     counted, times, failure = outcome.instructions, outcome.times, outcome.failure
+    used = outcome.resources
     return {
         "label": "/".join(record.label),
         "language": record.language.value,
@@ -121,6 +124,11 @@ def _csv_row(record: Record) -> dict[str, object]:
         "median_s": times and times.median_s,
         "iqr_s": times and times.iqr_s,
         "error": failure and failure.summary,
+        "tensor_bytes": used and used.allocated_bytes,
+        "peak_bytes": used and used.peak_bytes,
+        "flops": used and used.flops,
+        "moved_bytes": used and used.moved_bytes,
+        "metadata": json.dumps(record.metadata) if record.metadata else "",
     }
 
 

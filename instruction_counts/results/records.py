@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
 from core.types import AutogradMode, Case, Label, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
-from instruction_counts.measurements import Outcome
+from instruction_counts.measurements import Machine, Outcome
 
 if TYPE_CHECKING:
     from torch.utils.benchmark import CallgrindStats, Measurement
@@ -39,6 +39,8 @@ class Record:
     setup: str
     global_setup: str
     outcome: Outcome
+    metadata: dict[str, Any] = attrs.field(factory=dict, hash=False)
+    """JSON values that the definition gave with the case."""
 
     @classmethod
     def of(cls, case: Case, build: str, outcome: Outcome) -> Record:
@@ -55,6 +57,7 @@ class Record:
             setup=case.timer_args.setup,
             global_setup=case.timer_args.global_setup,
             outcome=outcome,
+            metadata=dict(case.metadata),
         )
 
     @property
@@ -94,3 +97,5 @@ class Run:
     cases: tuple[Record, ...]
     started_at: str = ""
     """When the run began: UTC, ISO 8601, to the second. Empty where it is not known."""
+    machine: Machine | None = None
+    """What the machine can do; None where that was not measured."""

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, bindparam, delete, func, insert, select, upda
 from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.errors import DataError, UsageError
-from instruction_counts.measurements import FunctionCosts, Instructions, Status
+from instruction_counts.measurements import FunctionCosts, Instructions, Machine, Status
 from instruction_counts.results.export import functions_from_json
 from instruction_counts.results.records import Record, Run
 from instruction_counts.results.store_database import LOCK_TIMEOUT_S, Database
@@ -197,6 +197,7 @@ class Store:
                 builds=_read_builds(connection, run_id),
                 cases=read_records(connection, run_id, functions=functions),
                 started_at=head.started_at,
+                machine=None if head.machine is None else Machine(**head.machine),
             )
 
     def delete(self, run_id: int) -> None:
@@ -307,12 +308,13 @@ _FAILED = (Status.FAILED, Status.TIMEOUT)
 # Writing
 
 
-def _head(run: Run, state: str) -> dict[str, str]:
+def _head(run: Run, state: str) -> dict[str, Any]:
     return {
         "started_at": run.started_at,
         "tool_version": run.tool_version,
         "engine": run.engine,
         "state": state,
+        "machine": None if run.machine is None else attrs.asdict(run.machine),
     }
 
 

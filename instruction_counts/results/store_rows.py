@@ -19,6 +19,7 @@ from instruction_counts.measurements import (
     Instructions,
     Outcome,
     Output,
+    Resources,
     Status,
     Times,
     Window,
@@ -136,15 +137,18 @@ def _case_values(record: Record) -> _Values:
         "stmt": record.stmt,
         "setup": record.setup,
         "global_setup": record.global_setup,
+        # Where there is none, the digest is the one that it had before there was any.
+        **({"metadata": record.metadata} if record.metadata else {}),
     }
 
 
 def _outcome_values(outcome: Outcome) -> _Values:
-    counted = outcome.instructions
+    counted, used = outcome.instructions, outcome.resources
     return {
         "status": outcome.status.value,
         "duration_s": outcome.duration_s,
         "attempts": outcome.attempts,
+        "resources": None if used is None else attrs.asdict(used),
         **{name: None if counted is None else getattr(counted, name) for name in _COUNTS},
     }
 
@@ -221,12 +225,14 @@ def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
         setup=row[cases.c.setup],
         global_setup=row[cases.c.global_setup],
         outcome=_outcome(row, stretches),
+        metadata=row[cases.c.metadata] or {},
     )
 
 
 def _outcome(row: RowMapping, stretches: tuple[Window, ...]) -> Outcome:
     costs = row.get(function_costs.c.costs)
     output = row[outputs.c.output]
+    used = row[outcomes.c.resources]
     return Outcome(
         Status(row[outcomes.c.status]),
         instructions=_instructions(row, stretches),
@@ -236,6 +242,7 @@ def _outcome(row: RowMapping, stretches: tuple[Window, ...]) -> Outcome:
         failure=_failure(row),
         duration_s=row[outcomes.c.duration_s],
         attempts=row[outcomes.c.attempts],
+        resources=None if used is None else Resources(**used),
     )
 
 

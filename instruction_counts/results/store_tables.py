@@ -28,8 +28,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-HEAD = "0001"
-"""The revision of the tables below. History: 0001, the first."""
+HEAD = "0002"
+"""The revision of the tables below.
+
+History: 0001, the first; 0002, with resources, metadata and machines.
+"""
 
 # Data link escape: a character that code, labels and output do not hold.
 _ESCAPE = "\x10"
@@ -193,6 +196,7 @@ runs = Table(
     Column("tool_version", _Words, nullable=False),
     Column("engine", _Words, nullable=False),
     Column("state", Text, nullable=False),
+    Column("machine", _Json),
     # The number of a deleted run is not given to another one: people may have noted it.
     sqlite_autoincrement=True,
 )
@@ -225,6 +229,7 @@ cases = Table(
     Column("stmt", _Words, nullable=False),
     Column("setup", _Words, nullable=False),
     Column("global_setup", _Words, nullable=False),
+    Column("metadata", _Json),
 )
 
 # ``identity`` is a digest of the identity of the case without its build.
@@ -248,6 +253,7 @@ outcomes = Table(
     Column("allocated_bytes", BigInteger),
     Column("all_threads_per_run", BigInteger),
     Column("varying", _Json),
+    Column("resources", _Json),
     UniqueConstraint("run_build_id", "identity"),
     Index(None, "run_id", "position"),
 )

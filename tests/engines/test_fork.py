@@ -34,6 +34,7 @@ from instruction_counts.measurements import (
     Instructions,
     Outcome,
     Output,
+    Resources,
     Status,
 )
 from instruction_counts.selftest import Condition, measure
@@ -267,6 +268,43 @@ def test_a_case_that_fails_computes_nothing(lab: Lab) -> None:
     outcome = measured(lab.engine, python("1 / 0"), counts=False, output=True)
 
     assert (Status.OK, None) == (outcome.status, outcome.output)
+
+
+# What is used beside instructions
+
+
+def resources_of(lab: Lab, case: Case) -> Resources | None:
+    """What a case uses."""
+    order = WorkOrder(case, BUILD, timeout_s=120, counts=False, times=False, resources=True)
+    with tempfile.TemporaryDirectory() as folder:
+        return lab.engine.measure(order, ALL_CORES[:1], Path(folder)).resources
+
+
+def test_resources_of_an_eager_case_are_told(lab: Lab) -> None:
+    """As it is loaded and run there."""
+    case = python("z = x @ y", "x, y = torch.ones(10, 20), torch.ones(20, 30)")
+
+    assert Resources(1200, 1200, 12_000, 4 * (200 + 600 + 300)) == resources_of(lab, case)
+
+
+@pytest.mark.parametrize("name", ["C++", "TorchScript"])
+def test_other_cases_have_no_resources(lab: Lab, name: str) -> None:
+    """The tools of torch that tell them are of Python."""
+    assert None is resources_of(lab, CASES_BY_NAME[name])
+
+
+@pytest.mark.parametrize(
+    ("stmt", "reason"),
+    [
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("import os; os.kill(os.getpid(), 9)", "the process was killed by SIGKILL"),
+    ],
+)
+def test_resources_that_cannot_be_told_fail_no_case(lab: Lab, stmt: str, reason: str) -> None:
+    """Whatever the reason is, it stands beside them."""
+    found = resources_of(lab, python(stmt))
+
+    assert Resources(reason=reason) == found
 
 
 # What is measured

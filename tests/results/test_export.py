@@ -28,8 +28,10 @@ from instruction_counts.measurements import (
     FunctionCost,
     FunctionCosts,
     Instructions,
+    Machine,
     Outcome,
     Output,
+    Resources,
     Status,
     TensorValue,
     Times,
@@ -46,7 +48,7 @@ from instruction_counts.results.export import (
     write_atomically,
 )
 from instruction_counts.results.records import Record, Run
-from tests.fakes import FakeClock, failed, make_record, make_run
+from tests.fakes import OK, FakeClock, failed, make_record, make_run
 
 SCHEMA = json.loads((Path(export.__file__).parent / "schema.json").read_text())
 
@@ -88,6 +90,16 @@ OUTPUT = st.builds(
     ).map(tuple),
     st.booleans(),
 )
+RESOURCES = st.builds(Resources, OPTIONAL, OPTIONAL, OPTIONAL, OPTIONAL, TEXT)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=4,
+)
 FAILURE = st.builds(Failure, st.sampled_from(FailureKind), TEXT, TEXT, TEXT, TEXT)
 OUTCOME = st.builds(
     Outcome,
@@ -99,6 +111,7 @@ OUTCOME = st.builds(
     st.none() | FAILURE,
     st.floats(0, 1e6),
     st.integers(1, 9),
+    st.none() | RESOURCES,
 )
 RECORD = st.builds(
     Record,
@@ -113,6 +126,7 @@ RECORD = st.builds(
     setup=TEXT,
     global_setup=TEXT,
     outcome=OUTCOME,
+    metadata=st.dictionaries(TEXT, JSON, max_size=2),
 )
 FINGERPRINTS = st.from_type(Fingerprint)
 RUN = st.builds(
@@ -122,6 +136,7 @@ RUN = st.builds(
     st.dictionaries(TEXT, FINGERPRINTS, max_size=2),
     st.lists(RECORD, max_size=3).map(tuple),
     TEXT,
+    st.none() | st.builds(Machine, COUNT, COUNT),
 )
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -162,6 +177,8 @@ def test_the_schema_is_a_schema() -> None:
         ("instructions", Instructions),
         ("times", Times),
         ("output", Output),
+        ("resources", Resources),
+        ("machine", Machine),
     ],
 )
 def test_the_schema_names_every_field(definition: str, kind: type[attrs.AttrsInstance]) -> None:
@@ -171,7 +188,10 @@ def test_the_schema_names_every_field(definition: str, kind: type[attrs.AttrsIns
     assert names == set(SCHEMA["$defs"][definition]["properties"])
 
 
-@pytest.mark.parametrize("field", ["label", "status", "error", "instructions", "definition_hash"])
+@pytest.mark.parametrize(
+    "field",
+    ["label", "status", "error", "instructions", "definition_hash", "metadata", "resources"],
+)
 def test_the_schema_requires_the_documented_fields(field: str) -> None:
     """Readers may rely on them."""
     with pytest.raises(jsonschema.ValidationError):
@@ -185,17 +205,44 @@ def test_each_case_has_a_line_of_its_own() -> None:
     assert 2 == sum(line.startswith('    {"label": ') for line in lines)
 
 
-@pytest.mark.parametrize("version", [0, 3, "1", True, None, [1]])
+@pytest.mark.parametrize("version", [0, 4, "1", True, None, [1]])
 def test_another_schema_version_is_refused(version: Any) -> None:
     """Before anything else of the file is looked at."""
     text = changed(lambda data: data.update(schema_version=version, cases="?"))
     with pytest.raises(DataError) as caught:
         from_json(text, "old.json")
 
-    assert (f"old.json: schema_version is {version!r}, and this program reads 1 and 2", True) == (
+    assert (
+        f"old.json: schema_version is {version!r}, and this program reads 1, 2 and 3",
+        True,
+    ) == (
         caught.value.message,
         "measure again" in caught.value.remedy,
     )
+
+
+def as_written_by(version: int) -> Callable[[dict[str, Any]], None]:
+    """What makes a file of today one of an older version."""
+
+    def change(data: dict[str, Any]) -> None:
+        data["schema_version"] = version
+        del data["machine"]
+        for case in data["cases"]:
+            del case["metadata"], case["resources"]
+            if version == 1:
+                del case["output"]
+        if version == 1:
+            del data["started_at"]
+
+    return change
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_an_older_version_is_read(version: int) -> None:
+    """It lacks what was not recorded then."""
+    run = make_run(make_record("a"), make_record("b"))
+
+    assert run == from_json(changed(as_written_by(version), run), "old.json")
 
 
 @pytest.mark.parametrize("text", ["[]", "3", '"x"', "null", "{}"])
@@ -241,6 +288,9 @@ def test_a_file_that_was_cut_is_refused(share: float) -> None:
         (lambda data: data["cases"][1]["times"].update(values_s=["x"]), ".times.values_s[0]"),
         (lambda data: data["cases"][1]["instructions"].update(exact="no"), ".instructions.exact"),
         (lambda data: data["cases"][1].update(functions=3), "$.cases[1].functions"),
+        (lambda data: data["cases"][1].update(metadata=[]), "$.cases[1].metadata"),
+        (lambda data: data["cases"][1].update(resources={"flops": "2"}), "].resources.flops"),
+        (lambda data: data.update(machine={"copy_bytes_per_s": 1}), ".matmul_flops_per_s"),
         (lambda data: data["builds"]["default"].pop("torch"), "$.builds['default'].torch"),
     ],
 )
@@ -308,6 +358,18 @@ def test_csv_holds_any_label() -> None:
     assert ['a,"b"/c\nd/é'] == [row["label"] for row in csv.DictReader(io.StringIO(to_csv(run)))]
 
 
+def test_csv_has_what_a_case_uses_and_says_of_itself() -> None:
+    """Empty where it is not known."""
+    used = Resources(4000, 3000, None, 8000)
+    record = make_record("a", outcome=attrs.evolve(OK, resources=used))
+    run = make_run(attrs.evolve(record, metadata={"op": "add"}), make_record("b"))
+    names = ("tensor_bytes", "peak_bytes", "flops", "moved_bytes", "metadata")
+
+    assert [("4000", "3000", "", "8000", '{"op": "add"}'), ("",) * 5] == [
+        tuple(row[name] for name in names) for row in csv.DictReader(io.StringIO(to_csv(run)))
+    ]
+
+
 # Files
 
 
@@ -331,7 +393,7 @@ def test_a_folder_that_takes_no_file_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("r.json", '{\n  "schema_version": 2'), ("r.csv", "label,"), ("r.md", "**")]
+    ("name", "start"), [("r.json", '{\n  "schema_version": 3'), ("r.csv", "label,"), ("r.md", "**")]
 )
 def test_the_ending_chooses_the_format(tmp_path: Path, name: str, start: str) -> None:
     """Each is written as it is meant to be read."""

@@ -50,6 +50,11 @@ def test_a_record_holds_the_code_that_was_run() -> None:
     assert ("x - y", "x = y = 1", "") == (record.stmt, record.setup, record.global_setup)
 
 
+def test_a_record_holds_what_the_definition_says_of_its_case() -> None:
+    """It goes with the results."""
+    assert {"op": "add"} == make_record("a", metadata={"op": "add"}).metadata
+
+
 # Times
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 
+from core.types import RuntimeMode
 from instruction_counts.application import Measured
 from instruction_counts.errors import DataError
 from instruction_counts.execution.cores import CorePool
@@ -21,6 +22,7 @@ from tests.fakes import (
     FakeClock,
     FakeEngine,
     failed,
+    make_case,
     make_order,
     make_orders,
     make_record,
@@ -120,6 +122,20 @@ def test_a_record_without_what_is_asked_for_is_measured_again() -> None:
     measure([make_order("a")], engine, make_run(timed))
 
     assert {"a"} == labels_asked_for(engine)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "expected"), [(RuntimeMode.EAGER, {"a"}), (RuntimeMode.JIT, set())]
+)
+def test_a_record_without_resources_is_measured_again_where_a_case_has_some(
+    runtime: RuntimeMode, expected: set[str]
+) -> None:
+    """Others would be measured for ever."""
+    engine = FakeEngine()
+    order = WorkOrder(make_case("a", runtime=runtime), BUILD, resources=True)
+    measure([order], engine, make_run(make_record("a", runtime=runtime)))
+
+    assert expected == labels_asked_for(engine)
 
 
 def test_what_was_measured_before_stays_though_it_is_not_selected_now() -> None:

@@ -589,6 +589,34 @@ def test_the_migrated_schema_is_that_of_the_tables(store: Store, where: str) -> 
         assert [] == compare_metadata(context, METADATA)
 
 
+NEW_COLUMNS = (("outcomes", "resources"), ("cases", "metadata"), ("runs", "machine"))
+
+
+def test_a_database_of_the_first_revision_is_migrated(where: str) -> None:
+    """Its runs have none of what came later; its cases are still the same ones."""
+    run = make_run(make_record("a"))
+    with Store.open(where) as store:
+        store.import_run(run)
+    with closing(Database.at(where)) as database, database.writing() as connection:
+        for table, column in NEW_COLUMNS:
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.execute(update(VERSION).values(version_num="0001"))
+    with Store.open(where) as store:
+        store.import_run(run)
+
+        assert (run, run, 1) == (store.load(1), store.load(2), rows(where)["cases"])
+
+
+def test_cases_that_differ_in_what_is_said_of_them_are_two(store: Store, where: str) -> None:
+    """Each run has its own."""
+    first, second = (
+        make_run(attrs.evolve(make_record("a"), metadata={"op": name})) for name in ("add", "mul")
+    )
+    numbers = store.import_run(first), store.import_run(second)
+
+    assert (first, second, 2) == (*map(store.load, numbers), rows(where)["cases"])
+
+
 def test_a_database_of_a_newer_program_is_refused(where: str) -> None:
     """With what was found, and without a change."""
     database = Database.at(where)
