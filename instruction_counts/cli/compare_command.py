@@ -24,6 +24,7 @@ from instruction_counts.compare.verdicts import MinEffect
 from instruction_counts.definitions import Definitions
 from instruction_counts.errors import UsageError
 from instruction_counts.files import write_atomically
+from instruction_counts.models.worth import Models
 from instruction_counts.report import comparison as report
 from instruction_counts.results.noise import read_noises
 from instruction_counts.select import Selection
@@ -150,12 +151,13 @@ def _writer(path: Path) -> Callable[[Comparison], None]:
 def _show(comparison: Comparison, limit: int) -> None:
     for text in report.head(comparison):
         console.render(text)
+    models = Models(comparison.base.records.values())
     for section in report.sections(comparison):
         console.line("")
         console.line(f"{section.title}  {section.explanation}".rstrip(), style=section.style)
         shown = section.differences[: limit or None]
         for one in shown:
-            for text in report.lines(one):
+            for text in report.lines(one, models):
                 console.render(report.indented(text))
         left = len(section.differences) - len(shown)
         if left:
