@@ -122,9 +122,9 @@ def sizes_in(text: str) -> tuple[int, ...]:
             found = tuple(int(part) for part in text.split(","))
         else:
             low, high, factor = (int(part) for part in [*parts, "4"][:3])
-            if factor < 2 or low < 1:
+            if factor < 2 or low < 1 or high < low:
                 raise ValueError(text)
-            steps = math.floor(math.log(max(high / low, 1), factor) + 1e-9)
+            steps = math.floor(math.log(high / low, factor) + 1e-9)
             found = tuple(low * factor**step for step in range(steps + 1))
     except ValueError:
         found = ()
@@ -159,7 +159,7 @@ def templates(entry: Entry, asked: Sequence[str]) -> dict[str, Template]:
             f"{entry.name} has no shape that could grow",
             f"Say which: --scale 'input=[{SIZE},64]'",
         )
-    return {name: shape for name, shape in found.items() if SIZE in shape or name in found}
+    return {name: shape for name, shape in found.items() if SIZE in shape or asked}
 
 
 def _template(text: str, entry: Entry, tensors: Mapping[str, Tensor]) -> tuple[str, Template]:
