@@ -1,0 +1,289 @@
+"""Taking models apart, in the process of the test."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from tests.fixtures.models import small_models
+from worker import models
+
+FIXTURES = Path(small_models.__file__).parent
+IMAGE = {"name": None, "shape": [1, 4, 8, 8], "dtype": "float32", "high": None}
+WORDS = {"name": "ids", "shape": [2, 5], "dtype": "int64", "high": 100}
+
+
+@pytest.fixture(autouse=True)
+def importable(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The models are found as in the working directory of a user."""
+    monkeypatch.syspath_prepend(str(FIXTURES))
+    monkeypatch.chdir(FIXTURES)
+    return
+
+
+def request(factory: str, *inputs: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """What the application asks."""
+    return {
+        "model": f"small_models:{factory}",
+        "kind": "factory",
+        "inputs": list(inputs),
+        "training": False,
+        "backward": False,
+        "level": "modules",
+        "real_data": False,
+        **options,
+    }
+
+
+def traced(factory: str, *inputs: dict[str, Any], **options: Any) -> dict[str, Any]:
+    """The answer to it."""
+    return models.trace(request(factory, *inputs, **options))
+
+
+def types(answer: dict[str, Any]) -> list[str]:
+    """The types of all calls, in order."""
+    return [call["type"] for call in answer["calls"]]
+
+
+def test_modules_and_what_is_outside_of_them_are_all_that_a_model_does() -> None:
+    """Each operator is in one of the two, in the order of execution."""
+    block = ["Conv2d", "ReLU", "aten.add.Tensor"]
+
+    assert [*block, *block, "aten.mean.dim", "Linear"] == types(traced("net", IMAGE))
+
+
+def test_at_the_level_of_operators_there_are_no_modules() -> None:
+    """Composite operators stay whole."""
+    block = ["aten.conv2d", "aten.relu", "aten.add.Tensor"]
+
+    found = types(traced("net", IMAGE, level="operators"))
+
+    assert [*block, *block, "aten.mean.dim", "aten.linear"] == found
+
+
+def test_a_call_knows_its_place_in_the_model() -> None:
+    """Operators have that of the module that runs them."""
+    paths = [call["path"] for call in traced("net", IMAGE)["calls"]]
+
+    assert ["blocks.0.conv", "blocks.0.act", "blocks.0", "blocks.1.conv"] == paths[:4]
+
+
+def test_a_module_is_told_by_the_arguments_that_are_not_the_default() -> None:
+    """A size of (1, 1) is the default of 1."""
+    conv = traced("net", IMAGE)["calls"][0]
+
+    assert ([4, 4, [3, 3]], {"padding": [1, 1], "bias": False}) == (
+        conv["positional"],
+        conv["keywords"],
+    )
+
+
+def test_equal_layers_differ_in_their_place_only() -> None:
+    """So that they can be kept once."""
+    calls = traced("net", IMAGE)["calls"]
+    first, second = ({**call, "path": ""} for call in (calls[0], calls[3]))
+
+    assert first == second
+
+
+def test_a_fake_model_has_the_shapes_of_a_real_one() -> None:
+    """Nothing that is noted depends on values."""
+    assert traced("net", IMAGE) == traced("net", IMAGE, real_data=True)
+
+
+def test_an_operator_is_written_as_people_write_it() -> None:
+    """A function or method of torch where it runs the very same."""
+    calls = [call["call"] for call in traced("attention", WORDS)["calls"]]
+
+    assert [
+        "model(x)",
+        "torch.transpose(x, 1, 2)",
+        "torch.matmul(a, b)",
+        "torch.softmax(x, -1)",
+        "model(x, x, x, need_weights=False)",
+        "torch.matmul(a, b)",
+    ] == calls
+
+
+def test_words_stay_below_the_size_of_the_table() -> None:
+    """An index beyond it would fail when it is measured."""
+    (ids,) = traced("attention", WORDS)["calls"][0]["inputs"]
+
+    assert ("int64", 100) == (ids["dtype"], ids["high"])
+
+
+def test_an_input_that_is_not_contiguous_keeps_its_strides() -> None:
+    """Other kernels run for it."""
+    inputs = traced("attention", WORDS)["calls"][2]["inputs"]
+
+    assert [None, [40, 1, 8]] == [one["stride"] for one in inputs]
+
+
+def test_an_output_in_a_mapping_is_picked_by_its_name() -> None:
+    """The backward pass starts from a tensor."""
+    assert '["out"]' == traced("attention", WORDS)["result"]["pick"]
+
+
+def test_a_changed_module_is_written_as_its_operators() -> None:
+    """What its attributes tell would be another module."""
+    answer = traced("Weighted", {**IMAGE, "shape": [2, 4]})
+
+    assert (["aten.linear"], ["Linear"]) == (types(answer), list(answer["taken_apart"]))
+
+
+@pytest.mark.parametrize(
+    ("module", "positional", "keywords"),
+    [
+        (torch.nn.LSTM(4, 5, 2, batch_first=True), [4, 5], {"num_layers": 2, "batch_first": True}),
+        (torch.nn.RNN(4, 5, nonlinearity="relu"), [4, 5], {"nonlinearity": "relu"}),
+        (torch.nn.BatchNorm2d(4, affine=False), [4], {"affine": False}),
+        (torch.nn.LayerNorm(4, bias=False), [[4]], {"bias": False}),
+        (torch.nn.Hardtanh(0.0, 6.0), [], {"min_val": 0.0, "max_val": 6.0}),
+        (torch.nn.MultiheadAttention(8, 2, bias=False), [8, 2], {"bias": False}),
+        (torch.nn.CrossEntropyLoss(label_smoothing=0.5), [], {"label_smoothing": 0.5}),
+        (torch.nn.Upsample(scale_factor=2), [], {"scale_factor": 2.0}),
+        (torch.nn.ReLU(), [], {}),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_modules_tell_how_they_were_made(
+    module: torch.nn.Module, positional: list[Any], keywords: dict[str, Any]
+) -> None:
+    """Each keeps its arguments in a way of its own."""
+    assert (positional, keywords) == models._arguments(module)
+
+
+def test_the_type_of_parameters_is_noted() -> None:
+    """bfloat16 runs other kernels."""
+    answer = traced("half_net", {**IMAGE, "dtype": "bfloat16"})
+
+    assert {"torch.bfloat16"} == {one["dtype"] for one in answer["calls"] if "dtype" in one} - {
+        "torch.float32"  # of what has no parameters
+    }
+
+
+def test_a_gradient_flows_from_the_first_parameter_on() -> None:
+    """The first layer does not hand it to the input of the model."""
+    calls = traced("net", IMAGE, backward=True)["calls"]
+
+    assert [False, True, True] == [call["inputs"][0]["needs_grad"] for call in calls[:3]]
+
+
+def test_without_backward_no_input_has_a_gradient() -> None:
+    """Layers that differ in it alone are one."""
+    calls = traced("net", IMAGE)["calls"]
+
+    assert not any(one["needs_grad"] for call in calls for one in call["inputs"])
+
+
+def test_what_writes_to_an_input_with_a_gradient_writes_elsewhere() -> None:
+    """Autograd refuses to write to a leaf."""
+    forward, backward = (
+        traced("net_in_place", IMAGE, backward=backward)["calls"][1]["keywords"]
+        for backward in (False, True)
+    )
+
+    assert ({"inplace": True}, {"inplace": False}) == (forward, backward)
+
+
+def test_training_reaches_every_module() -> None:
+    """Dropout and normalisation do other things then."""
+    calls = traced("net", IMAGE, training=True)["calls"]
+
+    assert {True} == {call["training"] for call in calls if call["kind"] == "module"}
+
+
+@pytest.mark.parametrize("factory", ["net", "net_in_place", "attention"])
+def test_every_call_that_is_written_can_be_executed(factory: str) -> None:
+    """With tensors of the noted shapes, it gives one of the noted shape."""
+    inputs = [WORDS] if factory == "attention" else [IMAGE]
+    failed = Counter[str]()
+    for call in traced(factory, *inputs)["calls"]:
+        named: dict[str, Any] = {"torch": torch}
+        for one in call["inputs"]:
+            shape, dtype = one["shape"], getattr(torch, one["dtype"])
+            named[one["name"]] = torch.zeros(shape, dtype=dtype)
+        if call["kind"] == "module":
+            tupled = [tuple(one) if isinstance(one, list) else one for one in call["positional"]]
+            named["model"] = getattr(torch.nn, call["type"])(*tupled, **call["keywords"])
+        output = eval(call["call"], named)  # noqa: S307 - what the test is about
+        output = output[0] if isinstance(output, tuple) else output
+        failed[call["call"]] += list(output.shape) != call["result"]["shape"]
+
+    assert not +failed
+
+
+def test_an_exported_program_tells_the_modules_that_it_came_from(tmp_path: Path) -> None:
+    """Its graph has operators only; the input is in the file."""
+    path = tmp_path / "net.pt2"
+    torch.export.save(torch.export.export(small_models.net(), (torch.ones(1, 4, 8, 8),)), path)
+
+    answer = traced("", model=str(path), kind=".pt2")
+
+    assert ("aten.conv2d", "blocks.0.conv", [[1, 4, 8, 8]]) == (
+        answer["calls"][0]["type"],
+        answer["calls"][0]["path"],
+        [one["shape"] for one in answer["inputs"]],
+    )
+
+
+def test_a_torchscript_file_is_taken_apart_into_operators(tmp_path: Path) -> None:
+    """Its modules run in an interpreter of their own."""
+    path = tmp_path / "net.ts"
+    torch.jit.script(small_models.net()).save(str(path))
+
+    answer = traced("", IMAGE, model=str(path), kind=".ts")
+
+    assert types(traced("net", IMAGE, level="operators")) == types(answer)
+
+
+def test_an_onnx_file_becomes_modules_by_an_importer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever the build has; a stand-in that reads nothing does here."""
+    importer = ModuleType("onnx2torch")
+    importer.__dict__["convert"] = lambda _: small_models.net()
+    monkeypatch.setitem(sys.modules, "onnx2torch", importer)
+
+    answer = traced("", IMAGE, model="net.onnx", kind=".onnx")
+
+    assert types(traced("net", IMAGE)) == types(answer)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message", "hint"),
+    [
+        ({"model": "no_such:net"}, "no module no_such", "working directory"),
+        ({"model": "small_models:nett"}, "small_models has no nett", "It has"),
+        ({"model": "small_models:raising"}, "RuntimeError: no weights today", "line"),
+        ({"model": "small_models:text"}, "gives a str, and no torch.nn.Module", "function"),
+        ({"model": "small_models:MODEL"}, "is a Linear, and no factory", "function"),
+        ({"inputs": []}, "nothing says what its input is", "--input 1,3,224,224"),
+        ({"inputs": [{**IMAGE, "dtype": "int65"}]}, "no dtype int65", "int64"),
+        ({"inputs": [{**IMAGE, "shape": [3, 3]}]}, "fails on its input 3,3", "line"),
+        ({"model": "small_models:Branching"}, "depends on the values of tensors", "--real-data"),
+        ({"model": "no.pt2", "kind": ".pt2"}, "cannot be read as an exported program", "Save"),
+        ({"model": "no.ts", "kind": ".ts"}, "cannot be read as a TorchScript file", "Save"),
+        ({"model": "no.onnx", "kind": ".onnx"}, "no importer for ONNX", "install onnx2torch"),
+    ],
+)
+def test_what_cannot_be_taken_apart_says_why(
+    changes: dict[str, Any], message: str, hint: str
+) -> None:
+    """And what to do about it."""
+    with pytest.raises(models.RefusalError) as caught:
+        models.trace({**request("net", IMAGE), **changes})
+
+    assert (True, True) == (message in caught.value.message, hint in caught.value.hint)
+
+
+def test_real_data_takes_the_branch_that_it_takes() -> None:
+    """Where values decide, they have to be there."""
+    answer = traced("Branching", IMAGE, real_data=True)
+
+    assert "aten.add.Tensor" in types(answer)
