@@ -29,6 +29,8 @@ _COMMANDS = {
     "runs": "List, show, export, import, tag and delete stored runs.",
     "selftest": "Count under conditions that must not matter, and compare.",
     "cache": "Show or clear what is kept between runs.",
+    "generate": "Take models apart into their unique layers: a definition file.",
+    "predict": "Add the layers of a model up, beside the model as a whole.",
     "env": "Show what a build is made of: its fingerprint.",
 }
 

@@ -1,0 +1,1 @@
+"""Models as the sum of their unique layers: taken apart, written as definitions, put together."""

@@ -1,0 +1,198 @@
+"""What is written of a layer or a whole model in a definition file."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from instruction_counts.models import cpp
+from instruction_counts.models.layers import Layer, ModelTrace, Tensor
+from instruction_counts.models.literals import literal
+from instruction_counts.models.sources import FACTORY
+from instruction_counts.models.unique import UniqueLayer
+
+_GRADIENT = "gradient"
+
+
+@attrs.frozen
+class Definition:
+    """The arguments of a constructor of the DSL, as code that has no layout yet."""
+
+    constructor: str
+    codes: tuple[str, ...]
+    py_setup: str
+    cpp_setup: str
+    signature: str
+    autograd: bool
+    metadata: dict[str, Any]
+    beside: bool = False
+    """Whether the setup holds places that are relative to the definition file."""
+
+
+def of_layer(one: UniqueLayer, *, backward: bool) -> Definition:
+    """A unique layer, with all places where it is used."""
+    layer = one.layer
+    autograd = backward and layer.has_backward
+    names = ", ".join(tensor.name for tensor in layer.inputs)
+    head = ["torch.manual_seed(0)", *([] if backward else ["torch.set_grad_enabled(False)"])]
+    inputs = [_input(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs]
+    shape = layer.result.shape if layer.result is not None else ()
+    last = [_ones(layer)] if autograd else []
+    pick = layer.result.pick if autograd and layer.result is not None else ""
+    metadata = {"layer": _facts(layer), "uses": [attrs.asdict(use) for use in one.uses]}
+    made = _constructor(layer)
+    if layer.kind == "module" and layer.is_plain and not pick:
+        other = cpp.module(layer)
+        cpp_head = [
+            "torch::manual_seed(0);",
+            *([] if backward else ["torch::NoGradGuard no_grad;"]),
+        ]
+        cpp_inputs = [
+            cpp.tensor(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs
+        ]
+        cpp_last = [cpp.ones(_GRADIENT, shape)] if autograd else []
+        return Definition(
+            "GroupedModules",
+            (made, *([other] if other else [])),
+            "\n".join([*head, *inputs, *last]),
+            "\n".join([*cpp_head, *cpp_inputs, *cpp_last]) if other else "",
+            f"f({names}) -> y",
+            autograd,
+            metadata,
+        )
+    build = [made] if layer.kind == "module" else []
+    return Definition(
+        "GroupedStmts",
+        (f"y = {layer.call}{pick}",),
+        "\n".join([*head, *build, *inputs, *last]),
+        "",
+        f"f({names}) -> y",
+        autograd,
+        metadata,
+    )
+
+
+def of_model(
+    trace: ModelTrace, calls: Sequence[UniqueLayer], mode: Any, folder: Path
+) -> Definition:
+    """The model as a whole, as its user would run it; ``folder`` is that of the definitions."""
+    autograd = mode.backward and trace.result is not None
+    inputs = _named(trace.inputs)
+    args = [
+        f"{given.name}={one.name}" if given.name else one.name
+        for given, one in zip(trace.inputs, inputs, strict=True)
+    ]
+    pick = trace.result.pick if autograd and trace.result is not None else ""
+    lines = [
+        *_made(trace, folder, training=mode.training),
+        *([] if mode.backward else ["torch.set_grad_enabled(False)"]),
+        *(_input(one, gradient=False) for one in inputs),
+    ]
+    if autograd and trace.result is not None:
+        dtype = f", dtype=torch.{trace.result.dtype}" if trace.result.dtype != "float32" else ""
+        lines.append(f"{_GRADIENT} = torch.ones({trace.result.shape}{dtype})")
+    mine = [one for one in calls if trace.source.name in one.models]
+    metadata = {
+        "model": {
+            "name": trace.source.name,
+            "source": trace.source.target,
+            "calls": len(trace.calls),
+            "unique": len(mine),
+        }
+    }
+    return Definition(
+        "GroupedStmts",
+        (f"y = model({', '.join(args)}){pick}",),
+        "\n".join(lines),
+        "",
+        f"f({', '.join(one.name for one in inputs)}) -> y",
+        autograd,
+        metadata,
+        beside=trace.is_local or trace.source.kind != FACTORY,
+    )
+
+
+def _made(trace: ModelTrace, folder: Path, *, training: bool) -> list[str]:
+    source = trace.source
+    mode = "train" if training else "eval"
+    if source.kind == FACTORY:
+        module, _, factory = source.target.partition(":")
+        place = f"import sys\n\nsys.path.insert(0, {_beside(Path.cwd(), folder)})"
+        return [
+            *([place] if trace.is_local else []),
+            f"import {module}",
+            "",
+            "torch.manual_seed(0)",
+            f"model = {module}.{factory}().{mode}()",
+        ]
+    path = _beside(Path(source.target), folder)
+    loaded = {
+        ".pt2": f"model = torch.export.load({path}).module()",
+        ".ts": f"model = torch.jit.load({path}).{mode}()",
+        ".onnx": f"import onnx2torch\n\nmodel = onnx2torch.convert({path}).{mode}()",
+    }
+    return ["torch.manual_seed(0)", loaded[source.kind]]
+
+
+def _beside(path: Path, folder: Path) -> str:
+    # The same text on every machine; the file that is written says where it lies.
+    return f"@{os.path.relpath(path.resolve(), folder.resolve())}@"
+
+
+def _named(inputs: Sequence[Tensor]) -> list[Tensor]:
+    free = iter("xabcdefghijklmnopqrstuvw")
+    return [one if one.name else attrs.evolve(one, name=next(free)) for one in inputs]
+
+
+def _constructor(layer: Layer) -> str:
+    texts = [_flat(one) for one in layer.positional]
+    texts += [f"{name}={_flat(value)}" for name, value in layer.keywords]
+    cast = "" if layer.dtype == "torch.float32" else f".to({layer.dtype})"
+    mode = "train" if layer.training else "eval"
+    return f"model = torch.nn.{layer.type}({', '.join(texts)}){cast}.{mode}()"
+
+
+def _flat(value: Any) -> str:
+    return literal(value, 0, -10_000)
+
+
+def _input(one: Tensor, *, gradient: bool) -> str:
+    shape = _flat(one.shape if one.stride is None else (one.extent,))
+    dtype = "" if one.dtype in {"float32", "int64"} else f", dtype=torch.{one.dtype}"
+    if one.high is None:
+        made = f"torch.rand({shape}{dtype})"
+    elif one.dtype == "bool":
+        made = f"torch.randint(0, 2, {shape}).bool()"
+    else:
+        made = f"torch.randint(0, {one.high}, {shape}{dtype})"
+    if one.stride is not None:
+        made += f".as_strided({_flat(one.shape)}, {_flat(one.stride)})"
+    return f"{one.name} = {made}{'.requires_grad_()' if gradient else ''}"
+
+
+def _ones(layer: Layer) -> str:
+    assert layer.result is not None, "what has no output has no gradient"
+    dtype = "" if layer.result.dtype == "float32" else f", dtype=torch.{layer.result.dtype}"
+    return f"{_GRADIENT} = torch.ones({_flat(layer.result.shape)}{dtype})"
+
+
+def _facts(layer: Layer) -> dict[str, Any]:
+    """The layer for who reads results: its type, arguments and inputs."""
+    facts: dict[str, Any] = {"kind": layer.kind, "type": layer.type}
+    if layer.kind == "module":
+        facts["arguments"] = [
+            *layer.positional,
+            *([dict(layer.keywords)] if layer.keywords else []),
+        ]
+        facts["training"] = layer.training
+    else:
+        facts["call"] = layer.call
+    facts["inputs"] = [{"shape": list(one.shape), "dtype": one.dtype} for one in layer.inputs]
+    # Tuples would come back as lists, and the file is to be read as it was written.
+    listed: dict[str, Any] = json.loads(json.dumps(facts))
+    return listed

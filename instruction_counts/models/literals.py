@@ -1,0 +1,60 @@
+"""Python code of plain values, laid out as ruff lays it out."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any
+
+_WIDTH = 100
+
+
+def text(value: str) -> str:
+    """A text in double quotes, in single ones where that saves escapes."""
+    code = repr(value)
+    if code.startswith("'") and '"' not in value:
+        return f'"{code[1:-1]}"'
+    return code
+
+
+def block(code: str, indent: int) -> str:
+    """Code as a text: on one line, or between triple quotes where it has several."""
+    if "\n" not in code:
+        return text(code)
+    inner = textwrap.indent(code.replace("\\", "\\\\").replace('"""', '\\"""'), " " * indent)
+    return f'"""\n{inner}\n{" " * indent}"""'
+
+
+def literal(value: Any, indent: int, before: int = 0) -> str:
+    """A value: on one line where it fits after ``before`` characters, else an entry a line."""
+    flat = _flat(value)
+    if indent + before + len(flat) + 1 <= _WIDTH or not value or not _is_nested(value):
+        return flat
+    inner = indent + 4
+    if isinstance(value, Mapping):
+        lines = []
+        for key, one in value.items():
+            name = f"{text(key)}: "
+            lines.append(f"{name}{literal(one, inner, len(name))}")
+        opening, closing = "{", "}"
+    else:
+        lines = [literal(one, inner) for one in value]
+        opening, closing = "()" if isinstance(value, tuple) else "[]"
+    body = "".join(f"{' ' * inner}{line},\n" for line in lines)
+    return f"{opening}\n{body}{' ' * indent}{closing}"
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, Mapping | list | tuple)
+
+
+def _flat(value: Any) -> str:
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{text(key)}: {_flat(one)}' for key, one in value.items())}}}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_flat, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flat, value))}]"
+    return repr(value)

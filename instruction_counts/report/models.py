@@ -1,0 +1,110 @@
+"""Models for people: what they were taken apart into, and what their layers add up to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from instruction_counts.models.layers import ModelTrace
+from instruction_counts.models.prediction import Amount, Prediction
+from instruction_counts.models.unique import UniqueLayer
+from instruction_counts.report import format as fmt
+
+_BAR = 16
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+_NAMED = 5
+
+
+def generated(traces: Sequence[ModelTrace], layers: Sequence[UniqueLayer]) -> Table:
+    """A line for each model, and one for all of them."""
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("model", overflow="fold")
+    for heading in ("calls", "unique layers", "shared with others"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for trace in traces:
+        name = trace.source.name
+        mine = [one for one in layers if name in one.models]
+        shared = sum(len(one.models) > 1 for one in mine)
+        table.add_row(Text(name), f"{len(trace.calls):,}", f"{len(mine):,}", f"{shared:,}")
+    if len(traces) > 1:
+        calls = sum(len(trace.calls) for trace in traces)
+        shared = sum(len(one.models) > 1 for one in layers)
+        table.add_row("all", f"{calls:,}", f"{len(layers):,}", f"{shared:,}")
+    return table
+
+
+def remarks(traces: Sequence[ModelTrace]) -> Iterator[str]:
+    """What is not in the file as it is in the model, with the reason."""
+    for trace in traces:
+        name = trace.source.name
+        for kind, reason in trace.taken_apart.items():
+            yield f"{name}: {kind} is written as its operators: {reason}"
+        for what, times in trace.left_out.items():
+            yield f"{name}: left out, {times} calls: {what}"
+
+
+def predicted(one: Prediction) -> Iterator[RenderableType]:
+    """The layers of a model by type, their sum, and the model as it was measured."""
+    yield Text(one.model, style="bold")
+    has_counts = one.layers.instructions is not None
+    has_times = one.layers.time_s is not None
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("layer type", overflow="fold")
+    for heading in ("calls", "unique"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    if has_counts:
+        table.add_column("instructions", justify="right", no_wrap=True)
+        table.add_column("share", justify="right", no_wrap=True)
+        table.add_column("", no_wrap=True, style="cyan")
+    if has_times:
+        table.add_column("time", justify="right", no_wrap=True)
+        table.add_column("share", justify="right", no_wrap=True)
+    largest = max((row.cost.instructions or 0 for row in one.types), default=0)
+    for row in one.types:
+        counted = [*_counted(one, row.cost), _bar(row.cost.instructions or 0, largest)]
+        cells = [*(counted if has_counts else []), *(_timed(one, row.cost) if has_times else [])]
+        table.add_row(Text(row.type), f"{row.calls:,}", f"{row.unique:,}", *cells)
+    unique = sum(row.unique for row in one.types)
+    sums = [("sum of layers", one.layers, f"{one.calls:,}", f"{unique:,}")]
+    if one.whole != Amount(None, None):
+        sums += [
+            ("whole model, measured", one.whole, "", ""),
+            ("unexplained", one.unexplained, "", ""),
+        ]
+    table.add_section()
+    for name, amount, calls, kept in sums:
+        cells = [
+            *((*_counted(one, amount), "") if has_counts else ()),
+            *(_timed(one, amount) if has_times else ()),
+        ]
+        table.add_row(name, calls, kept, *cells, style="bold")
+    yield table
+    if one.missing:
+        titles = ", ".join(" / ".join(record.label[1:]) for record in one.missing[:_NAMED])
+        more = "" if len(one.missing) <= _NAMED else ", …"
+        yield Text(f"not in the sum, {len(one.missing)} not measured: {titles}{more}", "yellow")
+
+
+def _counted(one: Prediction, amount: Amount) -> tuple[str, str]:
+    count = amount.instructions
+    return ("–" if count is None else f"{count:,}"), _share(count, one.total.instructions)
+
+
+def _timed(one: Prediction, amount: Amount) -> tuple[str, str]:
+    seconds = amount.time_s
+    if seconds is None:
+        return "–", ""
+    text = fmt.duration(seconds) if seconds >= 0 else f"-{fmt.duration(-seconds)}"
+    return text, _share(seconds, one.total.time_s)
+
+
+def _share(part: float | None, total: float | None) -> str:
+    return "" if part is None or not total else f"{part / total:.1%}"
+
+
+def _bar(value: int, largest: int) -> str:
+    eighths = round(value * _BAR * 8 / largest) if largest else 0
+    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8]

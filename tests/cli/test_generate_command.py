@@ -1,0 +1,193 @@
+"""``generate`` and ``predict``, called as the console script calls them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from instruction_counts import cli
+from instruction_counts.definitions import load
+from instruction_counts.results.export import to_json
+from tests.fakes import make_record, make_run
+from tests.models.made import BACKWARD, cost, layer_record, whole_record
+
+ROOT = Path(__file__).parents[2]
+FIXTURE = ROOT / "tests" / "fixtures" / "models" / "small_models.py"
+NET = ["--model", "small_models:net=Net", "--input", "1,4,8,8"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory of somebody who has models."""
+    shutil.copy(FIXTURE, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def generate(*args: str) -> int:
+    """The exit code."""
+    return cli.main(["generate", *args])
+
+
+@pytest.mark.slow
+def test_models_become_a_file_of_definitions(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What they share is in it once; a second time gives the same bytes."""
+    args = [*NET, "--model", "small_models:other_net=Other", "--output", "gen/two.py"]
+
+    assert 0 == generate(*args)
+    first = (folder / "gen" / "two.py").read_bytes()
+    assert 0 == generate(*args)
+
+    out = capsys.readouterr().out
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert ["Net 8 5 3", "Other 4 4 3", "all 12 6 3"] == lines[1:4]
+    assert first == (folder / "gen" / "two.py").read_bytes()
+    conv = next(case for case in load("gen/two.py") if case.label[1] == "Conv2d")
+    assert [
+        {"model": "Net", "path": "blocks.0.conv", "count": 1},
+        {"model": "Net", "path": "blocks.1.conv", "count": 1},
+        {"model": "Other", "path": "0.conv", "count": 1},
+    ] == conv.metadata["uses"]
+
+
+@pytest.mark.slow
+def test_architectures_of_transformers_share_layers(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With random weights, and nothing to download."""
+    pytest.importorskip("transformers")
+    monkeypatch.chdir(ROOT)
+    models = ["--model", "examples.models:bert", "--model", "examples.models:gpt2"]
+
+    code = generate(
+        *models, "--input", "input_ids=1,8:int64<1000", "--output", str(tmp_path / "two.py")
+    )
+
+    *_, shared = capsys.readouterr().out.splitlines()[3].split()
+    uses = [case.metadata["uses"] for case in load(str(tmp_path / "two.py"))[2:]]
+    both = [one for one in uses if {"bert", "gpt2"} == {use["model"] for use in one}]
+    assert (0, True) == (code, 0 < int(shared) <= len(both))
+
+
+def test_an_edited_file_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is asked of the build before that is known."""
+    (folder / "mine.py").write_text("BENCHMARKS = {}\n")
+
+    code = generate(*NET, "--output", "mine.py")
+
+    assert (1, "BENCHMARKS = {}\n") == (code, (folder / "mine.py").read_text())
+    assert "--force" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--model", "small_models"], "neither a factory nor a known file"),
+        (["--model", "net.bin"], "neither a factory nor a known file"),
+        ([*NET, "--input", "1x3"], "no shape"),
+        ([*NET, "--input", "Nat@1,3"], 'no model is called "Nat"'),
+        ([*NET, *NET], 'two models are called "Net"'),
+        ([*NET, "--output", "gen.txt"], "ends in .py"),
+    ],
+)
+def test_what_is_wrong_is_told_before_anything_starts(
+    folder: Path, args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In one message."""
+    code = generate(*args)
+    error = capsys.readouterr().err
+
+    assert (1, True, False) == (code, message in error, "Traceback" in error)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--model", "no_such:net"], "no_such:net: there is no module no_such"),
+        (["--model", "small_models:net"], "nothing says what its input is"),
+        (["--model", "broken.pt2"], "broken.pt2 cannot be read as an exported program"),
+    ],
+)
+def test_what_a_build_finds_wrong_is_one_message(
+    folder: Path, args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the remedy below it, and no file."""
+    (folder / "broken.pt2").write_text("no program")
+
+    code = generate(*args, "--output", "gen.py")
+    error = capsys.readouterr().err
+
+    assert (1, True, False) == (code, message in error, "Traceback" in error)
+    assert not (folder / "gen.py").exists()
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> str:
+    """A run of two models."""
+    records = [
+        whole_record("Net", cost(1000)),
+        layer_record("one", cost(300), {"Net": 2, "Other": 1}),
+        layer_record("one", cost(700), {"Net": 2, "Other": 1}, **BACKWARD),
+    ]
+    path = tmp_path / "result.json"
+    path.write_text(to_json(make_run(*records)))
+    return str(path)
+
+
+def predict(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
+    """The exit code, and what is shown without what spaces align."""
+    code = cli.main(["predict", *args])
+    return code, "\n".join(" ".join(line.split()) for line in capsys.readouterr().out.splitlines())
+
+
+def test_all_models_of_a_run_are_predicted(
+    results: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One after the other."""
+    code, out = predict(capsys, results)
+
+    assert 0 == code
+    assert "sum of layers 2 1 600 60.0%" in out
+    assert "sum of layers 1 1 300 100.0%" in out
+
+
+def test_one_model_and_one_pass_can_be_chosen(
+    results: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The backward pass includes the forward pass."""
+    _, out = predict(capsys, results, "--model", "Net", "--autograd", "backward")
+
+    assert ("sum of layers 2 1 1,400 100.0%" in out, "Other" in out) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--model", "Nat"], 'has no model "Nat"'),
+        (["--language", "c++"], "has no layers of Net in c++, forward"),
+    ],
+)
+def test_what_cannot_be_predicted_says_why(
+    results: str, args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what there is."""
+    code = cli.main(["predict", results, *args])
+
+    assert (1, True) == (code, message in capsys.readouterr().err)
+
+
+def test_a_run_of_other_cases_has_nothing_to_predict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And says where models come from."""
+    path = tmp_path / "result.json"
+    path.write_text(to_json(make_run(make_record("add"))))
+
+    code = cli.main(["predict", str(path)])
+
+    assert (1, True) == (code, "main.py generate" in capsys.readouterr().err)

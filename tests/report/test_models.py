@@ -1,0 +1,96 @@
+"""What people see of models."""
+
+from __future__ import annotations
+
+import io
+
+import attrs
+from rich.console import Console
+
+from instruction_counts.models.measured import measured
+from instruction_counts.models.prediction import predict
+from instruction_counts.models.unique import unique_layers
+from instruction_counts.report import models as report
+from instruction_counts.results.records import Record
+from tests.fakes import failed
+from tests.models.made import ADD, CONV, cost, layer_record, make_trace, whole_record
+
+
+def predicted(*records: Record) -> list[str]:
+    """The prediction of Net, line by line, without what spaces align."""
+    stream = io.StringIO()
+    console = Console(file=stream, width=120)
+    for part in report.predicted(predict(measured(records, "Net"))):
+        console.print(part)
+    return [" ".join(line.split()) for line in stream.getvalue().splitlines()]
+
+
+RECORDS = (
+    layer_record("one", cost(300, 1e-3), {"Net": 2}),
+    layer_record("relu", cost(100, 5e-4), {"Net": 3}, kind="ReLU"),
+    whole_record("Net", cost(1000, 4e-3)),
+)
+
+
+def test_a_prediction_has_shares_of_the_whole_and_bars() -> None:
+    """Of instructions and of times; what is unexplained has its share, too."""
+    assert [
+        "Net",
+        "layer type calls unique instructions share time share",
+        "Conv2d 2 1 600 60.0% ████████████████ 2 ms 50.0%",
+        "ReLU 3 1 300 30.0% ████████ 1.5 ms 37.5%",
+        "sum of layers 5 2 900 90.0% 3.5 ms 87.5%",
+        "whole model, measured 1,000 100.0% 4 ms 100.0%",
+        "unexplained 100 10.0% 500 us 12.5%",
+    ] == [line for line in predicted(*RECORDS) if line]
+
+
+def test_layers_that_cost_more_than_the_whole_leave_less_than_nothing() -> None:
+    """A layer alone pays for the call from Python each time."""
+    text = "\n".join(predicted(*RECORDS[:2], whole_record("Net", cost(800, 3e-3))))
+
+    assert "unexplained -100 -12.5% -500 us -16.7%" in text
+
+
+def test_without_times_there_is_no_column_of_times() -> None:
+    """Nor one of shares of them."""
+    (_, heading, *_) = predicted(layer_record("one", cost(300), {"Net": 2}))
+
+    assert "layer type calls unique instructions share" == heading
+
+
+def test_without_counts_there_is_no_column_of_counts() -> None:
+    """Nor bars."""
+    (_, heading, *_) = predicted(layer_record("one", cost(None, 1e-3), {"Net": 2}))
+
+    assert "layer type calls unique time share" == heading
+
+
+def test_what_is_not_in_the_sum_is_named() -> None:
+    """With how many these are."""
+    *_, last = predicted(*RECORDS, layer_record("bad", failed(), {"Net": 1}))
+
+    assert "not in the sum, 1 not measured: Conv2d / bad" == last
+
+
+def test_the_models_of_a_file_are_counted_each_and_together() -> None:
+    """With the layers that they share."""
+    traces = [make_trace("A", (CONV, ""), (ADD, ""), (ADD, "")), make_trace("B", (ADD, ""))]
+    stream = io.StringIO()
+    Console(file=stream, width=80).print(report.generated(traces, unique_layers(traces)))
+
+    assert ["A 3 2 1", "B 1 1 1", "all 4 2 1"] == [
+        " ".join(line.split()) for line in stream.getvalue().splitlines()[1:]
+    ]
+
+
+def test_what_is_not_in_the_file_is_told_with_its_reason() -> None:
+    """Taken apart, or left out."""
+    trace = attrs.evolve(
+        make_trace("A"), taken_apart={"LSTM": "no text"}, left_out={"x::y: not torch's": 2}
+    )
+
+    assert [
+        "A: LSTM is written as its operators: no text",
+        "A: left out, 2 calls: x::y: not torch's",
+    ] == list(report.remarks([trace]))
