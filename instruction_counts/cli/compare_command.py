@@ -25,6 +25,7 @@ from instruction_counts.compare.verdicts import MinEffect
 from instruction_counts.definitions import Definitions
 from instruction_counts.errors import UsageError
 from instruction_counts.files import write_atomically
+from instruction_counts.models.worth import Models
 from instruction_counts.report import comparison as report
 from instruction_counts.report import left_out
 from instruction_counts.results.noise import read_noises
@@ -159,12 +160,13 @@ def _show(comparison: Comparison, limit: int) -> None:
     titles = report.left_out_titles(comparison)
     for line in left_out.lines(titles, len(comparison.differences), limit):
         console.line(line, style="yellow")
+    models = Models(comparison.base.records.values())
     for section in report.sections(comparison):
         console.line("")
         console.line(f"{section.title}  {section.explanation}".rstrip(), style=section.style)
         shown = section.differences[: limit or None]
         for one in shown:
-            for text in report.lines(one):
+            for text in report.lines(one, models):
                 console.render(report.indented(text))
         left = len(section.differences) - len(shown)
         if left:

@@ -14,6 +14,7 @@ from instruction_counts.compare.functions import difference, top_causes
 from instruction_counts.compare.sides import Key, Side
 from instruction_counts.compare.times import TimeChange
 from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.models.worth import Models
 from instruction_counts.report import format as fmt
 from instruction_counts.report import left_out as left_out_report
 
@@ -114,13 +115,18 @@ def left_out(comparison: Comparison) -> str:
     return left_out_report.sentence(left_out_titles(comparison), len(comparison.differences))
 
 
-def lines(one: Difference) -> Iterator[Text]:
-    """A case: its title, its counts with their change, and what caused it."""
+def lines(one: Difference, models: Models | None = None) -> Iterator[Text]:
+    """A case: its title, its counts with their change, what that is worth, and what caused it.
+
+    ``models`` are those of base.
+    """
     yield Text(f"  {title_of(one.key)}")
     for figures in wrapped(_figures(one), "   "):
         yield Text(f"     {figures}")
     if one.output is not None and (one.output.differs or one.reason is Reason.OUTPUT_DIFFERS):
         yield Text(f"     output: {one.output.text}")
+    for worth in wrapped(worths(one, models), " · "):
+        yield Text(f"     {worth}")
     told = causes(one) if one.change else ()
     for cause in wrapped(told, " · "):
         yield Text(f"     {cause}", style="dim")
@@ -184,6 +190,13 @@ def causes(one: Difference, number: int = CAUSES) -> tuple[str, ...]:
     return tuple(top_causes(difference(before, after), number))
 
 
+def worths(one: Difference, models: Models | None) -> tuple[str, ...]:
+    """What the change is to each model that uses the layer: ``+3.0% of ResNet (17 calls)``."""
+    if models is None:
+        return ()
+    return tuple(worth.text for worth in models.worth(one.base, one.change))
+
+
 def wrapped(parts: Sequence[str], separator: str, width: int = 74) -> Iterator[str]:
     """``parts`` in lines of at most ``width``; no part is broken."""
     line = ""
@@ -227,9 +240,10 @@ def markdown(comparison: Comparison) -> str:
         for one in comparison.disagreements
         if not one.expected
     ]
+    models = Models(comparison.base.records.values())
     for section in sections(comparison):
         note = f" ({section.explanation})" if section.explanation else ""
-        body = _markdown_table(section.differences)
+        body = _markdown_table(section.differences, models)
         if section.title in {"WORSE", "OUTPUT DIFFERS"}:
             texts += ["", f"### {section.title.capitalize()}{note}", "", *body]
         else:
@@ -241,7 +255,7 @@ def markdown(comparison: Comparison) -> str:
     return "\n".join([*texts, "", last_line(comparison)]) + "\n"
 
 
-def _markdown_table(differences: Sequence[Difference]) -> Iterator[str]:
+def _markdown_table(differences: Sequence[Difference], models: Models) -> Iterator[str]:
     yield "| case | base | new | change | reason | causes |"
     yield "|---|---:|---:|---:|---|---|"
     for one in differences:
@@ -256,7 +270,7 @@ def _markdown_table(differences: Sequence[Difference]) -> Iterator[str]:
             "" if one.new_count is None else f"{one.new_count:,}",
             change,
             reason_of(one) + output,
-            " · ".join(causes(one)),
+            " · ".join([*worths(one, models), *causes(one)]),
         ]
         yield f"| {' | '.join(map(_escaped, cells))} |"
 

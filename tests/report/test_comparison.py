@@ -26,6 +26,7 @@ from instruction_counts.measurements import (
     Times,
     Window,
 )
+from instruction_counts.models.worth import Models
 from instruction_counts.report import comparison as report
 from instruction_counts.results.records import Record
 from tests.fakes import FINGERPRINT, failed, make_record
@@ -214,3 +215,29 @@ def test_nothing_in_markdown_is_taken_for_markup(name: str) -> None:
     )
 
     assert f"| {special} · C++" in text
+
+
+def model_side(count: int, title: str) -> Side:
+    """A side with a layer that a model calls 17 times, and the model as a whole."""
+    uses = [{"model": "Net", "path": "a", "count": 17}]
+    layer = attrs.evolve(record("conv", cost=outcome(count)), metadata={"uses": uses})
+    whole = attrs.evolve(record("Net", cost=outcome(34_000)), metadata={"model": {"name": "Net"}})
+    return side(layer, whole, title=title)
+
+
+def test_a_change_of_a_layer_says_what_it_is_worth_to_the_model() -> None:
+    """Times its calls, as a share of the model in base."""
+    one = compare(model_side(1000, "base"), model_side(1100, "new"))
+    (changed,) = (case for case in one.differences if case.change)
+    models = Models(one.base.records.values())
+
+    assert "     +5.0% of Net (17 calls)" in [text.plain for text in report.lines(changed, models)]
+    assert "| +5.0% of Net (17 calls) · " in report.markdown(one)
+
+
+def test_a_case_of_no_model_has_no_such_line() -> None:
+    """Most cases are of none."""
+    one = comparison(outcome(1000), outcome(1100))
+    models = Models(one.base.records.values())
+
+    assert list(report.lines(one.differences[0])) == list(report.lines(one.differences[0], models))
