@@ -785,7 +785,7 @@ def _failing(request: Message, error: Exception) -> RefusalError:
         return RefusalError(
             f"{name}: what it does depends on the values of tensors, not on shapes alone"
             f" ({_text(error)})",
-            f"{_place(error)}. --real-data runs it once on random values instead.".lstrip(". "),
+            f"{_place(error)}\n  --real-data runs it once on random values instead.".strip(),
         )
     shapes = [",".join(map(str, one["shape"])) for one in request["inputs"]]
     return RefusalError(
