@@ -222,6 +222,7 @@ def test_the_list_as_json_has_identity_and_code(
             "stmt": "at::on::x",
             "setup": case["setup"],
             "global_setup": "",
+            "metadata": {},
         },
     )
 
