@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import attrs
 import click
 
+from core.types import Case
 from instruction_counts import console
 from instruction_counts.application import DURATIONS, Measured
 from instruction_counts.builds.build import Build
+from instruction_counts.builds.capability import measure_machine
 from instruction_counts.builds.fingerprint import probe
 from instruction_counts.cache import Cache
 from instruction_counts.cli.exit_codes import ExitCode
@@ -17,8 +21,9 @@ from instruction_counts.cli.options import build_options, selection_options, sto
 from instruction_counts.cli.time_budget import planned, refuse_nothing, time_budget_option
 from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import UsageError
-from instruction_counts.measurements import Status
-from instruction_counts.report import table
+from instruction_counts.execution.work import WorkOrder
+from instruction_counts.measurements import Machine, Status
+from instruction_counts.report import operators, table
 from instruction_counts.results.export import Exporter, read_json
 from instruction_counts.results.records import Run
 from instruction_counts.results.store import Store
@@ -38,6 +43,12 @@ from instruction_counts.select import Selection, select
     "--callgrind-out",
     type=click.Path(path_type=Path, file_okay=False),
     help="A folder for Callgrind's own file of each case (one window), to open in KCachegrind.",
+)
+@click.option(
+    "--resources/--no-resources",
+    default=None,
+    help="Also measure memory, floating point operations and what this machine can do, for eager "
+    "Python. Default: for operators.",
 )
 @click.option("--allocations", is_flag=True, help="Show allocation calls per run too.")
 @click.option(
@@ -60,6 +71,7 @@ def command(
     measuring: Measuring,
     skip_unavailable: bool,
     callgrind_out: Path | None,
+    resources: bool | None,
     allocations: bool,
     output: tuple[Path, ...],
     resume: Path | None,
@@ -85,7 +97,10 @@ def command(
     pool = measuring.pool()
     lanes = measuring.jobs or pool.size
     facts = [probe(build) for build in builds]
-    orders = measuring.orders(cases, facts, skip=skip_unavailable)
+    orders = [
+        attrs.evolve(order, resources=_wants_resources(order.case, resources))
+        for order in measuring.orders(cases, facts, skip=skip_unavailable)
+    ]
     if callgrind_out is not None:
         callgrind_out.mkdir(parents=True, exist_ok=True)
     with Store.open(db) as store:
@@ -94,7 +109,10 @@ def command(
         engines = measuring.engines(facts, measuring.profile(callgrind_out))
         plan = planned(time_budget, cases, [build.name for build in builds], store)
         durations = Cache().root / DURATIONS
-        measured = Measured(measuring.engine, engines, exporters, durations, store, plan=plan)
+        machine = _machine(orders, facts[0].build, measuring)
+        measured = Measured(
+            measuring.engine, engines, exporters, durations, store, machine=machine, plan=plan
+        )
         interrupted = measured.take_in(orders, pool, lanes, done)
         refuse_nothing(measured.run)
         _report(measured.run, output, allocations=allocations)
@@ -106,10 +124,24 @@ def command(
     return _exit_code(measured.run, interrupted=interrupted)
 
 
+def _wants_resources(case: Case, asked: bool | None) -> bool:
+    return "operator" in case.metadata if asked is None else asked
+
+
+def _machine(orders: Sequence[WorkOrder], build: Build, measuring: Measuring) -> Machine | None:
+    """What the machine can do, as a yardstick for what is measured; before anything else runs."""
+    if measuring.no_times or not any(order.asks_for_resources for order in orders):
+        return None
+    return measure_machine(build, measuring.pool().cores[0])
+
+
 def _report(run: Run, output: tuple[Path, ...], *, allocations: bool) -> None:
     if any(record.outcome.status is Status.OK for record in run.cases):
-        console.render(table.results(run, allocations=allocations))
-        console.line("")
+        if operators.has_operators(run):
+            _report_operators(run)
+        if not all("operator" in record.metadata for record in run.cases):
+            console.render(table.results(run, allocations=allocations))
+            console.line("")
         console.line(table.LEGEND, style="dim")
     problems = list(table.problems(run))
     if problems:
@@ -121,6 +153,13 @@ def _report(run: Run, output: tuple[Path, ...], *, allocations: bool) -> None:
     console.line(table.summary(run))
     for path in output:
         console.line(f"Saved: {path}")
+
+
+def _report_operators(run: Run) -> None:
+    console.render(operators.operators_table(run))
+    console.line("")
+    machine = operators.machine_line(run.machine)
+    console.line("\n".join([operators.LEGEND, *([machine] if machine else [])]), style="dim")
 
 
 def _saved(store: Store, run_id: int) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
-from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +14,7 @@ from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.measurements import Status
 from instruction_counts.report import format as fmt
 from instruction_counts.report import left_out as left_out_report
+from instruction_counts.report.markdown import empty_table, table_lines
 from instruction_counts.results.records import Record, Run
 
 LEGEND = "instr: instructions per run, exact unless marked ~; time: median ± IQR"
@@ -57,7 +55,7 @@ def results(run: Run, *, allocations: bool = False) -> Table:
 
 def markdown(run: Run) -> str:
     """The run as a Markdown table, with what failed below it."""
-    table = Table(box=box.MARKDOWN, pad_edge=True)
+    table = empty_table()
     table.add_column("benchmark")
     records = _tried(run)
     for language in _languages(records):
@@ -70,10 +68,7 @@ def markdown(run: Run) -> str:
             cell for one in _languages(records) for cell in _cells(row, one, allocations=False)
         ]
         table.add_row(Text(name), *cells)
-    stream = io.StringIO()
-    console = Console(file=stream, width=10_000, color_system=None, legacy_windows=False)
-    console.print(table)
-    lines = [line.strip() for line in stream.getvalue().strip().splitlines()]
+    lines = table_lines(table)
     failures = [f"- {text}" for text in problems(run)]
     header = [f"**{name}**: {build.torch}, {build.cpu}" for name, build in run.builds.items()]
     measured, budgets = _left_out(run)

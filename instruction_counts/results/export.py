@@ -27,7 +27,7 @@ from cattrs.preconf.json import make_converter
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.files import write_atomically
 from instruction_counts.measurements import CallCost, FunctionCost, FunctionCosts, Outcome
-from instruction_counts.report.table import markdown
+from instruction_counts.report import operators, table
 from instruction_counts.results.records import Record, Run
 
 SCHEMA_VERSION = 3
@@ -271,10 +271,16 @@ def functions_from_json(data: dict[str, Any]) -> FunctionCosts:
     return FunctionCosts(data["runs"], tuple(costs), tuple(calls))
 
 
+def to_markdown(run: Run) -> str:
+    """Tables for people: all cases, and the metrics of operators where there are any."""
+    parts = (table.markdown(run), operators.markdown(run))
+    return "\n".join(f"{part.rstrip()}\n" for part in parts if part)
+
+
 _CONVERTER = _make_converter()
 _FORMATS: dict[str, Callable[[Run], str | bytes]] = {
     ".json": to_json,
     ".json.gz": to_compressed_json,
     ".csv": to_csv,
-    ".md": markdown,
+    ".md": to_markdown,
 }

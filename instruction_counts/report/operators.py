@@ -1,0 +1,137 @@
+"""Operators: a table for a terminal, and one with everything for a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.table import Table
+from rich.text import Text
+
+from core.types import Language, RuntimeMode
+from instruction_counts.measurements import Machine
+from instruction_counts.operators.metrics import Metrics, metrics_of
+from instruction_counts.report import format as fmt
+from instruction_counts.report.markdown import empty_table, table_lines
+from instruction_counts.results.records import Run
+
+LEGEND = (
+    "backward: forward and backward together, less forward; mem: peak of what one run allocates;\n"
+    "GB/s, GF/s: least bytes moved, and floating point operations, over the median time of forward"
+)
+_BINARY = ("B", "KiB", "MiB", "GiB")
+
+
+def has_operators(run: Run) -> bool:
+    """Whether there is anything to show."""
+    return any("operator" in record.metadata for record in run.cases)
+
+
+def operators_table(run: Run) -> Table:
+    """A line for each operator and language; made for 80 columns."""
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("", overflow="fold", ratio=1)
+    for heading in ("forward\ninstr", "\ntime", "backward\ninstr", "\ntime"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("\nmem", "\nGB/s", "\nGF/s"):
+        table.add_column(heading, justify="right", no_wrap=True, style="dim")
+    above: tuple[str, ...] = ()
+    several = len(run.builds) > 1
+    for one in metrics_of(run.cases):
+        if one.label[:1] != above[:1]:
+            table.add_row(Text(one.label[0], style="bold"))
+        if one.label != above:
+            table.add_row(Text(f"  {' '.join(one.label[1:])}"))
+        table.add_row(Text(f"    {_mode(one, several=several)}"), *_cells(one))
+        above = one.label
+    return table
+
+
+def _mode(one: Metrics, *, several: bool) -> str:
+    parts = [one.build] if several else []
+    parts.append("TS " * (one.runtime is RuntimeMode.JIT) + one.language.value)
+    if one.num_threads > 1:
+        parts.append(f"{one.num_threads} threads")
+    return " ".join(parts)
+
+
+def _cells(one: Metrics) -> Iterator[str]:
+    yield fmt.count(one.instructions)
+    yield fmt.median(one.times)
+    if one.backward_instructions is None:
+        yield ""
+    else:
+        yield f"{'' if one.backward_exact else '~'}{one.backward_instructions:,}"
+    yield "" if one.backward_s is None else _difference(one.backward_s)
+    is_python = one.language is Language.PYTHON and one.runtime is not RuntimeMode.JIT
+    used = one.resources
+    yield size(used.peak_bytes) if used and is_python else ""
+    yield _giga(one.bytes_per_s)
+    yield _giga(one.flops_per_s)
+
+
+def _difference(seconds: float) -> str:
+    return f"{'-' if seconds < 0 else ''}{fmt.duration(abs(seconds))}"
+
+
+def _giga(per_second: float | None) -> str:
+    return "" if per_second is None else f"{per_second / 1e9:.3g}"
+
+
+def size(number: int | None) -> str:
+    """``64 KiB``; three digits."""
+    if number is None:
+        return ""
+    value, power = float(number), 0
+    while value >= 999.5 and power < len(_BINARY) - 1:
+        value, power = value / 1024, power + 1
+    return f"{value:.3g} {_BINARY[power]}"
+
+
+def machine_line(machine: Machine | None) -> str:
+    """What one core can do; empty where it was not measured."""
+    if machine is None:
+        return ""
+    copied, computed = machine.copy_bytes_per_s / 1e9, machine.matmul_flops_per_s / 1e9
+    return f"one core of this machine: {copied:.3g} GB/s copied, {computed:.3g} GF/s in a matmul"
+
+
+def markdown(run: Run) -> str:
+    """A Markdown table with every metric; empty where the run has no operator."""
+    found = list(metrics_of(run.cases))
+    if not found:
+        return ""
+    table = empty_table()
+    table.add_column("operator")
+    for heading in _HEADINGS:
+        table.add_column(heading, justify="right")
+    for one in found:
+        name = f"{' / '.join(one.label[1:])} · {_mode(one, several=len(run.builds) > 1)}"
+        table.add_row(name, *_all_cells(one))
+    machine = machine_line(run.machine)
+    return "\n".join(["## Operators", "", *table_lines(table), "", LEGEND, machine]).rstrip()
+
+
+_HEADINGS = (
+    "forward instr",
+    "backward instr",
+    "mean",
+    "p50",
+    "p90",
+    "p99",
+    "min",
+    "max",
+    "backward p50",
+    "allocated",
+    "peak",
+    "GB/s",
+    "GF/s",
+)
+
+
+def _all_cells(one: Metrics) -> Iterator[str]:
+    forward, _, backward, backward_time, peak, bandwidth, computed = _cells(one)
+    yield from (forward, backward)
+    for name in ("mean", "median", "p90", "p99", "min", "max"):
+        yield "" if one.times is None else fmt.duration(getattr(one.times, f"{name}_s"))
+    allocated = one.resources.allocated_bytes if one.resources and peak else None
+    yield from (backward_time, size(allocated), peak, bandwidth, computed)
