@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Protocol
 
@@ -125,8 +125,9 @@ class Measured:
         now: Callable[[], dt.datetime] = _now,
         machine: Machine | None = None,
         plan: Plan | None = None,
+        progress: Callable[[int], AbstractContextManager[console.Progress]] = console.progress,
     ) -> None:
-        self._plan = plan
+        self._plan, self._progress = plan, progress
         self._engine, self._engines, self._exporters = engine, engines, exporters
         self._machine = machine
         self._durations, self._recorder = durations, recorder
@@ -206,7 +207,7 @@ class Measured:
         budget = self._plan.budget if self._plan is not None else None
         with (
             closing(execute(possible, self._engines, pool, lanes, budget=budget)) as events,
-            console.progress(len(possible)) as progress,
+            self._progress(len(possible)) as progress,
         ):
             for event in events:
                 if isinstance(event, Finished):

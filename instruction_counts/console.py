@@ -64,6 +64,20 @@ def progress(total: int) -> Iterator[Progress]:
         yield live
 
 
+@contextmanager
+def no_progress(total: int) -> Iterator[Progress]:
+    """Nothing, for callers that are no people."""
+    del total
+    yield _NoProgress()
+
+
+class _NoProgress:
+    """Shows nothing."""
+
+    def show(self, event: Event) -> None:
+        """Take in one event."""
+
+
 class _PlainProgress:
     """A line for each finished case."""
 

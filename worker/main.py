@@ -318,7 +318,7 @@ def measure_with_timer(request: Message) -> Message:
     result = {}
     try:
         if request["times"]:
-            result["times"] = time_blocks(timer, request["min_run_time_s"])
+            result["times"] = time_blocks(timer, request)
         if request["counts"]:
             result["counts"] = _collect_callgrind(timer, request)
     except BaseException as error:
@@ -347,11 +347,17 @@ def make_timer(case: Message) -> Any:
         raise MeasurementError(failure) from error
 
 
-def time_blocks(timer: Any, min_run_time_s: float) -> Message:
-    """Wall times of one run, a value for each block of runs that the Timer chose."""
+def time_blocks(timer: Any, request: Message) -> Message:
+    """Wall times of one run: a value for each block of runs, which the Timer chooses unless asked.
+
+    ``blocks`` holds how many are asked for, and how many runs each has.
+    """
     # A first run that is slow would make it choose blocks of one run.
-    timer.timeit(1)
-    measurement = timer.blocked_autorange(min_run_time=min_run_time_s)
+    timer.timeit(max(1, request["warmup_runs"]))
+    if request["blocks"]:
+        count, runs = request["blocks"]
+        return {"values_s": [timer.timeit(runs).median for _ in range(count)], "runs": runs}
+    measurement = timer.blocked_autorange(min_run_time=request["min_run_time_s"])
     return {"values_s": list(measurement.times), "runs": measurement.number_per_run}
 
 
@@ -619,7 +625,7 @@ def time_in_child(request: Message, shim: Shim) -> Message:
     else:
         timer = make_timer(case)
     try:
-        return {"times": time_blocks(timer, request["min_run_time_s"])}
+        return {"times": time_blocks(timer, request)}
     except BaseException as error:
         raise MeasurementError(timer_failure(error, timer, case)) from error
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from core.types import Case
 from instruction_counts.builds.fingerprint import Fingerprint
-from instruction_counts.execution.work import WorkOrder
+from instruction_counts.execution.work import Timing, WorkOrder
 from instruction_counts.measurements import Outcome
 
 
@@ -49,3 +49,8 @@ def case_message(case: Case) -> dict[str, Any]:
         "language": case.autolabels.language.value,
         "model_source": case.model_source,
     }
+
+
+def timing_message(timing: Timing) -> dict[str, Any]:
+    """How long a case is timed, as the worker protocol carries it."""
+    return {"warmup_runs": timing.warmup_runs, "blocks": timing.blocks}

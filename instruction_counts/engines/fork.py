@@ -24,7 +24,7 @@ from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, withou
 from instruction_counts.engines import counting
 from instruction_counts.engines.callgrind_out import CallgrindFormatError
 from instruction_counts.engines.compiler import CompileError, Compiler, CppSource
-from instruction_counts.engines.engine import case_message
+from instruction_counts.engines.engine import case_message, timing_message
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.output_source import with_output
 from instruction_counts.engines.timer import TimerEngine
@@ -239,6 +239,7 @@ class ForkEngine:
             "cores": list(cores),
             "case": case_message(order.case),
             "min_run_time_s": self._profile.min_run_time_s,
+            **timing_message(order.timing),
         }
         answer = self._times.run(task, order.timeout_s, files)["times"]
         return Times.of(answer["values_s"], answer["runs"])

@@ -18,7 +18,7 @@ from instruction_counts.builds.hermetic import (
     interpreter_of,
     without_aslr,
 )
-from instruction_counts.engines.engine import case_message
+from instruction_counts.engines.engine import case_message, timing_message
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import (
     FunctionCost,
@@ -98,6 +98,7 @@ class TimerEngine:
             "times": order.times,
             "counts": order.counts,
             "min_run_time_s": self._min_run_time_s,
+            **timing_message(order.timing),
             "number": NUMBER,
             "repeats": REPEATS,
             "baseline": True,

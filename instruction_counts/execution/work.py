@@ -7,6 +7,26 @@ import attrs
 from core.types import Case, Language, RuntimeMode
 from instruction_counts.builds.build import Build
 
+_RUNS_OF_A_BLOCK = 10
+_MOST_BLOCKS = 100
+
+
+@attrs.frozen
+class Timing:
+    """How long a case is timed, where that is not left to torch's Timer."""
+
+    warmup_runs: int = 1
+    runs: int | None = None
+    """How many runs are timed; None leaves it to the Timer."""
+
+    @property
+    def blocks(self) -> tuple[int, int] | None:
+        """How many blocks, and the runs of each: at least ten, since setup precedes each block."""
+        if self.runs is None:
+            return None
+        count = min(_MOST_BLOCKS, max(1, self.runs // _RUNS_OF_A_BLOCK))
+        return count, max(1, self.runs // count)
+
 
 @attrs.frozen
 class WorkOrder:
@@ -24,6 +44,7 @@ class WorkOrder:
     """The same for C++, which is compiled a second time for it."""
     resources: bool = False
     """Whether memory, operations and moved bytes are recorded, too, where the engine can."""
+    timing: Timing = Timing()
     refusal: str = ""
     """Why the order cannot be carried out here; empty where it can."""
 
