@@ -30,6 +30,7 @@ _LETTERS = "abcdefghijklmnopqrstuvw"
 _CONTAINERS = {"Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"}
 _WITH_CHILDREN = {"MultiheadAttention"}
 _NO_WORK = {"alias", "detach", "detach_", "lift", "lift_fresh", "size", "stride", "dim", "numel"}
+_OLDEST_TORCH = 2
 _NOT_KEPT = {"device", "dtype", "size_average", "reduce", "min_value", "max_value"}
 """Arguments of constructors that say where, or that only old programs give."""
 _VALUE_ERRORS = {
@@ -93,6 +94,11 @@ def trace(request: Message) -> Message:
         *(one for one in sys.path if Path(one) != Path(__file__).parent),
     ]
     torch = importlib.import_module("torch")
+    if int(torch.__version__.partition(".")[0]) < _OLDEST_TORCH:
+        raise RefusalError(
+            f"torch {torch.__version__} cannot take models apart",
+            "Use a later build for that; what it writes runs on this one, too.",
+        )
     loaded = _load(torch, request)
     recorder = Recorder(torch, request)
     model = loaded.model

@@ -21,7 +21,7 @@ def block(code: str, indent: int) -> str:
     """Code as a text: on one line, or between triple quotes where it has several."""
     if "\n" not in code:
         return text(code)
-    inner = textwrap.indent(code.replace("\\", "\\\\").replace('"""', '\\"""'), " " * indent)
+    inner = textwrap.indent(code.replace("\\", "\\\\").replace('"""', '\\"\\"\\"'), " " * indent)
     return f'"""\n{inner}\n{" " * indent}"""'
 
 

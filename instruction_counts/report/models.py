@@ -13,9 +13,10 @@ from instruction_counts.models.prediction import Amount, Prediction
 from instruction_counts.models.unique import UniqueLayer
 from instruction_counts.report import format as fmt
 
-_BAR = 16
+_BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _NAMED = 5
+_WHOLE = "whole, as measured"
 
 
 def generated(traces: Sequence[ModelTrace], layers: Sequence[UniqueLayer]) -> Table:
@@ -52,7 +53,7 @@ def predicted(one: Prediction) -> Iterator[RenderableType]:
     has_counts = one.layers.instructions is not None
     has_times = one.layers.time_s is not None
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("layer type", overflow="fold")
+    table.add_column("layer type", overflow="fold", min_width=len(_WHOLE))
     for heading in ("calls", "unique"):
         table.add_column(heading, justify="right", no_wrap=True)
     if has_counts:
@@ -71,7 +72,7 @@ def predicted(one: Prediction) -> Iterator[RenderableType]:
     sums = [("sum of layers", one.layers, f"{one.calls:,}", f"{unique:,}")]
     if one.whole != Amount(None, None):
         sums += [
-            ("whole model, measured", one.whole, "", ""),
+            (_WHOLE, one.whole, "", ""),
             ("unexplained", one.unexplained, "", ""),
         ]
     table.add_section()

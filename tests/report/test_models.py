@@ -37,10 +37,10 @@ def test_a_prediction_has_shares_of_the_whole_and_bars() -> None:
     assert [
         "Net",
         "layer type calls unique instructions share time share",
-        "Conv2d 2 1 600 60.0% ████████████████ 2 ms 50.0%",
-        "ReLU 3 1 300 30.0% ████████ 1.5 ms 37.5%",
+        "Conv2d 2 1 600 60.0% ██████████ 2 ms 50.0%",
+        "ReLU 3 1 300 30.0% █████ 1.5 ms 37.5%",
         "sum of layers 5 2 900 90.0% 3.5 ms 87.5%",
-        "whole model, measured 1,000 100.0% 4 ms 100.0%",
+        "whole, as measured 1,000 100.0% 4 ms 100.0%",
         "unexplained 100 10.0% 500 us 12.5%",
     ] == [line for line in predicted(*RECORDS) if line]
 
