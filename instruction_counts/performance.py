@@ -10,7 +10,7 @@ the keys of `instruction_counts.operators.metrics.as_dict`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -120,8 +120,9 @@ def categories() -> tuple[str, ...]:
 
 
 def _entry(op: str | Callable[..., Any]) -> Entry:
-    name = op if isinstance(op, str) else _name_of(op)
-    found = selected(read_operators(standard_file()), (name,))
+    entries = read_operators(standard_file())
+    name = op if isinstance(op, str) else _name_of(op, {entry.name for entry in entries})
+    found = selected(entries, (name,))
     exact = [entry for entry in found if entry.name == name]
     if len(exact or found) > 1:
         names = ", ".join(entry.name for entry in found)
@@ -129,21 +130,18 @@ def _entry(op: str | Callable[..., Any]) -> Entry:
     return (exact or list(found))[0]
 
 
-def _name_of(op: Callable[..., Any]) -> str:
+def _name_of(op: Callable[..., Any], known: Collection[str]) -> str:
     name = getattr(op, "__name__", "")
-    module = getattr(op, "__module__", None) or ""
-    owner = getattr(op, "__objclass__", None)
     if not name:
         raise UsageError(f"{op!r} is no function", 'Name the operator: "torch.add"')
-    if owner is not None:
+    if getattr(op, "__objclass__", None) is not None:
         return f"Tensor.{name}"
-    if module == "torch.nn.functional":
-        return f"{module}.{name}"
-    # Builtins tell their namespace by their name alone: linalg_norm, fft_fft, special_erf.
-    for space in ("linalg", "fft", "special"):
-        if name.startswith(f"{space}_"):
-            return f"torch.{space}.{name.removeprefix(f'{space}_')}"
-    return f"torch.{name}" if module in {"", "torch", "torch._C._nn"} else f"{module}.{name}"
+    # A builtin tells its namespace by its name alone (linalg_norm, fft_fft), or not at all.
+    candidates = [f"{getattr(op, '__module__', None) or 'torch'}.{name}", f"torch.{name}"]
+    candidates.append(f"torch.nn.functional.{name}")
+    space, _, rest = name.partition("_")
+    candidates.append(f"torch.{space}.{rest}")
+    return next((one for one in candidates if one in known), candidates[0])
 
 
 def _test(entry: Entry, asked: Mapping[str, Any]) -> _Test:

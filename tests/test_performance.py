@@ -1,0 +1,130 @@
+"""The Python interface: what it asks for, and what it returns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.types import AutogradMode, Language
+from instruction_counts.errors import UsageError
+from instruction_counts.execution.work import Timing
+from instruction_counts.operators.entries import Entry, Tensor
+from instruction_counts.performance import (
+    _cases,
+    _entry,
+    _test,
+    _without_repeats,
+    categories,
+    run_performance_test,
+)
+
+ADD = Entry("torch.add", "arithmetic", {"input": Tensor((8,)), "other": Tensor((8,))}, {"alpha": 1})
+COMMON: dict[str, Any] = {"dtype": None, "run_backward": True, "seed": 0}
+
+
+def statements(**asked: Any) -> list[str]:
+    """The Python that a test runs."""
+    cases = _cases(_test(ADD, {**COMMON, **asked}), {Language.PYTHON})
+    return [f"{case.timer_args.setup}\n{case.timer_args.stmt}" for case in cases]
+
+
+def test_an_operator_is_known_by_its_function() -> None:
+    """Functions of torch, of its namespaces, and methods."""
+    torch = pytest.importorskip("torch")
+    functions = [
+        torch.add,
+        torch.nn.functional.conv2d,
+        torch.nn.functional.cross_entropy,
+        torch.fft.rfft,
+        torch.linalg.cholesky,
+        torch.special.erfcx,
+        torch.Tensor.add_,
+    ]
+    assert [_entry(function).name for function in functions] == [
+        "torch.add",
+        "torch.nn.functional.conv2d",
+        "torch.nn.functional.cross_entropy",
+        "torch.fft.rfft",
+        "torch.linalg.cholesky",
+        "torch.special.erfcx",
+        "Tensor.add_",
+    ]
+
+
+def test_shapes_and_values_are_given_by_their_own_names() -> None:
+    """What is left out is as the entry has it."""
+    (forward, _) = statements(input=(2, 3), other=[3], alpha=5)
+    assert "input = torch.randn([2, 3])" in forward
+    assert "other = torch.randn([3])" in forward
+    assert forward.endswith("out = torch.add(input, other, alpha=5)")
+
+
+def test_a_test_can_have_its_own_dtype_seed_and_backward() -> None:
+    """As in opperf's dictionaries."""
+    (forward,) = statements(dtype="float64", seed=7, run_backward=False)
+    assert "torch.manual_seed(7)" in forward
+    assert "dtype=torch.float64" in forward
+
+
+def test_backward_is_measured_unless_it_is_not_wanted() -> None:
+    """Together with forward."""
+    test = _test(ADD, COMMON)
+    autograds = [case.autolabels.autograd for case in _cases(test, {Language.PYTHON})]
+    assert autograds == [AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD]
+
+
+def test_tests_of_one_label_are_measured_in_runs_of_their_own() -> None:
+    """Within a run a label stands for one case."""
+    one = _cases(_test(ADD, COMMON), {Language.PYTHON})
+    other = _cases(_test(ADD, {**COMMON, "input": (2, 8)}), {Language.PYTHON})
+    assert [len(run) for run in _without_repeats([one, other, one])] == [4, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"op": "torch.ad"}, "Near: torch.add"),
+        ({"op": 3}, "is no function"),
+        ({"op": "torch.add", "dtype": "float65"}, "no dtype float65"),
+        ({"op": "torch.add", "inputs": [{"input": "big"}]}, "is no shape"),
+        ({"op": "torch.cat", "inputs": [{"tensors": (3,)}]}, "a list of tensors"),
+    ],
+)
+def test_a_wrong_argument_is_one_message(arguments: dict[str, Any], expected: str) -> None:
+    """Before anything is measured."""
+    with pytest.raises(UsageError, match=expected):
+        run_performance_test(**arguments)
+
+
+def test_categories_can_be_listed() -> None:
+    """Each once."""
+    found = categories()
+    assert len(set(found)) == len(found) > 20
+
+
+@pytest.mark.parametrize(
+    ("runs", "expected"), [(None, None), (1, (1, 1)), (50, (5, 10)), (10_000, (100, 100))]
+)
+def test_runs_are_timed_in_blocks_of_ten_or_more(
+    runs: int | None, expected: tuple[int, int] | None
+) -> None:
+    """Setup precedes each block, so that short ones would be of cold runs."""
+    assert Timing(1, runs).blocks == expected
+
+
+@pytest.mark.slow
+def test_an_operator_is_measured_from_python() -> None:
+    """A dictionary for each test, whether it succeeds or not."""
+    found = run_performance_test(
+        "torch.add",
+        inputs=[{"input": (4, 4), "other": (4, 4)}, {"input": (4, 4), "other": (3,)}],
+        runs=100,
+        run_backward=False,
+    )
+    good, bad = found
+    assert good["instructions"] > 5_000
+    assert good["p50_s"] > 0
+    assert good["allocated_bytes"] == 64
+    assert (bad["status"], bad["operator"]) == ("failed", "torch.add")
+    assert "must match the size" in bad["error"]
