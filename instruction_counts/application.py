@@ -23,10 +23,11 @@ from instruction_counts.engines.timer import TimerEngine
 from instruction_counts.errors import BuildError, DataError
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
-from instruction_counts.execution.events import Finished
+from instruction_counts.execution.events import Event, Finished
 from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.execution.work import WorkOrder
+from instruction_counts.expected import as_expected
 from instruction_counts.measurements import Machine, Status
 from instruction_counts.results.export import Exporter
 from instruction_counts.results.records import Identity, Record, Run, identity_of
@@ -211,11 +212,12 @@ class Measured:
             console.progress(len(possible)) as progress,
         ):
             for event in events:
-                if isinstance(event, Finished):
-                    self._add(event)
-                    if event.outcome.left_out:
+                checked = _checked(event)
+                if isinstance(checked, Finished):
+                    self._add(checked)
+                    if checked.outcome.left_out:
                         continue
-                progress.show(event)
+                progress.show(checked)
 
     def _add(self, event: Finished) -> None:
         record = Record.of(event.order.case, event.order.build.name, event.outcome)
@@ -264,6 +266,13 @@ class Measured:
             except DataError as error:
                 # What was stored cannot be read any more; the file stays as it was.
                 console.error(f"The file with the results is not up to date: {error}")
+
+
+def _checked(event: Event) -> Event:
+    """The event; a case that computed something else than was expected failed."""
+    if not isinstance(event, Finished):
+        return event
+    return attrs.evolve(event, outcome=as_expected(event.order.case, event.outcome))
 
 
 def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:
