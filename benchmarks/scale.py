@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import attrs
@@ -162,8 +162,10 @@ def storing(folder: Path, cases: int) -> list[Figure]:
     """How long it takes to store two runs, and to read, compare and explain them."""
     db = folder / "scale.db"
     draw = random.Random(1)  # noqa: S311 - nothing here is secret
-    records = (made_up(number, draw) for number in range(cases))
-    stored = stored_run(db, records)
+    before = resident_mib(os.getpid())
+    stored, kept = stored_run(db, (made_up(number, draw) for number in range(cases)))
+    grown = resident_mib(os.getpid()) - before
+    del kept
     draw = random.Random(1)  # noqa: S311 - nothing here is secret
     step = max(1, cases // CHANGED)
     again = (made_up(number, draw) for number in range(cases))
@@ -181,6 +183,7 @@ def storing(folder: Path, cases: int) -> list[Figure]:
     }
     figures = [
         Figure("storing an outcome", "", f"{1000 * stored / cases:.1f} ms"),
+        Figure(f"memory that {cases:,} stored outcomes take", "constant", f"{grown:,} MiB"),
         Figure("the database of two runs", "", f"{size:,.0f} MiB"),
     ]
     for what, (arguments, wanted) in commands.items():
@@ -188,19 +191,22 @@ def storing(folder: Path, cases: int) -> list[Figure]:
     return figures
 
 
-def stored_run(db: Path, records: Sequence[Record] | object) -> float:
-    """Store a run as one that is measured is stored; returns the seconds that this took."""
+def stored_run(db: Path, records: Iterable[Record]) -> tuple[float, list[Record]]:
+    """Store a run as one that is measured is stored.
+
+    Returns the seconds that this took, and the records as a run keeps them.
+    """
     head = Run("0", "fork", {"default": fingerprint()}, (), "2026-01-02T03:04:05+00:00")
-    spent = 0.0
+    spent, kept = 0.0, []
     with Store.open(db) as store:
         number = store.begin(head)
         for record in records:
             begin = time.perf_counter()
-            store.add(number, record)
+            kept.append(store.add(number, record))
             spent += time.perf_counter() - begin
         begin = time.perf_counter()
-        store.finish(number, store.load(number, functions=False), interrupted=False)
-        return spent + time.perf_counter() - begin
+        store.finish(number, attrs.evolve(head, cases=tuple(kept)), interrupted=False)
+        return spent + time.perf_counter() - begin, kept
 
 
 # Processes
@@ -211,22 +217,38 @@ def program(*arguments: str) -> Finished:
     return process([sys.executable, "main.py", *arguments])
 
 
+_ACCOUNT = """
+import resource, subprocess, sys
+code = subprocess.call(sys.argv[2:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as stream:
+    print(used.ru_utime, used.ru_maxrss // 1024, file=stream)
+sys.exit(code)
+"""
+"""A child begins with the memory of its parent, as far as Linux counts: so this one is small."""
+
+
 def process(command: Sequence[str]) -> Finished:
     """Run a command to its end.
 
     Raises:
         SystemExit: it failed.
     """
-    begin = time.perf_counter()
-    with tempfile.TemporaryFile("w+") as output:
-        child = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.DEVNULL)
-        _, status, usage = os.wait4(child.pid, 0)
+    with tempfile.NamedTemporaryFile("r") as account:
+        begin = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, "-c", _ACCOUNT, account.name, *command],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            check=False,
+            text=True,
+        )
         wall_s = time.perf_counter() - begin
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode not in {0, 3}:
-            raise SystemExit(f"{' '.join(command)}: ended with {child.returncode}")
-        output.seek(0)
-        return Finished(output.read(), wall_s, usage.ru_utime, usage.ru_maxrss // 1024)
+        user_s, peak_mib = account.read().split()
+    if done.returncode not in {0, 3}:
+        raise SystemExit(f"{' '.join(command)}: ended with {done.returncode}")
+    return Finished(done.stdout, wall_s, float(user_s), int(peak_mib))
 
 
 if __name__ == "__main__":
