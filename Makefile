@@ -3,6 +3,7 @@
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about 15 minutes)
 # make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 20 minutes)
+# make bench-scale  set up, then list, measure, store and compare very many cases (about 15 minutes)
 
 PYTHON ?= python3
 VENV   := .venv
@@ -10,7 +11,7 @@ STAMP  := $(VENV)/.installed
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test lint test-fast test-builds bench bench-detect bench-guard clean system
+.PHONY: help setup run test lint test-fast test-builds bench bench-detect bench-guard bench-scale clean system
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -55,6 +56,9 @@ bench-detect: setup
 
 bench-guard: setup
 	$(BIN)/python -m benchmarks.guard $(ARGS)
+
+bench-scale: setup
+	$(BIN)/python -m benchmarks.scale $(ARGS)
 
 # Debian's own build of torch is the second one.
 test-builds: SYSTEM = --for-builds

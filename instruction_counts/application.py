@@ -6,7 +6,7 @@ import datetime as dt
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import attrs
 
@@ -23,10 +23,11 @@ from instruction_counts.engines.timer import TimerEngine
 from instruction_counts.errors import BuildError, DataError
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
-from instruction_counts.execution.events import Finished
+from instruction_counts.execution.events import Event, Finished
 from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.execution.work import WorkOrder
+from instruction_counts.expected import as_expected
 from instruction_counts.measurements import Machine, Status
 from instruction_counts.results.export import Exporter
 from instruction_counts.results.records import Identity, Record, Run, identity_of
@@ -83,6 +84,8 @@ def _without(order: WorkOrder, lack: Lack) -> WorkOrder:
     return attrs.evolve(order, refusal=lack.what)
 
 
+T = TypeVar("T")
+
 DURATIONS = "durations.json"
 """Where, in the cache folder, it is noted how long cases take."""
 
@@ -93,8 +96,8 @@ class Recorder(Protocol):
     def begin(self, run: Run) -> int:
         """Make a run of this head and these cases; returns its number."""
 
-    def add(self, run_id: int, record: Record) -> None:
-        """Keep one more case."""
+    def add(self, run_id: int, record: Record) -> Record:
+        """Keep one more case; returns it as it is kept, from where its large parts are read."""
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """The run is at its end: its order and its fingerprints are final."""
@@ -210,29 +213,32 @@ class Measured:
             self._progress(len(possible)) as progress,
         ):
             for event in events:
-                if isinstance(event, Finished):
-                    self._add(event)
-                    if event.outcome.left_out:
+                checked = _checked(event)
+                if isinstance(checked, Finished):
+                    self._add(checked)
+                    if checked.outcome.left_out:
                         continue
-                progress.show(event)
+                progress.show(checked)
 
     def _add(self, event: Finished) -> None:
         record = Record.of(event.order.case, event.order.build.name, event.outcome)
-        self._records.append(record)
-        self._record(lambda recorder, run_id: recorder.add(run_id, record))
+        # What is stored need not stay in memory: a run may have any number of cases.
+        stored = self._record(lambda recorder, run_id: recorder.add(run_id, record))
+        self._records.append(stored or record)
         self._save(final=False)
         if self._plan is not None:
             self._plan.budget.learn(self._plan.changed(record))
 
-    def _record(self, act: Callable[[Recorder, int], None]) -> None:
+    def _record(self, act: Callable[[Recorder, int], T]) -> T | None:
         """Let the recorder do something; a run does not end because it cannot be stored."""
         if self._recorder is None or self.run_id is None:
-            return
+            return None
         try:
-            act(self._recorder, self.run_id)
+            return act(self._recorder, self.run_id)
         except DataError as error:
             console.error(f"The rest of this run is not stored: {error}")
             self._recorder = self.run_id = None
+            return None
 
     def _note_durations(self) -> None:
         if self._durations is not None:
@@ -256,7 +262,18 @@ class Measured:
 
     def _save(self, *, final: bool) -> None:
         for exporter in self._exporters:
-            exporter.update(self.run, final=final)
+            try:
+                exporter.update(self.run, final=final)
+            except DataError as error:
+                # What was stored cannot be read any more; the file stays as it was.
+                console.error(f"The file with the results is not up to date: {error}")
+
+
+def _checked(event: Event) -> Event:
+    """The event; a case that computed something else than was expected failed."""
+    if not isinstance(event, Finished):
+        return event
+    return attrs.evolve(event, outcome=as_expected(event.order.case, event.outcome))
 
 
 def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:

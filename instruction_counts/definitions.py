@@ -33,6 +33,21 @@ Definitions: TypeAlias = "str | Source"
 """A module or file by its name, or another source of cases."""
 
 
+def opened(definitions: Definitions) -> Definitions:
+    """The specification, where ``definitions`` is the name of one; otherwise itself.
+
+    Raises:
+        UsageError: there is no such specification.
+        DataError: it holds mistakes.
+    """
+    if not isinstance(definitions, str) or not definitions.endswith((".yaml", ".yml", ".json")):
+        return definitions
+    # Imported only where there is one: it costs every start otherwise.
+    from instruction_counts.specification.source import SpecificationSource  # noqa: PLC0415
+
+    return SpecificationSource.at(Path(definitions))
+
+
 def load(definitions: Definitions) -> tuple[Case, ...]:
     """The cases of a definition module (``definitions.standard``), a file, or another source.
 
@@ -41,6 +56,7 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
         DefinitionErrors: mistakes in the definitions, all of them, each with its label and file.
         DataError: the file cannot be run, or has no ``BENCHMARKS``.
     """
+    definitions = opened(definitions)
     if not isinstance(definitions, str):
         return definitions.cases()
     name = definitions

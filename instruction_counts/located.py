@@ -70,6 +70,9 @@ class Mistakes:
             self._misfits.append(misfit)
             return otherwise
 
+    def __len__(self) -> int:
+        return len(self._misfits)
+
     def note(self, misfit: Misfit) -> None:
         """One more."""
         self._misfits.append(misfit)

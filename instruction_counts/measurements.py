@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import enum
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 import attrs
 
@@ -89,14 +90,38 @@ class Instructions:
     varying: tuple[str, ...] = ()
 
 
+Seconds: TypeAlias = tuple[float, ...] | Callable[[], tuple[float, ...]]
+"""Times, or what reads them from where they are kept."""
+
+
+def read_seconds(values: Seconds) -> tuple[float, ...]:
+    """The times themselves."""
+    return values() if callable(values) else values
+
+
 @attrs.frozen
 class Times:
-    """Wall times of one run, in seconds: one value for each block of ``runs`` runs."""
+    """Wall times of one run, in seconds: one value for each block of ``runs`` runs.
+
+    There can be thousands of values. Where they are kept elsewhere, they are read each time that
+    somebody asks for them.
+    """
 
     median_s: float
     iqr_s: float
-    values_s: tuple[float, ...]
+    _values_s: Seconds = attrs.field(
+        eq=read_seconds, repr=lambda values: repr(read_seconds(values))
+    )
     runs: int
+
+    @property
+    def values_s(self) -> tuple[float, ...]:
+        """A value for each block.
+
+        Raises:
+            DataError: they are kept elsewhere, and cannot be read.
+        """
+        return read_seconds(self._values_s)
 
     @classmethod
     def of(cls, values_s: Sequence[float], runs: int) -> Times:
@@ -242,14 +267,29 @@ class Machine:
     """Of products of float32 matrices."""
 
 
+Costs: TypeAlias = FunctionCosts | Callable[[], FunctionCosts | None] | None
+"""Costs per function, or what reads them from where they are kept."""
+
+
+def read_costs(costs: Costs) -> FunctionCosts | None:
+    """The costs themselves."""
+    return costs() if callable(costs) else costs
+
+
 @attrs.frozen
 class Outcome:
-    """How one work order ended: a value, whatever happened."""
+    """How one work order ended: a value, whatever happened.
+
+    Costs per function are nine tenths of it, and seldom asked for: where they are kept elsewhere,
+    they are read each time that somebody does.
+    """
 
     status: Status
     instructions: Instructions | None = None
     times: Times | None = None
-    functions: FunctionCosts | None = None
+    _functions: Costs = attrs.field(
+        default=None, eq=read_costs, repr=lambda costs: repr(read_costs(costs))
+    )
     output: Output | None = None
     failure: Failure | None = None
     duration_s: float = 0.0
@@ -270,6 +310,15 @@ class Outcome:
         """The outcome of what did not start within ``budget``: ``60 s``."""
         failure = Failure(FailureKind.REFUSED, f"{_TIME_BUDGET}{budget}")
         return cls(Status.SKIPPED, failure=failure)
+
+    @property
+    def functions(self) -> FunctionCosts | None:
+        """Where the instructions went; None where that is not known.
+
+        Raises:
+            DataError: they are kept elsewhere, and cannot be read.
+        """
+        return read_costs(self._functions)
 
     @classmethod
     def failed(cls, failure: Failure) -> Outcome:

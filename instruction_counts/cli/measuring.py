@@ -16,6 +16,7 @@ from instruction_counts import console
 from instruction_counts.application import make_engine, plan
 from instruction_counts.builds.build import DEFAULT_NAME
 from instruction_counts.builds.fingerprint import BuildFacts
+from instruction_counts.cli.options import is_given, specification_of
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import Profile
 from instruction_counts.errors import UsageError
@@ -140,6 +141,9 @@ def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         own = {field.name: kwargs.pop(field.name) for field in attrs.fields(Measuring)}
+        stated = specification_of(kwargs.get("definitions"))
+        if stated is not None and stated.timeout_s is not None and not is_given("timeout_s"):
+            own["timeout_s"] = stated.timeout_s
         if own["no_counts"] and own["no_times"]:
             raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
         if own["engine"] == "timer" and own["pin_isa"]:

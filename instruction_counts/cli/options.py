@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
+from click.core import ParameterSource
 
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.build import Build, default_build, parse_build, read_builds
-from instruction_counts.definitions import STANDARD
+from instruction_counts.definitions import STANDARD, Definitions, opened
 from instruction_counts.errors import UsageError
 from instruction_counts.operators.entries import DTYPES, VARIANTS
 from instruction_counts.select import Selection
+
+if TYPE_CHECKING:
+    from instruction_counts.specification.values import Specification
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -57,7 +61,8 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--definitions",
         metavar="MODULE_OR_FILE",
-        help="Where the definitions are: a module, or a .py file with BENCHMARKS. "
+        help="Where the definitions are: a module, a .py file with BENCHMARKS, or a "
+        "specification (.yaml, .json). "
         f"Default: {STANDARD}.",
     )
     @click.option(
@@ -108,7 +113,7 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
                         f"{option.replace('_', '-')} is for operators",
                         "Name some: --operators torch.add",
                     )
-            return function(*args, definitions=definitions or STANDARD, **kwargs)
+            return function(*args, definitions=opened(definitions or STANDARD), **kwargs)
         if definitions:
             raise UsageError("--definitions and --operators exclude each other", "Drop one.")
         return function(*args, definitions=_operators(**own), **kwargs)
@@ -187,6 +192,9 @@ def build_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @wraps(function)
     def wrapper(*args: Any, build: tuple[str, ...], config: Path | None, **kwargs: Any) -> Any:
+        stated = specification_of(kwargs.get("definitions"))
+        if stated is not None and stated.builds and not build and config is None:
+            return function(*args, builds=stated.builds, **kwargs)
         return function(*args, builds=_builds(build, config), **kwargs)
 
     return wrapper
@@ -194,7 +202,8 @@ def build_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option that names the database of runs; the command gets ``db``."""
-    decorator: _Decorator = click.option(
+
+    @click.option(
         "--db",
         envvar="INSTRUCTION_COUNTS_DB",
         show_envvar=True,
@@ -202,7 +211,26 @@ def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
         help="The database of runs: a file (SQLite), or postgresql://USER@HOST/NAME. "
         "Default: runs.db in the user's data folder.",
     )
-    return decorator(function)
+    @wraps(function)
+    def wrapper(*args: Any, db: str | None, **kwargs: Any) -> Any:
+        stated = specification_of(kwargs.get("definitions"))
+        if stated is not None and stated.reporters.database and not is_given("db"):
+            db = stated.reporters.database
+        return function(*args, db=db, **kwargs)
+
+    return wrapper
+
+
+def specification_of(definitions: Definitions | None) -> Specification | None:
+    """The specification that a command was given; None where it got other definitions."""
+    # No import of its class, which would cost every start.
+    return getattr(definitions, "specification", None)
+
+
+def is_given(option: str) -> bool:
+    """Whether the command line says it: that wins over a specification, and nothing else does."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is ParameterSource.COMMANDLINE
 
 
 def _choices(option: str, names: dict[str, str]) -> _Decorator:

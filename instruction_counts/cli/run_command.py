@@ -17,7 +17,13 @@ from instruction_counts.builds.fingerprint import probe
 from instruction_counts.cache import Cache
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
-from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.options import (
+    build_options,
+    selection_options,
+    specification_of,
+    store_option,
+)
+from instruction_counts.cli.reporting import Reporting
 from instruction_counts.cli.time_budget import planned, refuse_nothing, time_budget_option
 from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import UsageError
@@ -92,7 +98,8 @@ def command(
     if measuring.engine == "timer" and callgrind_out:
         raise UsageError("--callgrind-out needs the fork engine", "Drop one.")
     cases = select(load(definitions), selection)
-    exporters = [Exporter(path) for path in output]
+    reporting = Reporting.of(specification_of(definitions))
+    exporters = [Exporter(path) for path in (*output, *reporting.files)]
     done = read_json(resume) if resume else None
     pool = measuring.pool()
     lanes = measuring.jobs or pool.size
@@ -115,13 +122,20 @@ def command(
         )
         interrupted = measured.take_in(orders, pool, lanes, done)
         refuse_nothing(measured.run)
-        _report(measured.run, output, allocations=allocations)
+        _report(
+            measured.run,
+            (*output, *reporting.files),
+            allocations=allocations,
+            with_table=reporting.screen,
+        )
         if measured.run_id is not None:
             console.line(_saved(store, measured.run_id))
     if interrupted:
         hint = f" Go on with: --resume {output[0]}" if output else ""
         console.error(f"Interrupted; what is finished is kept.{hint}")
-    return _exit_code(measured.run, interrupted=interrupted)
+    sent = reporting.send(measured.run)
+    code = _exit_code(measured.run, interrupted=interrupted)
+    return code if sent or code is not ExitCode.OK else ExitCode.ERROR
 
 
 def _wants_resources(case: Case, asked: bool | None) -> bool:
@@ -135,8 +149,10 @@ def _machine(orders: Sequence[WorkOrder], build: Build, measuring: Measuring) ->
     return measure_machine(build, measuring.pool().cores[0])
 
 
-def _report(run: Run, output: tuple[Path, ...], *, allocations: bool) -> None:
-    if any(record.outcome.status is Status.OK for record in run.cases):
+def _report(
+    run: Run, output: tuple[Path, ...], *, allocations: bool, with_table: bool = True
+) -> None:
+    if with_table and any(record.outcome.status is Status.OK for record in run.cases):
         if operators.has_operators(run):
             _report_operators(run)
         if not all("operator" in record.metadata for record in run.cases):

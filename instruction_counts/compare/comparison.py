@@ -10,7 +10,6 @@ import attrs
 from instruction_counts.compare.fingerprints import Disagreement, disagreements
 from instruction_counts.compare.outputs import compare_outputs
 from instruction_counts.compare.sides import Key, Side
-from instruction_counts.compare.times import time_change
 from instruction_counts.compare.verdicts import (
     Difference,
     Layouts,
@@ -79,7 +78,6 @@ def compare(
             if (floor := known.get(build, {}).get(record.definition_hash)) is not None
         ]
         outcomes = [record.outcome if record is not None else None for record in (before, after)]
-        times = [outcome.times if outcome is not None else None for outcome in outcomes]
         outputs = [outcome.output if outcome is not None else None for outcome in outcomes]
         differences.append(
             judge(
@@ -89,7 +87,6 @@ def compare(
                 comparable=comparable,
                 noises=floors,
                 min_effect=least,
-                time=time_change(*times),
                 output=compare_outputs(*outputs),
             )
         )

@@ -97,6 +97,7 @@ def _left_out(key: Key, budget: str) -> dict[str, Any]:
 
 
 def _case(one: Difference, causes: Causes) -> dict[str, Any]:
+    time = one.time
     return {
         **_name(one.key),
         "verdict": one.verdict.value,
@@ -108,7 +109,7 @@ def _case(one: Difference, causes: Causes) -> dict[str, Any]:
         "relative": one.relative,
         "noise": one.noise,
         "layouts": None if one.layouts is None else attrs.asdict(one.layouts),
-        "time": None if one.time is None else attrs.asdict(one.time),
+        "time": None if time is None else attrs.asdict(time),
         "output": None if one.output is None else attrs.asdict(one.output),
-        "causes": list(causes(one)),
+        "causes": list(causes(one)) if one.change else [],
     }

@@ -16,7 +16,7 @@ import attrs
 from core.types import Language
 from instruction_counts.compare.outputs import OutputDifference
 from instruction_counts.compare.sides import Key
-from instruction_counts.compare.times import TimeChange
+from instruction_counts.compare.times import TimeChange, time_change
 from instruction_counts.measurements import Instructions, Status
 from instruction_counts.results.noise import Noise
 from instruction_counts.results.records import Record
@@ -96,8 +96,13 @@ class Difference:
     """The noise floor that was used, in instructions."""
     layouts: Layouts | None = None
     """What it was verified with; None where it was not."""
-    time: TimeChange | None = None
     output: OutputDifference | None = None
+
+    @property
+    def time(self) -> TimeChange | None:
+        """The change of the wall times; None where a side has none."""
+        times = [one.outcome.times if one is not None else None for one in (self.base, self.new)]
+        return time_change(*times)
 
     @property
     def verified(self) -> bool:
@@ -140,7 +145,6 @@ def judge(
     comparable: bool = True,
     noises: Iterable[Noise] = (),
     min_effect: MinEffect | None = None,
-    time: TimeChange | None = None,
     output: OutputDifference | None = None,
 ) -> Difference:
     """The verdict on two records, before anything is measured again.
@@ -155,7 +159,7 @@ def judge(
         noise = noise_floor(before, after, key[1], noises)
         said = _on_counts(before, after, noise, min_effect or MinEffect())
     verdict, reason = said
-    return Difference(key, base, new, verdict, reason, noise, time=time, output=output)
+    return Difference(key, base, new, verdict, reason, noise, output=output)
 
 
 def is_suspect(difference: Difference, min_effect: MinEffect) -> bool:

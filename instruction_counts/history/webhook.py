@@ -33,7 +33,7 @@ class _PassingError(Exception):
 
 @attrs.frozen
 class Webhook:
-    """A URL that takes alerts: a POST of JSON for each.
+    """A URL that takes alerts, or something else: a POST of JSON for each.
 
     ``token`` goes into the header Authorization. The id of an alert goes into Idempotency-Key, so
     that the receiver can tell one that comes twice because an answer was lost.
@@ -45,6 +45,9 @@ class Webhook:
     """Before the second try; each wait is twice the one before."""
     timeout_s: float = _TIMEOUT_S
     notice: Callable[[str], None] = lambda _: None
+    what: str = "alerts"
+    token_name: str = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - where the token is
+    """The variable of the environment that the token comes from, for messages."""
 
     def __attrs_post_init__(self) -> None:
         """Refuse what is no URL of the web, or has a password in it."""
@@ -74,7 +77,7 @@ class Webhook:
             retrying(self._post, key, body)
         except _PassingError as error:
             host = urlsplit(self.url).netloc
-            raise DataError(f"{host} takes no alerts: {error}", "Is the server up?") from error
+            raise DataError(f"{host} takes no {self.what}: {error}", "Is the server up?") from error
 
     def _post(self, key: str, body: str) -> None:
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
@@ -93,8 +96,8 @@ class Webhook:
             if error.code >= 500 or error.code in _MAY_PASS:
                 raise _PassingError(said) from error
             raise DataError(
-                f"{urlsplit(self.url).netloc} refuses alerts: {said}",
-                "Check the URL, and the token in INSTRUCTION_COUNTS_TOKEN.",
+                f"{urlsplit(self.url).netloc} refuses {self.what}: {said}",
+                f"Check the URL, and the token in {self.token_name}.",
             ) from error
         except (OSError, http.client.HTTPException) as error:
             raise _PassingError(str(error) or type(error).__name__) from error

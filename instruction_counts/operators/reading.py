@@ -252,11 +252,12 @@ def _tensor(node: Node, families: Mapping[str, ByVariant]) -> Tensor:
     requires_grad = flag(parts["requires_grad"]) if "requires_grad" in parts else None
     if requires_grad and (dtype or DEFAULT_DTYPE) not in (*FLOATS, *COMPLEX):
         raise Misfit(parts["requires_grad"], f"false: {dtype} has no gradient")
-    distribution = _distribution(parts["distribution"]) if "distribution" in parts else None
+    distribution = distribution_of(parts["distribution"]) if "distribution" in parts else None
     return Tensor(_shape(parts["shape"], families), dtype, distribution, requires_grad)
 
 
-def _distribution(node: Node) -> Distribution:
+def distribution_of(node: Node) -> Distribution:
+    """How values are drawn: a word, or a word with its bounds."""
     if not isinstance(node.value, dict):
         name = choice(node, DISTRIBUTIONS)
         if name == "index_of":

@@ -158,8 +158,9 @@ def _figures(one: Difference) -> tuple[str, ...]:
         parts.append(one.reason.value)
     if one.noise:
         parts.append(f"noise floor {one.noise:,}")
-    if one.time is not None:
-        parts.append(time_of(one.time))
+    time = one.time
+    if time is not None:
+        parts.append(time_of(time))
     return tuple(parts)
 
 

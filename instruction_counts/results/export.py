@@ -14,7 +14,7 @@ import io
 import json
 import time
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import GenericAlias
 from typing import Any
@@ -26,19 +26,30 @@ from cattrs.preconf.json import make_converter
 
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.files import write_atomically
-from instruction_counts.measurements import CallCost, FunctionCost, FunctionCosts, Outcome
+from instruction_counts.measurements import (
+    CallCost,
+    Costs,
+    FunctionCost,
+    FunctionCosts,
+    Outcome,
+    Times,
+    read_costs,
+    read_seconds,
+)
 from instruction_counts.report import operators, table
 from instruction_counts.results.records import Record, Run
 
 SCHEMA_VERSION = 3
 _READABLE = (1, 2, 3)
+_GZIP = 16
+"""Added to the size of zlib's window, it asks for gzip's format."""
 _COLUMNS = ("exclusive", "inclusive", "function", "file", "library")
 _CALL_COLUMNS = ("caller", "callee", "calls", "instructions")
 
 
 def to_json(run: Run) -> str:
     """The whole run; `from_json` gives it back."""
-    return _document(run, [record_to_json(record) for record in run.cases])
+    return "".join(_json_parts(run))
 
 
 def from_json(text: str, name: str) -> Run:
@@ -83,7 +94,7 @@ def read_json(path: Path) -> Run:
 
 def to_compressed_json(run: Run) -> bytes:
     """The same in a tenth of the space: most of it is the names of functions."""
-    return gzip.compress(to_json(run).encode(), mtime=0)
+    return b"".join(_compressed_parts(run))
 
 
 def record_to_json(record: Record) -> str:
@@ -171,7 +182,7 @@ class Exporter:
             end = self._clock()
             self._next = end + 20 * (end - begin)
 
-    def _write(self, content: str | bytes) -> None:
+    def _write(self, content: str | bytes | Iterable[str | bytes]) -> None:
         try:
             write_atomically(self._path, content)
         except OSError as error:
@@ -181,25 +192,36 @@ class Exporter:
             ) from error
 
 
-def _document(run: Run, cases: list[str]) -> str:
+def _json_parts(run: Run) -> Iterator[str]:
+    # A case at a time: with their costs per function, those of a large run need not fit in memory.
     head = _CONVERTER.unstructure(attrs.evolve(run, cases=()))
     del head["cases"]
-    head = {"schema_version": SCHEMA_VERSION, **head}
-    body = ",\n    ".join(cases)
-    opening = json.dumps(head, indent=2).removesuffix("\n}")
-    return f'{opening},\n  "cases": [\n    {body}\n  ]\n}}\n'
+    opening = json.dumps({"schema_version": SCHEMA_VERSION, **head}, indent=2).removesuffix("\n}")
+    yield f'{opening},\n  "cases": [\n    '
+    for place, record in enumerate(run.cases):
+        yield (",\n    " if place else "") + record_to_json(record)
+    yield "\n  ]\n}\n"
+
+
+def _compressed_parts(run: Run) -> Iterator[bytes]:
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
+    for part in _json_parts(run):
+        yield compressor.compress(part.encode())
+    yield compressor.flush()
 
 
 def _as_stored(problem: str) -> str:
     # A file has the fields of an outcome beside those of its record, and calls a failure error.
     text, at, place = problem.rpartition(" @ ")
-    return text + at + place.replace(".outcome", "").replace(".failure", ".error")
+    for name, stored in ((".outcome", ""), (".failure", ".error"), ("._", ".")):
+        place = place.replace(name, stored)
+    return text + at + place
 
 
 def _unflattened(case: object) -> dict[str, Any]:
     if not isinstance(case, dict):
         raise TypeError(f"{case!r} is no case")
-    names = {field.name for field in attrs.fields(Outcome)} - {"failure"} | {"error"}
+    names = {field.alias for field in attrs.fields(Outcome)} - {"failure"} | {"error"}
     outcome = {key: value for key, value in case.items() if key in names}
     rest = {key: value for key, value in case.items() if key not in names}
     return {**rest, "outcome": outcome}
@@ -213,19 +235,34 @@ def _make_converter() -> cattrs.Converter:
         lambda kind: getattr(kind, "__origin__", None) is tuple,
         functools.partial(_list_hook, converter),
     )
-    converter.register_unstructure_hook(FunctionCosts, functions_to_json)
-    converter.register_structure_hook(FunctionCosts, lambda data, _: functions_from_json(data))
+    renamed: dict[str, Any] = {
+        "failure": override(rename="error"),
+        "_functions": override(
+            rename="functions",
+            unstruct_hook=_costs_to_json,
+            struct_hook=lambda data, _: None if data is None else functions_from_json(data),
+        ),
+    }
+    of_times = override(
+        rename="values_s",
+        unstruct_hook=lambda values: list(read_seconds(values)),
+        struct_hook=lambda data, _: converter.structure(data, tuple[float, ...]),
+    )
     converter.register_unstructure_hook(
-        Outcome, make_dict_unstructure_fn(Outcome, converter, failure=override(rename="error"))
+        Times, make_dict_unstructure_fn(Times, converter, _values_s=of_times)
+    )
+    converter.register_structure_hook(
+        Times,
+        make_dict_structure_fn(
+            Times, converter, _values_s=of_times, _cattrs_forbid_extra_keys=True
+        ),
+    )
+    converter.register_unstructure_hook(
+        Outcome, make_dict_unstructure_fn(Outcome, converter, **renamed)
     )
     converter.register_structure_hook(
         Outcome,
-        make_dict_structure_fn(
-            Outcome,
-            converter,
-            failure=override(rename="error"),
-            _cattrs_forbid_extra_keys=True,
-        ),
+        make_dict_structure_fn(Outcome, converter, **renamed, _cattrs_forbid_extra_keys=True),
     )
     structure_record = make_dict_structure_fn(Record, converter, _cattrs_forbid_extra_keys=True)
     converter.register_structure_hook(
@@ -264,6 +301,11 @@ def functions_to_json(functions: FunctionCosts) -> dict[str, Any]:
     }
 
 
+def _costs_to_json(costs: Costs) -> dict[str, Any] | None:
+    functions = read_costs(costs)
+    return None if functions is None else functions_to_json(functions)
+
+
 def functions_from_json(data: dict[str, Any]) -> FunctionCosts:
     """What `functions_to_json` gave."""
     costs = (FunctionCost(**dict(zip(_COLUMNS, row, strict=True))) for row in data["costs"])
@@ -278,9 +320,9 @@ def to_markdown(run: Run) -> str:
 
 
 _CONVERTER = _make_converter()
-_FORMATS: dict[str, Callable[[Run], str | bytes]] = {
-    ".json": to_json,
-    ".json.gz": to_compressed_json,
+_FORMATS: dict[str, Callable[[Run], str | bytes | Iterable[str | bytes]]] = {
+    ".json": _json_parts,
+    ".json.gz": _compressed_parts,
     ".csv": to_csv,
     ".md": to_markdown,
 }

@@ -7,6 +7,7 @@ at once: writers take turns, readers see a state that was whole.
 from __future__ import annotations
 
 import difflib
+import functools
 import gc
 import zlib
 from collections import Counter, defaultdict
@@ -17,7 +18,7 @@ from typing import Any, Self, TypeAlias
 
 import attrs
 import cattrs
-from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Column, Connection, bindparam, delete, func, insert, select, update
 
 from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
@@ -27,6 +28,7 @@ from instruction_counts.results.export import functions_from_json
 from instruction_counts.results.records import Record, Run
 from instruction_counts.results.store_database import LOCK_TIMEOUT_S, Database
 from instruction_counts.results.store_rows import (
+    Later,
     build_number,
     identity_digest,
     insert_record,
@@ -43,6 +45,7 @@ from instruction_counts.results.store_tables import (
     run_builds,
     runs,
     tags,
+    times,
 )
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
@@ -141,10 +144,20 @@ class Store:
         with self._database.writing() as connection:
             return _insert_run(connection, run, RUNNING)
 
-    def add(self, run_id: int, record: Record) -> None:
-        """Store an outcome; it replaces the one that this case on this build has in the run."""
+    def add(self, run_id: int, record: Record) -> Record:
+        """Store an outcome; it replaces the one that this case on this build has in the run.
+
+        Returns the record with large parts that are read from here when they are asked for.
+        """
         with self._database.writing() as connection:
-            _put(connection, run_id, record)
+            number = _put(connection, run_id, record)
+        outcome, later = record.outcome, self._later(run_id)
+        if outcome.functions is not None:
+            outcome = attrs.evolve(outcome, functions=later.costs(number))
+        if outcome.times is not None:
+            timed = attrs.evolve(outcome.times, values_s=later.seconds(number))
+            outcome = attrs.evolve(outcome, times=timed)
+        return attrs.evolve(record, outcome=outcome)
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """Store how a run ended, and what is known of it only now.
@@ -180,6 +193,9 @@ class Store:
     def load(self, run_id: int, *, functions: bool = True) -> Run:
         """A stored run, as it was measured; without ``functions`` no costs per function.
 
+        Costs per function and the values of times are read when they are asked for, and not kept;
+        of a run that was deleted meanwhile there are none.
+
         Raises:
             UsageError: there is no such run.
         """
@@ -195,10 +211,31 @@ class Store:
                 tool_version=head.tool_version,
                 engine=head.engine,
                 builds=_read_builds(connection, run_id),
-                cases=read_records(connection, run_id, functions=functions),
+                cases=read_records(connection, run_id, self._later(run_id, functions=functions)),
                 started_at=head.started_at,
                 machine=None if head.machine is None else Machine(**head.machine),
             )
+
+    def _later(self, run_id: int, *, functions: bool = True) -> Later:
+        return Later(
+            lambda one: functools.partial(self._costs, run_id, one) if functions else None,
+            lambda one: functools.partial(self._seconds, run_id, one),
+        )
+
+    def _costs(self, run_id: int, outcome_id: int) -> FunctionCosts | None:
+        costs = self._value(function_costs.c.costs, run_id, outcome_id)
+        with _understood(self.name, run_id), _no_garbage():
+            return None if costs is None else functions_from_json(costs)
+
+    def _seconds(self, run_id: int, outcome_id: int) -> tuple[float, ...]:
+        return tuple(self._value(times.c.values_s, run_id, outcome_id) or ())
+
+    def _value(self, column: Column[Any], run_id: int, outcome_id: int) -> Any:
+        # Numbers of runs are not used again, those of outcomes may be.
+        mine = (outcomes.c.id == outcome_id) & (outcomes.c.run_id == run_id)
+        query = select(column).select_from(column.table.join(outcomes)).where(mine)
+        with self._database.reading() as connection, _understood(self.name, run_id):
+            return connection.scalar(query)
 
     def delete(self, run_id: int) -> None:
         """Remove a run, its tags, and what no other run refers to.
@@ -348,7 +385,8 @@ def _run_build(connection: Connection, run_id: int, name: str) -> int:
     return insert_row(connection, run_builds, {"run_id": run_id, "name": name})
 
 
-def _put(connection: Connection, run_id: int, record: Record) -> None:
+def _put(connection: Connection, run_id: int, record: Record) -> int:
+    """Store an outcome; returns its number."""
     number = _run_build(connection, run_id, record.build)
     mine = (outcomes.c.run_build_id == number) & (outcomes.c.identity == identity_digest(record))
     position = connection.scalar(select(outcomes.c.position).where(mine))
@@ -358,7 +396,7 @@ def _put(connection: Connection, run_id: int, record: Record) -> None:
         last = select(func.max(outcomes.c.position)).where(outcomes.c.run_id == run_id)
         before = connection.scalar(last)
         position = 0 if before is None else before + 1
-    insert_record(connection, record, run_id=run_id, run_build_id=number, position=position)
+    return insert_record(connection, record, run_id=run_id, run_build_id=number, position=position)
 
 
 def _put_in_order(connection: Connection, run_id: int, run: Run) -> None:

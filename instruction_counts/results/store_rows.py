@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import attrs
@@ -14,17 +14,19 @@ from sqlalchemy import Connection, RowMapping, Table, insert, select
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.measurements import (
+    Costs,
     Failure,
     FailureKind,
     Instructions,
     Outcome,
     Output,
     Resources,
+    Seconds,
     Status,
     Times,
     Window,
 )
-from instruction_counts.results.export import functions_from_json, functions_to_json
+from instruction_counts.results.export import functions_to_json
 from instruction_counts.results.records import Record
 from instruction_counts.results.store_tables import (
     builds,
@@ -93,8 +95,11 @@ def build_number(connection: Connection, fingerprint: Fingerprint) -> int:
 
 def insert_record(
     connection: Connection, record: Record, *, run_id: int, run_build_id: int, position: int
-) -> None:
-    """Add an outcome with all that belongs to it, and its case if it was not there."""
+) -> int:
+    """Add an outcome with all that belongs to it, and its case if it was not there.
+
+    Returns its number.
+    """
     case = _case_values(record)
     outcome_id = insert_row(
         connection,
@@ -110,6 +115,7 @@ def insert_record(
     )
     for table, rows in _details(record.outcome):
         connection.execute(insert(table), [{"outcome_id": outcome_id, **row} for row in rows])
+    return outcome_id
 
 
 def _shared(connection: Connection, table: Table, digest: str, values: _Values) -> int:
@@ -165,7 +171,8 @@ def _details(outcome: Outcome) -> Iterator[tuple[Table, list[_Values]]]:
             ],
         )
     if timed is not None:
-        yield times, [attrs.asdict(timed)]
+        columns = ("median_s", "iqr_s", "values_s", "runs")
+        yield times, [{name: getattr(timed, name) for name in columns}]
     if outcome.functions is not None:
         yield function_costs, [{"costs": functions_to_json(outcome.functions)}]
     if outcome.output is not None:
@@ -177,17 +184,27 @@ def _details(outcome: Outcome) -> Iterator[tuple[Table, list[_Values]]]:
 # Reading
 
 
-def read_records(connection: Connection, run_id: int, *, functions: bool) -> tuple[Record, ...]:
-    """The records of a run in their order; without ``functions`` none has costs per function.
+@attrs.frozen
+class Later:
+    """What reads the large parts of an outcome, by its number, when they are asked for."""
+
+    costs: Callable[[int], Costs]
+    seconds: Callable[[int], Seconds]
+
+
+def read_records(connection: Connection, run_id: int, later: Later) -> tuple[Record, ...]:
+    """The records of a run in their order, without their large parts.
 
     Raises:
         ValueError, KeyError, TypeError, zlib.error, cattrs.BaseValidationError: the rows hold what
             this program does not write.
     """
-    details = [times, outputs, failures, *([function_costs] if functions else [])]
     joined = outcomes.join(cases).join(run_builds)
-    for table in details:
+    for table in (times, outputs, failures, function_costs):
         joined = joined.outerjoin(table)
+    short: list[Any] = [column for column in times.c if column is not times.c.values_s]
+    # Of the costs per function only whether there are any: they are most of what there is to read.
+    details: list[Any] = [*short, outputs, failures, function_costs.c.outcome_id]
     rows = connection.execute(
         select(outcomes, cases, run_builds.c.name, *details)
         .select_from(joined)
@@ -195,7 +212,7 @@ def read_records(connection: Connection, run_id: int, *, functions: bool) -> tup
         .order_by(outcomes.c.position, outcomes.c.id)
     ).mappings()
     stretches = _read_windows(connection, run_id)
-    return tuple(_record(row, tuple(stretches[row[outcomes.c.id]])) for row in rows)
+    return tuple(_record(row, tuple(stretches[row[outcomes.c.id]]), later) for row in rows)
 
 
 def _read_windows(connection: Connection, run_id: int) -> dict[int, list[Window]]:
@@ -212,7 +229,7 @@ def _read_windows(connection: Connection, run_id: int) -> dict[int, list[Window]
     return found
 
 
-def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
+def _record(row: RowMapping, stretches: tuple[Window, ...], later: Later) -> Record:
     return Record(
         label=tuple(row[cases.c.label]),
         language=Language(row[cases.c.language]),
@@ -224,20 +241,20 @@ def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
         stmt=row[cases.c.stmt],
         setup=row[cases.c.setup],
         global_setup=row[cases.c.global_setup],
-        outcome=_outcome(row, stretches),
+        outcome=_outcome(row, stretches, later),
         metadata=row[cases.c.metadata] or {},
     )
 
 
-def _outcome(row: RowMapping, stretches: tuple[Window, ...]) -> Outcome:
-    costs = row.get(function_costs.c.costs)
+def _outcome(row: RowMapping, stretches: tuple[Window, ...], later: Later) -> Outcome:
+    has_costs = row[function_costs.c.outcome_id] is not None
     output = row[outputs.c.output]
     used = row[outcomes.c.resources]
     return Outcome(
         Status(row[outcomes.c.status]),
         instructions=_instructions(row, stretches),
-        times=_times(row),
-        functions=None if costs is None else functions_from_json(costs),
+        times=_times(row, later),
+        functions=later.costs(row[outcomes.c.id]) if has_costs else None,
         output=None if output is None else _CONVERTER.structure(output, Output),
         failure=_failure(row),
         duration_s=row[outcomes.c.duration_s],
@@ -254,13 +271,13 @@ def _instructions(row: RowMapping, stretches: tuple[Window, ...]) -> Instruction
     return Instructions(windows=stretches, **counts)
 
 
-def _times(row: RowMapping) -> Times | None:
+def _times(row: RowMapping, later: Later) -> Times | None:
     if row[times.c.outcome_id] is None:
         return None
     return Times(
         row[times.c.median_s],
         row[times.c.iqr_s],
-        tuple(row[times.c.values_s]),
+        later.seconds(row[outcomes.c.id]),
         row[times.c.runs],
     )
 

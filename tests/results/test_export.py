@@ -183,7 +183,7 @@ def test_the_schema_is_a_schema() -> None:
 )
 def test_the_schema_names_every_field(definition: str, kind: type[attrs.AttrsInstance]) -> None:
     """A field that is added to the code is added there too."""
-    names = {field.name for field in attrs.fields(kind)}
+    names = {field.alias for field in attrs.fields(kind)}
 
     assert names == set(SCHEMA["$defs"][definition]["properties"])
 

@@ -12,7 +12,7 @@ from instruction_counts.application import Measured
 from instruction_counts.errors import DataError
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import FailureKind, Outcome, Status
+from instruction_counts.measurements import FailureKind, FunctionCosts, Outcome, Status
 from instruction_counts.results.export import Exporter, read_json
 from instruction_counts.results.records import Record, Run
 from tests.fakes import (
@@ -233,3 +233,56 @@ def test_every_file_holds_the_whole_run_at_the_end(tmp_path: Path, name: str) ->
     measure(make_orders(3), FakeEngine(), None, [Exporter(tmp_path / name)])
 
     assert 3 == (tmp_path / name).read_text().count({"r.json": "x + y"}.get(name, "case"))
+
+
+class _FakeRecorder:
+    """Keeps records, and gives them back with costs that are read when they are asked for."""
+
+    def __init__(self, *, lost: bool = False) -> None:
+        self.reads, self._lost = 0, lost
+
+    def begin(self, run: Run) -> int:
+        """See `Recorder`."""
+        del run
+        return 1
+
+    def add(self, run_id: int, record: Record) -> Record:
+        """See `Recorder`."""
+        del run_id
+
+        def read() -> FunctionCosts | None:
+            self.reads += 1
+            if self._lost:
+                raise DataError("the database is gone")
+            return record.outcome.functions
+
+        return attrs.evolve(record, outcome=attrs.evolve(record.outcome, functions=read))
+
+    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
+        """See `Recorder`."""
+
+
+def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
+    """They are nine tenths of a record; nobody asks for them while cases are measured."""
+    recorder = _FakeRecorder()
+    measured = Measured("timer", {BUILD.name: FakeEngine()}, [], recorder=recorder)
+    measured.take_in(make_orders(3), CorePool((0, 1)), 2, None)
+    before = recorder.reads
+    found = [record.outcome.functions for record in measured.run.cases]
+
+    assert (0, [OK.functions] * 3) == (before, found)
+
+
+def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest is measured; that the file lacks it is told."""
+    exporters = [Exporter(tmp_path / "run.json")]
+    recorder = _FakeRecorder(lost=True)
+    measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, recorder=recorder)
+    measured.take_in(make_orders(3), CorePool((0, 1)), 2, None)
+
+    assert (3, True) == (
+        len(measured.run.cases),
+        "is not up to date: the database is gone" in capsys.readouterr().err,
+    )

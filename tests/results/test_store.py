@@ -44,7 +44,7 @@ from instruction_counts.results.records import Record, Run
 from instruction_counts.results.store import RunSummary, Store
 from instruction_counts.results.store_database import Database
 from instruction_counts.results.store_rows import build_number
-from instruction_counts.results.store_tables import METADATA, VERSION
+from instruction_counts.results.store_tables import METADATA, VERSION, function_costs
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
 from tests.results.test_export import RUN
 
@@ -869,3 +869,48 @@ def test_costs_per_function_are_read_for_one_case(store: Store) -> None:
     assert [OK.functions, CALLED] == [
         store.functions(number, "default", names[label]) for label in (("a",), ("b",))
     ]
+
+
+def test_what_is_large_is_read_when_it_is_asked_for(store: Store) -> None:
+    """Of a run that was deleted meanwhile there is none of it, and the rest stays."""
+    number = store.import_run(make_run(make_record()))
+    outcome = store.load(number).cases[0].outcome
+    store.delete(number)
+
+    assert outcome.times is not None
+    assert (None, (), OK.instructions) == (
+        outcome.functions,
+        outcome.times.values_s,
+        outcome.instructions,
+    )
+
+
+def test_large_parts_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:
+    """Outcomes of a new run can have the numbers of those that were deleted."""
+    number = store.import_run(make_run(make_record()))
+    outcome = store.load(number).cases[0].outcome
+    store.delete(number)
+    store.import_run(make_run(make_record(outcome=attrs.evolve(OK, functions=CALLED))))
+
+    assert outcome.functions is None
+
+
+def test_an_outcome_that_was_added_is_read_from_the_store(store: Store) -> None:
+    """So that a run of many cases need not hold it; nothing else is different."""
+    number = store.begin(make_run())
+    record = store.add(number, make_record())
+    same = record == make_record()
+    store.delete(number)
+
+    assert (True, None) == (same, record.outcome.functions)
+
+
+def test_damaged_costs_are_told_when_they_are_read(store: Store) -> None:
+    """With the run that they are of."""
+    number = store.import_run(make_run(make_record()))
+    with store._database.writing() as connection:
+        connection.execute(update(function_costs).values(costs={}))
+    outcome = store.load(number).cases[0].outcome
+
+    with pytest.raises(DataError, match=f"run {number} cannot be read"):
+        outcome.functions  # noqa: B018 - reading is what fails

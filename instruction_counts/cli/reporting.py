@@ -1,0 +1,98 @@
+"""Where a specification sends the results of a run, beside the database."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from instruction_counts import console
+from instruction_counts.errors import DataError, UsageError
+from instruction_counts.history.webhook import Webhook
+from instruction_counts.results.export import to_json
+from instruction_counts.results.records import Run
+
+if TYPE_CHECKING:
+    from instruction_counts.specification.values import Endpoint, Specification
+
+
+@attrs.frozen
+class Reporting:
+    """What becomes of a run: without a specification a table on the screen."""
+
+    screen: bool = True
+    files: tuple[Path, ...] = ()
+    """They are written as results come."""
+    webhooks: tuple[Webhook, ...] = ()
+
+    @classmethod
+    def of(
+        cls, specification: Specification | None, environment: Mapping[str, str] = os.environ
+    ) -> Reporting:
+        """What a specification asks for; its folders are made.
+
+        Raises:
+            UsageError: a folder cannot be made, or a token is not in the environment.
+        """
+        if specification is None:
+            return cls()
+        asked = specification.reporters
+        webhooks = tuple(_webhook(one, environment) for one in asked.endpoints)
+        name = _file_name(specification.name)
+        return cls(asked.screen, tuple(_made(one) / name for one in asked.directories), webhooks)
+
+    def send(self, run: Run) -> bool:
+        """Send the run to every URL; whether all of them took it. What did not is told."""
+        if not self.webhooks:
+            return True
+        body = to_json(run)
+        key = hashlib.sha256(body.encode()).hexdigest()[:32]
+        done = [self._sent(webhook, key, body) for webhook in self.webhooks]
+        return all(done)
+
+    @staticmethod
+    def _sent(webhook: Webhook, key: str, body: str) -> bool:
+        try:
+            webhook.send(key, body)
+        except DataError as error:
+            console.error(str(error))
+            return False
+        console.line(f"Sent: {webhook.url}")
+        return True
+
+
+def _webhook(endpoint: Endpoint, environment: Mapping[str, str]) -> Webhook:
+    name = endpoint.token_env
+    if name and not environment.get(name):
+        raise UsageError(f"the token for {endpoint.url} is not in the environment", f"Set {name}.")
+    return Webhook(
+        endpoint.url,
+        environment.get(name, "") if name else "",
+        notice=console.note,
+        what="results",
+        token_name=name or "the environment: name its variable with token_env",
+    )
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(
+            f"the folder {folder} cannot be made: {error.strerror}",
+            "Name another one in the specification.",
+        ) from error
+    return folder
+
+
+def _file_name(name: str) -> str:
+    words = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+    moment = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
+    return f"{words}-{moment}-{secrets.token_hex(2)}.json"

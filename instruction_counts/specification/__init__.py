@@ -1,0 +1,1 @@
+"""Specifications: benchmarks, builds, limits and reporters in a YAML or JSON file."""

@@ -1,0 +1,250 @@
+"""From the entries of a specification to ordinary definitions, each shape a group of its own."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+import attrs
+
+from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
+from core.errors import DefinitionError
+from core.invocation import CPP_TORCHSCRIPT_INCLUDES
+from core.types import Label, Language
+from instruction_counts.builds.build import default_build
+from instruction_counts.cache import Cache
+from instruction_counts.errors import UsageError
+from instruction_counts.expected import EXPECTED_OUTPUT
+from instruction_counts.located import Misfit, Mistakes, Node
+from instruction_counts.operators import calls, catalogue, values
+from instruction_counts.operators.definitions import definitions
+from instruction_counts.operators.reading import read_operators
+from instruction_counts.operators.source import selected, standard_file
+from instruction_counts.specification.placeholders import Expansion, PlaceholderError
+from instruction_counts.specification.values import Entry, Expected, Input, Model
+
+T = TypeVar("T")
+Groups = Iterator[tuple[Expansion, GroupedBenchmark]]
+
+
+def expanded(
+    entries: Sequence[Entry], seed: int, mistakes: Mistakes
+) -> dict[Label, GroupedBenchmark]:
+    """The definitions that ``entries`` give, by their labels; what is wrong is noted."""
+    found: dict[Label, GroupedBenchmark] = {}
+    for entry in entries:
+        groups = _operators if entry.operator is not None else _statements
+        for expansion, group in mistakes.attempt(_listed, groups, entry, seed, otherwise=()):
+            label = mistakes.attempt(_label, entry, expansion)
+            if label in found:
+                place = entry.fields.get("label", entry.node)
+                mistakes.note(
+                    Misfit(
+                        place,
+                        "a label used once; {ID} or {shape} tells shapes apart",
+                        "/".join(label),
+                    )
+                )
+                break
+            if label is None:
+                break
+            found[label] = group
+    return found
+
+
+def _listed(
+    groups: Callable[[Entry, int], Groups], entry: Entry, seed: int
+) -> list[tuple[Expansion, GroupedBenchmark]]:
+    return list(groups(entry, seed))
+
+
+def _label(entry: Entry, expansion: Expansion) -> Label:
+    node = entry.fields.get("label", entry.node)
+    whole = _replaced(node, expansion.in_label, entry.label)
+    parts = tuple(part.strip() for part in whole.split("/") if part.strip())
+    if not parts:
+        raise Misfit(node, "a label", "nothing")
+    return parts
+
+
+def _replaced(node: Node, replace: Callable[[str], T], text: str) -> T:
+    try:
+        return replace(text)
+    except PlaceholderError as error:
+        raise Misfit(node, error.expected, error.found) from None
+
+
+# Statements and models
+
+
+def _statements(entry: Entry, seed: int) -> Groups:
+    for expansion in _expansions(entry.inputs):
+        yield expansion, _group(entry, expansion, seed)
+
+
+def _expansions(inputs: Sequence[Input]) -> Iterator[Expansion]:
+    """Each shape with each dtype; shapes of several inputs go together one by one."""
+    shapes = max((len(one.shapes) for one in inputs), default=1)
+    dtypes = max((len(one.dtypes) for one in inputs), default=1)
+    number = 0
+    for place in range(shapes):
+        for kind in range(dtypes):
+            number += 1
+            yield Expansion(
+                number,
+                {one.name: one.shapes[place % len(one.shapes)] for one in inputs},
+                {one.name: one.dtypes[kind % len(one.dtypes)] for one in inputs},
+            )
+
+
+def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
+    def code(field: str, text: str | None) -> str | None:
+        return text and _replaced(entry.fields[field], expansion.in_code, text)
+
+    setups = {
+        language: _joined(
+            _drawn(entry.inputs, expansion, seed, language),
+            code("setup", entry.setup.cpp if language is Language.CPP else entry.setup.python),
+        )
+        for language in Language
+    }
+    python, cpp = code("statement", entry.statement.python), code("statement", entry.statement.cpp)
+    global_setup, signature = code("global_setup", entry.global_setup), entry.signature
+    if entry.model is not None:
+        names = [one.name for one in entry.inputs]
+        python, cpp = f"y = model({', '.join(names)})", _cpp_call(names)
+        loaded = _loaded(entry.model, names)
+        setups = {one: _joined(setups[one], loaded[one]) for one in Language}
+        global_setup = _joined(CPP_TORCHSCRIPT_INCLUDES, global_setup)
+        signature = signature or f"f({', '.join(names)}) -> y"
+    try:
+        return GroupedStmts(
+            python,
+            cpp,
+            GroupedSetup(setups[Language.PYTHON], setups[Language.CPP], global_setup or ""),
+            signature=signature,
+            torchscript=entry.torchscript,
+            autograd=entry.autograd,
+            num_threads=entry.num_threads,
+            gradient=entry.gradient,
+            metadata=_metadata(entry, expansion),
+        )
+    except DefinitionError as error:
+        names_of = {"py_stmt": "statement", "cpp_stmt": "statement"}
+        node = entry.fields.get(names_of.get(error.field, error.field), entry.node)
+        raise Misfit(node, error.expected, error.found) from None
+
+
+def _joined(*parts: str | None) -> str:
+    return "\n".join(part for part in parts if part)
+
+
+def _drawn(inputs: Sequence[Input], expansion: Expansion, seed: int, language: Language) -> str:
+    if not inputs:
+        return ""
+    is_cpp = language is Language.CPP
+    lines = [f"torch::manual_seed({seed});" if is_cpp else f"torch.manual_seed({seed})"]
+    for one in inputs:
+        shape, dtype = expansion.shapes[one.name], expansion.dtypes[one.name]
+        value = calls.Value(one.name, shape, dtype, one.distribution, one.requires_grad)
+        lines.append(values.drawn(value, language))
+    return "\n".join(lines)
+
+
+def _cpp_call(names: Sequence[str]) -> str:
+    return (
+        f"std::vector<torch::jit::IValue> model_inputs{{{', '.join(names)}}};\n"
+        "auto y = model.forward(model_inputs).toTensor();"
+    )
+
+
+def _loaded(model: Model, names: Sequence[str]) -> dict[Language, str]:
+    # The checksum is part of the code, and so of the definition: another file is another case. The
+    # profiling executor specialises during the first calls.
+    path = json.dumps(str(model.path), ensure_ascii=False)
+    checksum = f"sha256 {model.sha256}"
+    return {
+        Language.PYTHON: (
+            f"model = torch.jit.load({path})  # {checksum}\n"
+            f"for _ in range(3):\n    model({', '.join(names)})"
+        ),
+        Language.CPP: (
+            f"auto model = torch::jit::load({path});  // {checksum}\n"
+            "for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {\n"
+            f"    model.forward({{{', '.join(names)}}});\n}}"
+        ),
+    }
+
+
+def _metadata(entry: Entry, expansion: Expansion) -> dict[str, object]:
+    metadata: dict[str, object] = {
+        "id": entry.id,
+        "shapes": {name: list(shape) for name, shape in expansion.shapes.items()},
+        "dtypes": dict(expansion.dtypes),
+    }
+    if entry.expected:
+        place = entry.fields["expected"]
+        metadata[EXPECTED_OUTPUT] = {
+            one.name: _expectation(one, expansion, place) for one in entry.expected
+        }
+    return metadata
+
+
+def _expectation(one: Expected, expansion: Expansion, node: Node) -> dict[str, object]:
+    found: dict[str, object] = {}
+    if one.shape is not None:
+        found["shape"] = [_size(size, expansion, node) for size in one.shape]
+    if one.dtype is not None:
+        found["dtype"] = one.dtype
+    if one.sum is not None:
+        found |= {"sum": one.sum, "tolerance": one.tolerance}
+    return found
+
+
+def _size(size: int | str, expansion: Expansion, node: Node) -> int:
+    if isinstance(size, int):
+        return size
+    text = _replaced(node, expansion.in_code, size)
+    if not text.isdecimal():
+        raise Misfit(node, "sizes, or placeholders such as {x.shape[0]}", f'"{size}"')
+    return int(text)
+
+
+# Operators
+
+
+def _operators(entry: Entry, seed: int) -> Groups:
+    assert entry.operator is not None, "asked for an operator"
+    overrides = calls.Overrides(
+        dtypes=entry.inputs[0].dtypes if entry.inputs and "dtype" in _given(entry) else (),
+        inputs=calls.together({one.name: one.shapes for one in entry.inputs}),
+        seed=seed,
+    )
+    try:
+        entries = selected(read_operators(standard_file()), [entry.operator])
+        asked = [call for one in entries for call in calls.calls(one, overrides)]
+        groups = definitions(entries, overrides, _schemas(), entry.num_threads).values()
+    except UsageError as error:
+        raise Misfit(entry.fields["operator"], error.remedy, error.message) from None
+    for number, (call, group) in enumerate(zip(asked, groups, strict=True), 1):
+        shapes = {value.name: value.shape for value in call.values}
+        expansion = Expansion(number, shapes, {value.name: value.dtype for value in call.values})
+        metadata = {**group.metadata, **_metadata(entry, expansion)}
+        yield expansion, _with_metadata(group, metadata)
+
+
+def _given(entry: Entry) -> Mapping[str, Node]:
+    first: Mapping[str, Node] = next(iter(entry.fields["inputs"].value.values())).value
+    return first
+
+
+def _with_metadata(group: GroupedBenchmark, metadata: Mapping[str, object]) -> GroupedBenchmark:
+    return attrs.evolve(group, metadata=metadata)
+
+
+@functools.cache
+def _schemas() -> tuple[catalogue.Schema, ...]:
+    # Asking the build for them takes a process, where they are not in the cache.
+    return tuple(catalogue.load_schemas(default_build(), Cache()))

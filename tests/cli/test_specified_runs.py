@@ -1,0 +1,198 @@
+"""What a specification says beside its cases, and what the command line says instead."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from instruction_counts import cli
+from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.reporting import Reporting
+from instruction_counts.errors import UsageError
+from instruction_counts.results.export import from_json, read_json
+from instruction_counts.results.store import Store
+from instruction_counts.specification.reading import read_specification
+from tests.fakes import make_record, make_run
+from tests.history.test_webhook import Receiver, receiver
+
+__all__ = ["receiver"]
+
+SPECIFICATION = f"""\
+version: 1
+name: a b
+builds: [{{name: stated, python: {sys.executable}}}]
+timeout_s: 7
+benchmarks:
+  - id: add
+    label: "Add/{{shape}}"
+    inputs: {{x: {{shape: [[2], [3]]}}}}
+    statement: y = x + {{x.shape[0]}}
+    expected: {{y: {{shape: ["{{x.shape[0]}}"]}}}}
+reporters:
+  - directory: results
+  - database: stated.db
+"""
+
+
+@pytest.fixture
+def specification(tmp_path: Path) -> Path:
+    """A specification in a file."""
+    path = tmp_path / "spec.yaml"
+    path.write_text(SPECIFICATION, encoding="utf-8")
+    return path
+
+
+def understood(specification: Path, *args: str, db: str = "") -> list[Any]:
+    """Builds, limit and database of a command that is given a specification."""
+    got: list[Any] = []
+
+    @click.command()
+    @selection_options
+    @build_options
+    @measuring_options
+    @store_option
+    def command(builds: Any, measuring: Measuring, db: str | None, **_: Any) -> None:
+        got.extend([[build.name for build in builds], measuring.timeout_s, db])
+
+    environment = {"INSTRUCTION_COUNTS_DB": db or None}
+    CliRunner(env=environment).invoke(
+        command, ["--definitions", str(specification), *args], catch_exceptions=False
+    )
+    return got
+
+
+def test_a_specification_says_what_the_command_line_does_not(specification: Path) -> None:
+    """It wins over the environment, which knows nothing of it."""
+    database = str(specification.parent / "stated.db")
+
+    assert [["stated"], 7.0, database] == understood(specification, db="environment.db")
+
+
+def test_the_command_line_wins(specification: Path) -> None:
+    """Option by option."""
+    args = ["--build", f"given={sys.executable}", "--timeout", "600", "--db", "given.db"]
+
+    assert [["given"], 600.0, "given.db"] == understood(specification, *args)
+
+
+def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
+    """Named after the specification."""
+    stated = read_specification(specification)
+    first, second = (Reporting.of(stated) for _ in range(2))
+
+    assert (False, True, {"a-b"}) == (
+        first.screen,
+        first.files != second.files,
+        {file.name.rpartition("-20")[0] for file in (*first.files, *second.files)},
+    )
+
+
+def with_endpoint(specification: Path, url: str) -> Reporting:
+    """Reporting to ``url``, with a token."""
+    text = SPECIFICATION + f'  - http: {{url: "{url}", token_env: TOKEN_OF_TEST}}\n'
+    specification.write_text(text, encoding="utf-8")
+    stated = read_specification(specification)
+    return Reporting.of(stated, {"TOKEN_OF_TEST": "secret"})
+
+
+def test_a_run_is_sent_with_the_token(specification: Path, receiver: Receiver) -> None:
+    """As the JSON that is written to files."""
+    run = make_run(make_record("a"))
+    done = with_endpoint(specification, receiver.url).send(run)
+    headers, body = receiver.got[0]
+
+    assert (True, "Bearer secret", run) == (done, headers["Authorization"], from_json(body, "body"))
+
+
+def test_a_refusal_is_told_with_the_name_of_the_token(
+    specification: Path,
+    receiver: Receiver,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """And never with the token."""
+    receiver.answers = [403]
+    done = with_endpoint(specification, receiver.url).send(make_run(make_record("a")))
+    said = capsys.readouterr().err
+
+    assert (False, True, False) == (
+        done,
+        "refuses results: HTTP 403" in said and "TOKEN_OF_TEST" in said,
+        "secret" in said,
+    )
+
+
+def test_a_token_that_is_not_set_is_told_before_anything_is_measured(specification: Path) -> None:
+    """A run may take hours."""
+    with_endpoint(specification, "https://example.org/")
+
+    with pytest.raises(UsageError, match="Set TOKEN_OF_TEST"):
+        Reporting.of(read_specification(specification), {})
+
+
+@pytest.mark.parametrize("command", ["list", "show"])
+def test_commands_that_run_nothing_take_a_specification(
+    specification: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As any other definitions."""
+    label = ["Add/2"] if command == "show" else []
+    code = cli.main([command, *label, "--definitions", str(specification)])
+
+    assert (0, True) == (code, "Add / 2" in capsys.readouterr().out)
+
+
+def test_mistakes_end_a_command_with_their_places(
+    specification: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without a traceback."""
+    specification.write_text(SPECIFICATION.replace("statement:", "statment:"), encoding="utf-8")
+    code = cli.main(["list", "--definitions", str(specification)])
+    said = capsys.readouterr().err
+
+    assert (1, True, True) == (
+        code,
+        f"{specification}:9: benchmarks[0].statment" in said,
+        "do you mean statement?" in said,
+    )
+
+
+@pytest.mark.slow
+def test_a_specification_is_run_and_compared(
+    specification: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two shapes and a placeholder, twice, through files and the database that it names."""
+    arguments = ["--definitions", str(specification), "--no-times", "--jobs", "1"]
+    codes = [cli.main(["run", *arguments]) for _ in range(2)]
+    with Store.open(specification.parent / "stated.db") as store:
+        runs = [store.load(number) for number in (1, 2)]
+    files = sorted((specification.parent / "results").iterdir())
+    code = cli.main(["compare", "1", "2", *arguments[:2], "--output", f"{specification}.json"])
+    compared = json.loads(Path(f"{specification}.json").read_text())
+    capsys.readouterr()
+
+    assert ([0, 0], 0, 2, {"same": 2}, [("Add", "2"), ("Add", "3")]) == (
+        codes,
+        code,
+        sum(read_json(file) in runs for file in files),
+        compared["tally"],
+        [record.label for record in runs[0].cases],
+    )
+
+
+@pytest.mark.slow
+def test_the_example_is_run_and_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it expects is computed."""
+    common = ["--definitions", "examples/linear.yaml", "--db", str(tmp_path / "runs.db")]
+    chosen = ["--language", "python", "--runtime", "eager", "--autograd", "forward", "--no-times"]
+    codes = [cli.main(["run", *common, *chosen]) for _ in range(2)]
+    code = cli.main(["compare", "1", "2", *common])
+
+    assert ([0, 0], 0, True) == (codes, code, "5 cases: 5 same" in capsys.readouterr().out)
