@@ -71,6 +71,16 @@ class PublicOperator:
     uses: int
 
     @property
+    def entry_name(self) -> str:
+        """As entries name it: ``Tensor.add`` for ``torch.Tensor.add``."""
+        return self.name.removeprefix("torch.") if self.is_method else self.name
+
+    @property
+    def is_method(self) -> bool:
+        """Whether it is called on a tensor."""
+        return self.namespace == "torch.Tensor"
+
+    @property
     def category(self) -> str:
         """Where it stands and what it does: ``torch.linalg, reduction``."""
         return ", ".join([self.namespace, *(one for one in _TELLING_TAGS if one in self.tags)])
