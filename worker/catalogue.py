@@ -322,7 +322,10 @@ def count_calls(texts: Iterator[str]) -> "Counter[Tuple[str, str]]":
 
 
 def op_db(request: Message) -> Message:
-    """Samples of the operators ``names``: of each variant ``limit`` at most, of type ``dtype``."""
+    """Samples of the operators ``names``: of each variant ``limit`` at most, of type ``dtype``.
+
+    With ``requires_grad``, inputs require a gradient where torch says that there is one.
+    """
     torch = _torch()
     dtype = getattr(torch, request["dtype"], None)
     if not isinstance(dtype, torch.dtype):
@@ -332,7 +335,7 @@ def op_db(request: Message) -> Message:
     for name in request["names"]:
         for entry in database:
             if name in spellings(entry):
-                made = _samples(torch, entry, dtype, request["limit"])
+                made = _samples(torch, entry, dtype, request)
                 operators.append({"name": name, "variant": entry.variant_test_name, **made})
     return {**_identity(torch), "operators": operators}
 
@@ -360,13 +363,16 @@ def spellings(entry: Any) -> Set[str]:
     return {*names, *public, entry.aten_name}
 
 
-def _samples(torch: Any, entry: Any, dtype: Any, limit: int) -> Message:
+def _samples(torch: Any, entry: Any, dtype: Any, request: Message) -> Message:
     if dtype not in entry.dtypes:
         return {"samples": [], "reason": "it does not take %s" % dtype}
+    has_gradient = entry.supports_autograd and dtype in entry.backward_dtypes
     torch.manual_seed(0)
     try:
-        inputs = entry.sample_inputs("cpu", dtype, requires_grad=False)
-        samples = [_sample(torch, one) for one in itertools.islice(inputs, limit)]
+        inputs = entry.sample_inputs(
+            "cpu", dtype, requires_grad=request["requires_grad"] and has_gradient
+        )
+        samples = [_sample(torch, one) for one in itertools.islice(inputs, request["limit"])]
     except Exception as error:  # noqa: BLE001 - the database fails as it likes
         return {"samples": [], "reason": "%s: %s" % (type(error).__name__, error)}
     return {"samples": samples, "reason": ""}
@@ -390,6 +396,8 @@ def described(torch: Any, value: Any) -> Any:
         }
         if str(value.dtype).startswith(("torch.int", "torch.uint")) and value.numel():
             tensor["range"] = [int(value.min()), int(value.max())]  # often an index
+        if value.layout is not torch.strided:
+            tensor["layout"] = str(value.layout)
         return tensor
     if isinstance(value, list):
         return [described(torch, one) for one in value]

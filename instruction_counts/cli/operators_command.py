@@ -17,6 +17,7 @@ from core.types import Case
 from instruction_counts import console
 from instruction_counts.builds.build import Build, default_build
 from instruction_counts.cache import Cache
+from instruction_counts.cli.coverage_command import command as coverage_command
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measured_run import measured_run
 from instruction_counts.cli.measuring import Measuring, measuring_options
@@ -48,6 +49,9 @@ def command() -> None:
 
     To measure operators, use `run --operators PATTERN`; every other command takes it, too.
     """
+
+
+command.add_command(coverage_command)
 
 
 @command.command("list")

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts import console
 from instruction_counts.builds.build import Build, default_build, parse_build, read_builds
 from instruction_counts.definitions import STANDARD, Definitions, opened
 from instruction_counts.errors import UsageError
@@ -73,6 +74,18 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "Repeatable.",
     )
     @click.option(
+        "--source",
+        type=click.Choice(["yaml", "op_db"]),
+        help="Where the inputs of operators come from: a file of operators, or the samples that "
+        "torch tests itself with. Default: yaml.",
+    )
+    @click.option(
+        "--samples",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="How many samples of an operator, with --source op_db. Default: 3.",
+    )
+    @click.option(
         "--operators-file",
         type=click.Path(path_type=Path, dir_okay=False),
         help="Another file of operators than definitions/operators.yaml.",
@@ -108,7 +121,7 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
         if not own["operators"]:
             for name, value in own.items():
                 if value:
-                    option = f"--{name.removesuffix('s') if name == 'inputs' else name}"
+                    option = "--input" if name == "inputs" else f"--{name}"
                     raise UsageError(
                         f"{option.replace('_', '-')} is for operators",
                         "Name some: --operators torch.add",
@@ -121,11 +134,23 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return wrapper
 
 
-_OF_OPERATORS = ("operators", "operators_file", "shape", "dtype", "inputs", "seed", "overrides")
+_OF_OPERATORS = (
+    "operators",
+    "source",
+    "samples",
+    "operators_file",
+    "shape",
+    "dtype",
+    "inputs",
+    "seed",
+    "overrides",
+)
 
 
 def _operators(
     operators: tuple[str, ...],
+    source: str | None,
+    samples: int | None,
     operators_file: Path | None,
     shape: tuple[str, ...],
     dtype: tuple[str, ...],
@@ -134,14 +159,38 @@ def _operators(
     overrides: Path | None,
 ) -> Any:
     # Imported only when operators are asked for: they cost every start otherwise.
-    from instruction_counts.operators import overriding, source  # noqa: PLC0415
+    from instruction_counts.operators import overriding  # noqa: PLC0415
+    from instruction_counts.operators import source as standard  # noqa: PLC0415
 
     asked = overriding.Asked(shape, dtype, overriding.parse_inputs(inputs), seed)
     if overrides is not None:
         asked = asked.over(overriding.read_overrides(overrides))
-    return source.OperatorSource(
-        operators, asked.overrides(), operators_file or source.standard_file()
+    if source == "op_db":
+        return _samples(operators, samples, operators_file, asked)
+    if samples is not None:
+        raise UsageError("--samples is for torch's samples", "Add: --source op_db")
+    return standard.OperatorSource(
+        operators, asked.overrides(), operators_file or standard.standard_file()
     )
+
+
+def _samples(
+    patterns: tuple[str, ...], limit: int | None, operators_file: Path | None, asked: Any
+) -> Any:
+    from instruction_counts.operators.sample_source import SampleSource  # noqa: PLC0415
+
+    stated = {
+        "--shape": asked.variants,
+        "--input": asked.inputs,
+        "--operators-file": operators_file,
+    }
+    for option, value in stated.items():
+        if value:
+            raise UsageError(
+                f"{option} does not apply to --source op_db: its samples have shapes of their own",
+                "Drop one of both. --dtype and --samples select among the samples.",
+            )
+    return SampleSource(patterns, asked.dtypes, limit or 3, asked.seed or 0, console.note)
 
 
 def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:

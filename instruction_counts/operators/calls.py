@@ -163,14 +163,15 @@ def _value(
     dtype = tensor.dtype or asked or DEFAULT_DTYPE
     can = dtype in (*FLOATS, *COMPLEX)
     wanted = entry.autograd if tensor.requires_grad is None else tensor.requires_grad
-    distribution = tensor.distribution or _usual(dtype)
+    distribution = tensor.distribution or usual(dtype)
     if distribution.name == "index_of":
         size = sizes[distribution.of][distribution.dim]
         distribution = Distribution("integers", 0, max(1, size))
     return Value(name, shape, dtype, distribution, can and wanted and not entry.in_place)
 
 
-def _usual(dtype: str) -> Distribution:
+def usual(dtype: str) -> Distribution:
+    """How values of a dtype are drawn where nothing says otherwise."""
     if dtype == "bool":
         return Distribution("bernoulli")
     if dtype in (*FLOATS, *COMPLEX):

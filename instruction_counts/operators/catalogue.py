@@ -71,6 +71,16 @@ class PublicOperator:
     uses: int
 
     @property
+    def entry_name(self) -> str:
+        """As entries name it: ``Tensor.add`` for ``torch.Tensor.add``."""
+        return self.name.removeprefix("torch.") if self.is_method else self.name
+
+    @property
+    def is_method(self) -> bool:
+        """Whether it is called on a tensor."""
+        return self.namespace == "torch.Tensor"
+
+    @property
     def category(self) -> str:
         """Where it stands and what it does: ``torch.linalg, reduction``."""
         return ", ".join([self.namespace, *(one for one in _TELLING_TAGS if one in self.tags)])
@@ -119,18 +129,31 @@ def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, .
 
 
 def load_samples(
-    build: Build, names: Sequence[str], dtype: str, limit: int, cache: Cache | None = None
+    build: Build,
+    names: Sequence[str],
+    dtype: str,
+    limit: int,
+    cache: Cache | None = None,
+    *,
+    requires_grad: bool = False,
 ) -> tuple[OperatorSamples, ...]:
     """Samples that torch tests these operators with: ``limit`` of each variant at most.
 
     A name may be public (``torch.linalg.norm``), native (``linalg_norm``), or as torch's database
-    has it; one that it does not have yields nothing. To read the database takes seconds.
+    has it; one that it does not have yields nothing. With ``requires_grad``, tensors require a
+    gradient where torch says that there is one. To read the database takes seconds.
 
     Raises:
         BuildError: the interpreter does not work.
         DataError: it has no torch, no such dtype, or lacks a module that the database needs.
     """
-    request = {"question": "op_db", "names": list(names), "dtype": dtype, "limit": limit}
+    request = {
+        "question": "op_db",
+        "names": list(names),
+        "dtype": dtype,
+        "limit": limit,
+        "requires_grad": requires_grad,
+    }
     answer = inquire(build, _SCRIPT, request) if cache is None else _kept(build, cache, request)
     return tuple(_samples(one) for one in answer["operators"])
 

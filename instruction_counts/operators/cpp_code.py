@@ -72,12 +72,11 @@ def expression(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> str | Und
         return Underivable(entry.note or "the entry says that there is none")
     if entry.python is not None:
         return Underivable("the entry states its Python, so it has to state its C++, too")
-    name = native_name(entry.name)
-    for schema in schemas.get(name, ()):
-        bound = _bind(schema, call)
-        if bound is None or entry.overload not in {None, schema.overload}:
-            continue
+    fitting = _fitting(call, schemas)
+    if fitting is not None:
+        schema, bound = fitting
         return _selected(_called(call, schema, bound), schema, entry.output)
+    name = native_name(entry.name)
     known = ", ".join(one.full_name for one in schemas.get(name, ())) or "none"
     return Underivable(f"no schema of aten::{name} fits its arguments ({known})")
 
@@ -85,6 +84,29 @@ def expression(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> str | Und
 # ---------------------------------------------------------------------------------------------
 # Which schema
 # ---------------------------------------------------------------------------------------------
+
+
+def returns_of(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> tuple[str, ...]:
+    """The types of what a call returns; none where the schemas do not tell.
+
+    Python may have other arguments than any schema; what all schemas return then holds as well.
+    """
+    fitting = _fitting(call, schemas)
+    if fitting is not None:
+        return fitting[0].returns
+    among = schemas.get(native_name(call.entry.name), ())
+    kinds = {one.returns for one in among if not _writes(one, call)}
+    return kinds.pop() if len(kinds) == 1 else ()
+
+
+def _fitting(
+    call: Call, schemas: Mapping[str, Sequence[Schema]]
+) -> tuple[Schema, dict[str, Any]] | None:
+    for schema in schemas.get(native_name(call.entry.name), ()):
+        bound = _bind(schema, call)
+        if bound is not None and call.entry.overload in {None, schema.overload}:
+            return schema, bound
+    return None
 
 
 def _bind(schema: Schema, call: Call) -> dict[str, Any] | None:

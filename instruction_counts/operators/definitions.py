@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
 from core.errors import DefinitionError
@@ -29,14 +29,29 @@ def definitions(
         UsageError: an input is overridden that an entry has not.
         DataError: an entry gives code that no definition can hold.
     """
-    by_name: dict[str, list[Schema]] = defaultdict(list)
+    made = (call for entry in entries for call in calls(entry, overrides))
+    return definitions_of(made, schemas_by_name(schemas), num_threads)
+
+
+def definitions_of(
+    made: Iterable[Call],
+    schemas: Mapping[str, Sequence[Schema]],
+    num_threads: tuple[int, ...] = (1,),
+) -> dict[Label, GroupedBenchmark]:
+    """The definitions of calls, by their labels; ``schemas`` holds all overloads by name.
+
+    Raises:
+        DataError: a call gives code that no definition can hold.
+    """
+    return {label_of(call): _group(call, schemas, num_threads) for call in made}
+
+
+def schemas_by_name(schemas: Iterable[Schema]) -> dict[str, list[Schema]]:
+    """The overloads of each name."""
+    found: dict[str, list[Schema]] = defaultdict(list)
     for schema in schemas:
-        by_name[schema.name].append(schema)
-    return {
-        label_of(call): _group(call, by_name, num_threads)
-        for entry in entries
-        for call in calls(entry, overrides)
-    }
+        found[schema.name].append(schema)
+    return found
 
 
 def label_of(call: Call) -> Label:
@@ -46,7 +61,7 @@ def label_of(call: Call) -> Label:
 
 
 def _group(
-    call: Call, schemas: dict[str, list[Schema]], num_threads: tuple[int, ...]
+    call: Call, schemas: Mapping[str, Sequence[Schema]], num_threads: tuple[int, ...]
 ) -> GroupedBenchmark:
     entry = call.entry
     python = python_code.expression(call)

@@ -71,7 +71,11 @@ class OperatorSource:
         return cases
 
 
-def selected(entries: Sequence[Entry], patterns: Iterable[str]) -> tuple[Entry, ...]:
+def selected(
+    entries: Sequence[Entry],
+    patterns: Iterable[str],
+    remedy: str = "See: main.py operators list",
+) -> tuple[Entry, ...]:
     """The entries that any pattern selects.
 
     Raises:
@@ -81,7 +85,7 @@ def selected(entries: Sequence[Entry], patterns: Iterable[str]) -> tuple[Entry, 
         if not any(matches(pattern, entry) for entry in entries):
             raise UsageError(
                 f"No operator matches --operators '{pattern}'.{_near(pattern, entries)}",
-                "See: main.py operators list",
+                remedy,
             )
     return tuple(entry for entry in entries if any(matches(one, entry) for one in patterns))
 

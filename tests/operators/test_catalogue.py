@@ -200,6 +200,17 @@ def test_the_installed_torch_tells_samples(cache: Cache) -> None:
     )
 
 
+@pytest.mark.slow
+def test_samples_require_a_gradient_where_there_is_one(cache: Cache) -> None:
+    """An index of the largest has none."""
+    names = ["torch.add", "torch.argmax"]
+    found = load_samples(default_build(), names, "float32", 1, cache, requires_grad=True)
+
+    assert [("torch.add", True), ("torch.argmax", False)] == [
+        (one.name, one.samples[0].input["requires_grad"]) for one in found
+    ]
+
+
 # The real thing
 
 

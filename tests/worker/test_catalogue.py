@@ -197,6 +197,15 @@ def test_tests_and_what_programs_wrote_are_no_sources(tmp_path: Path) -> None:
             torch.ones((), requires_grad=True),
             {"tensor": [], "dtype": "float32", "requires_grad": True},
         ),
+        (
+            torch.ones(2).to_sparse(),
+            {
+                "tensor": [2],
+                "dtype": "float32",
+                "requires_grad": False,
+                "layout": "torch.sparse_coo",
+            },
+        ),
         ([1, (2.5, None)], [1, {"tuple": [2.5, None]}]),
         (True, True),
         (float("inf"), {"code": "float('inf')"}),

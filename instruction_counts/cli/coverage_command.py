@@ -1,0 +1,91 @@
+"""``operators coverage``: the public operators of a torch that no entry covers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from instruction_counts import console
+from instruction_counts.builds.build import Build
+from instruction_counts.cache import Cache
+from instruction_counts.cli.options import build_options
+from instruction_counts.errors import UsageError
+from instruction_counts.files import write_atomically
+from instruction_counts.operators.catalogue import load_public_operators
+from instruction_counts.operators.coverage import coverage, in_categories, total
+from instruction_counts.operators.reading import read_operators
+from instruction_counts.operators.source import standard_file
+from instruction_counts.report import coverage as report
+
+_SHOWN = 10
+
+
+@click.command("coverage")
+@click.option(
+    "--operators-file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Another file of operators than definitions/operators.yaml.",
+)
+@click.option(
+    "--category",
+    "categories",
+    multiple=True,
+    metavar="NAME",
+    help="Only these: torch.linalg, pointwise, 'torch.Tensor*'. Repeatable.",
+)
+@click.option("--all", "everything", is_flag=True, help=f"Not only the first {_SHOWN} of each.")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+)
+@click.option(
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE.md",
+    help="Write everything that is not covered as Markdown, too.",
+)
+@build_options
+def command(
+    operators_file: Path | None,
+    categories: tuple[str, ...],
+    everything: bool,
+    form: str,
+    output: Path | None,
+    builds: tuple[Build, ...],
+) -> None:
+    """Tell which public operators of torch have no entry, those called most first.
+
+    \b
+    Examples:
+      python main.py operators coverage
+      python main.py operators coverage --category torch.linalg --all
+      python main.py operators coverage --build old=.venv-old --output uncovered.md
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    if len(builds) > 1:
+        raise UsageError("coverage is that of one build", "Name one --build.")
+    if output is not None and output.suffix != ".md":
+        raise UsageError(f"--output {output}: what is written is Markdown", "Name it FILE.md.")
+    entries = read_operators(operators_file or standard_file())
+    public = in_categories(load_public_operators(builds[0], Cache()), categories)
+    found = coverage(public, entries)
+    if output is not None:
+        _write(output, report.markdown(found, builds[0].name))
+    if form == "json":
+        console.write(json.dumps(report.as_json(found, builds[0].name), indent=1))
+        return
+    console.render(report.table(found, None if everything else _SHOWN))
+    console.line("")
+    for text in (*report.LEGEND, report.summary(total(found))):
+        console.line(text)
+
+
+def _write(output: Path, text: str) -> None:
+    try:
+        write_atomically(output, text)
+    except OSError as error:
+        raise UsageError(
+            f"--output {output} cannot be written: {error.strerror}",
+            "Name a file in a folder that you may write to.",
+        ) from error
+    console.note(f"Saved: {output}")

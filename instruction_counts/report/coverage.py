@@ -1,0 +1,113 @@
+"""The operators without an entry: a table for people, Markdown, and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
+
+from instruction_counts.operators.coverage import Coverage, total
+
+LEGEND = (
+    "calls: how often torch's own Python calls something of that name. Objects of any",
+    "class may have such a method, so for methods it is an upper limit.",
+    "covered: with an entry of that name, or of a function with the same native name,",
+    "as torch.add covers Tensor.add.",
+)
+
+
+def table(categories: Sequence[Coverage], limit: int | None) -> Table:
+    """What is not covered by category, ``limit`` of each at most, and a line for all."""
+    found = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    found.add_column("not covered", overflow="fold")
+    for heading in ("calls", "covered", "by calls"):
+        found.add_column(heading, justify="right", no_wrap=True)
+    for one in categories:
+        found.add_row(*_sums(one), style="bold")
+        for operator in one.uncovered[:limit]:
+            found.add_row(Text(f"  {operator.entry_name}"), f"{operator.uses:,}")
+        rest = () if limit is None else one.uncovered[limit:]
+        if rest:
+            calls = sum(operator.uses for operator in rest)
+            found.add_row(f"  … and {len(rest)} more", f"{calls:,}", style="dim")
+    found.add_section()
+    found.add_row(*_sums(total(categories)), style="bold")
+    return found
+
+
+def _sums(one: Coverage) -> tuple[str, str, str, str]:
+    return (
+        one.category,
+        f"{one.calls:,}",
+        f"{one.covered:,}/{one.public:,}",
+        share(one.covered_calls, one.calls),
+    )
+
+
+def share(part: int, whole: int) -> str:
+    """``97.9%``; a dash where nothing is called. 100.0% is everything, and nothing less."""
+    if not whole:
+        return "–"
+    return f"{100 * part / whole if part == whole else min(99.9, 100 * part / whole):.1f}%"
+
+
+def summary(everything: Coverage) -> str:
+    """All of it in one sentence."""
+    return (
+        f"Covered {everything.covered:,} of {everything.public:,} public operators "
+        f"({len(everything.named):,} by name, {len(everything.shared):,} by a function), "
+        f"{share(everything.covered_calls, everything.calls)} by calls"
+    )
+
+
+def markdown(categories: Sequence[Coverage], build: str) -> str:
+    """Everything that is not covered, as a Markdown file."""
+    return "\n".join(_markdown_lines(categories, build)) + "\n"
+
+
+def _markdown_lines(categories: Sequence[Coverage], build: str) -> Iterator[str]:
+    everything = total(categories)
+    yield from (f"# Public operators without an entry: build `{build}`", "")
+    yield from (f"{summary(everything)}.", "")
+    yield from LEGEND
+    yield from ("", "| category | calls | covered | by calls |", "|---|---:|---:|---:|")
+    for one in (*categories, everything):
+        yield f"| {' | '.join(_sums(one))} |"
+    for one in categories:
+        if one.uncovered:
+            yield from ("", f"## {one.category}", "")
+            yield from ("| operator | native name | calls |", "|---|---|---:|")
+        for operator in one.uncovered:
+            yield f"| `{operator.entry_name}` | {operator.native or '–'} | {operator.uses:,} |"
+
+
+def as_json(categories: Sequence[Coverage], build: str) -> dict[str, Any]:
+    """Everything, for programs."""
+    return {
+        "build": build,
+        **_numbers(total(categories)),
+        "categories": [
+            {
+                "category": one.category,
+                **_numbers(one),
+                "uncovered": [
+                    {"name": below.entry_name, "native": below.native, "calls": below.uses}
+                    for below in one.uncovered
+                ],
+            }
+            for one in categories
+        ],
+    }
+
+
+def _numbers(one: Coverage) -> dict[str, int]:
+    return {
+        "public": one.public,
+        "covered": one.covered,
+        "covered_by_name": len(one.named),
+        "covered_by_function": len(one.shared),
+        "calls": one.calls,
+        "covered_calls": one.covered_calls,
+    }
