@@ -18,6 +18,7 @@ from core.errors import quoted
 from instruction_counts.errors import DataError
 
 T = TypeVar("T")
+_MOST_NODES = 1_000_000
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library's is ten times faster
 
@@ -124,10 +125,14 @@ class _Tree:
         self._file = file
         self._construct = yaml.constructor.SafeConstructor().construct_object
         self._open: set[int] = set()
+        self._count = 0
 
     def node(self, found: Any, path: str) -> Node:
         """The node of ``found``, and of everything below it."""
         line = found.start_mark.line + 1
+        self._count += 1
+        if self._count > _MOST_NODES:  # aliases of aliases: a small file can mean endless data
+            raise Misfit(Node(self._file, line, path, None), "fewer aliases", "too many values")
         if isinstance(found, yaml.ScalarNode):
             return Node(self._file, line, path, self._scalar(found, path))
         if id(found) in self._open:

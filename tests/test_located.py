@@ -25,6 +25,12 @@ VALUES = st.recursive(
 )
 
 
+BOMB = "a0: &a0 [1, 2, 3, 4, 5, 6, 7, 8, 9]\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 9)
+)
+"""A few lines that mean 9^9 values."""
+
+
 @pytest.fixture
 def read(tmp_path: Path) -> Callable[[str], Node]:
     """Reads a text as a file ``a.yaml``."""
@@ -67,6 +73,7 @@ def test_an_empty_file_is_a_node_without_a_value(read: Callable[[str], Node]) ->
         ("a: !!python/object:os.system x\n", "a plain value"),
         ("a: 2020-13-45\n", "a plain value"),
         ("a: &x [*x]\n", "no alias of itself"),
+        (BOMB, "too many values"),
     ],
 )
 def test_what_is_no_plain_yaml_is_refused_with_its_line(
