@@ -56,8 +56,8 @@ def share(part: int, whole: int) -> str:
 def summary(everything: Coverage) -> str:
     """All of it in one sentence."""
     return (
-        f"Covered {everything.covered:,} of {everything.public:,} public operators "
-        f"({len(everything.named):,} by name, {len(everything.shared):,} by a function), "
+        f"Covered {everything.covered:,} of {everything.public:,} operators "
+        f"({len(everything.named):,} by name, {len(everything.shared):,} by function), "
         f"{share(everything.covered_calls, everything.calls)} by calls"
     )
 

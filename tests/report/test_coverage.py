@@ -62,9 +62,8 @@ def test_a_share_of_all_is_told_from_nearly_all(part: int, whole: int, expected:
 
 def test_the_summary_tells_how_operators_are_covered() -> None:
     """By name, or by a function."""
-    assert (
-        "Covered 2 of 5 public operators (1 by name, 1 by a function), 98.2% by calls"
-        == summary(total(FOUND))
+    assert "Covered 2 of 5 operators (1 by name, 1 by function), 98.2% by calls" == summary(
+        total(FOUND)
     )
 
 
