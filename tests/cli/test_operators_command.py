@@ -1,0 +1,62 @@
+"""``operators``: what it lists, and what it refuses before anything is measured."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from instruction_counts import cli
+
+
+def test_operators_are_listed_by_category(capsys: pytest.CaptureFixture[str]) -> None:
+    """With their inputs, their shapes by first letter, and what they have not."""
+    assert cli.main(["operators", "list", "torch.add", "Tensor.numpy"]) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["torch.add", "input,", "other", "s", "t", "l", "s"] in lines
+    (numpy,) = (line for line in lines if line[:1] == ["Tensor.numpy"])
+    assert {"C++,", "TorchScript,"} <= set(numpy)
+
+
+def test_operators_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """For programs."""
+    assert cli.main(["operators", "list", "category:fft", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {one["category"] for one in found} == {"fft"}
+    assert "torch.fft.rfft" in {one["name"] for one in found}
+
+
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        (["list", "torch.ad"], "Near: torch.add"),
+        (["sizes", "torch.ad"], "Near: torch.add"),
+        (["sizes", "torch.fft.*"], "is several operators"),
+        (["sizes", "torch.add", "--sizes", "9:1"], "is no range of sizes"),
+        (["sizes", "torch.add", "--scale", "x=[N]"], 'torch.add has no tensor "x"'),
+        (["sizes", "torch.add", "--scale", "input=[3]"], "no shape that could grow"),
+        (["sizes", "torch.rand"], "no shape that could grow"),
+        (["sizes", "torch.add", "--no-counts"], "leaves nothing to fit"),
+        (["sizes", "torch.add", "--build", "a=python3", "--build", "b=python3"], "on one build"),
+    ],
+)
+def test_a_wrong_use_is_one_message(
+    args: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With exit code 1, and nothing measured."""
+    assert cli.main(["operators", *args]) == 1
+    assert expected in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_an_operator_is_measured_over_a_range_of_sizes(
+    capsys: pytest.CaptureFixture[str], tmp_path: pytest.TempPathFactory
+) -> None:
+    """The counts, a complexity that is linear, and a plot."""
+    shapes = ["--scale", "input=[N]", "--scale", "other=[N]", "--sizes", "16:16384:8"]
+    modes = ["--language", "python", "--no-times", "--db", f"{tmp_path}/runs.db"]
+    assert cli.main(["operators", "sizes", "torch.add", *shapes, *modes]) == 0
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines()[3:7]] == ["16", "128", "1,024", "8,192"]
+    assert "·N instructions" in out
+    assert "torch.add: instructions" in out
