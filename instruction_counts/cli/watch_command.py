@@ -42,7 +42,7 @@ _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
 @click.command("watch")
 @click.option(
     "--command",
-    "source",
+    "listing",
     required=True,
     metavar="COMMAND",
     help="Prints the builds there are, the oldest first: NAME=PYTHON or commits, one a line.",
@@ -92,7 +92,7 @@ _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
 )
 @store_option
 def command(
-    source: str,
+    listing: str,
     build_cmd: str | None,
     definitions: Definitions,
     selection: Selection,
@@ -128,7 +128,7 @@ def command(
         alert,
         Webhook(webhook, os.environ.get(_TOKEN, ""), notice=console.note) if webhook else None,
     )
-    watched = json.dumps([source, build_cmd, str(definitions), attrs.asdict(selection)])
+    watched = json.dumps([listing, build_cmd, str(definitions), attrs.asdict(selection)])
     path = state_file or _state_file(watched)
     state = watching.read_state(path, watched)
     made = {} if state.last is None else {state.last.python: state.last.name}
@@ -140,7 +140,7 @@ def command(
         while True:
             known = len(state.alerts)
             try:
-                state = look(state, listed(source), station, outlets.send, save)
+                state = look(state, listed(listing), station, outlets.send, save)
             except BuildError as error:
                 if every is None:
                     raise
