@@ -353,8 +353,8 @@ def time_blocks(timer: Any, request: Message) -> Message:
     ``blocks`` holds how many are asked for, and how many runs each has.
     """
     # A first run that is slow would make it choose blocks of one run.
-    timer.timeit(max(1, request["warmup_runs"]))
-    if request["blocks"]:
+    timer.timeit(max(1, request.get("warmup_runs", 1)))
+    if request.get("blocks"):
         count, runs = request["blocks"]
         return {"values_s": [timer.timeit(runs).median for _ in range(count)], "runs": runs}
     measurement = timer.blocked_autorange(min_run_time=request["min_run_time_s"])
