@@ -19,6 +19,7 @@ from instruction_counts.errors import DataError
 
 T = TypeVar("T")
 _MOST_NODES = 1_000_000
+_DEEPEST = 100
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library's is ten times faster
 
@@ -101,8 +102,9 @@ def read(path: Path, remedy: str = "") -> Node:
         DataError: the file is missing or is no YAML, or a mapping has one key twice.
     """
     try:
-        with path.open("rb") as stream:
-            root = yaml.compose(stream, Loader=_Loader)
+        data = path.read_bytes()
+        _check_depth(path, data, remedy)
+        root = yaml.compose(data, Loader=_Loader)
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}", remedy) from error
     except yaml.MarkedYAMLError as error:
@@ -116,6 +118,17 @@ def read(path: Path, remedy: str = "") -> Node:
         return _Tree(str(path)).node(root, "")
     except Misfit as misfit:
         raise DataError(str(misfit), remedy) from None
+
+
+def _check_depth(path: Path, data: bytes, remedy: str) -> None:
+    """Refuse what is nested so deeply that taking it apart would overflow the stack."""
+    depth = 0
+    for event in yaml.parse(data, Loader=_Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent)
+        depth -= isinstance(event, yaml.CollectionEndEvent)
+        if depth > _DEEPEST:
+            line = event.start_mark.line + 1 if event.start_mark else 1
+            raise DataError(f"{path}:{line}: nested more than {_DEEPEST} levels deep", remedy)
 
 
 class _Tree:

@@ -10,6 +10,8 @@ the keys of `instruction_counts.operators.metrics.as_dict`.
 
 from __future__ import annotations
 
+import functools
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -27,9 +29,11 @@ from instruction_counts.engines.fork import Profile
 from instruction_counts.errors import UsageError
 from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.work import Timing, WorkOrder
+from instruction_counts.located import one_of
 from instruction_counts.measurements import Machine, Status
 from instruction_counts.operators.calls import Overrides, together
 from instruction_counts.operators.catalogue import load_schemas
+from instruction_counts.operators.cpp_code import native_name
 from instruction_counts.operators.definitions import definitions
 from instruction_counts.operators.entries import DTYPES, Entry, Shape, Tensor
 from instruction_counts.operators.metrics import as_dict, metrics_of
@@ -38,6 +42,9 @@ from instruction_counts.operators.source import selected, standard_file
 from instruction_counts.results.records import Run
 
 _LABELLED = {"dtype", "run_backward", "seed"}
+_SEEDS = 2**63
+"""torch.manual_seed takes no larger one."""
+_TEST = "test"
 
 
 @attrs.frozen
@@ -47,6 +54,7 @@ class _Test:
     entry: Entry
     overrides: Overrides
     run_backward: bool
+    arguments: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
 
 
 def run_performance_test(
@@ -74,13 +82,14 @@ def run_performance_test(
         dtype: of the tensors whose dtype the entry leaves open; float32 by default.
         seed: of the values that are drawn.
         warmup: runs before those that are timed.
-        runs: how many runs are timed, in blocks of ten or more; None leaves that to torch's Timer.
+        runs: how many runs are timed, at least. They are timed in blocks of ten or more, and
+            percentiles are of blocks: 1,000 runs give 100 of them. None leaves it to torch's Timer.
         languages: ``"python"`` and ``"c++"``.
         build: an interpreter or virtual environment; by default the one that runs this.
 
     Returns:
-        Dictionaries with units in their names. A test that failed has the keys ``operator``,
-        ``label``, ``language``, ``status`` and ``error``.
+        Dictionaries with units in their names, in the order of ``inputs``; ``test`` is the place in
+        it, ``arguments`` what was asked for. A test that failed has ``status`` and ``error``.
 
     Raises:
         UsageError: an operator, argument, dtype or language is not known.
@@ -88,7 +97,13 @@ def run_performance_test(
     """
     entry = _entry(op)
     common = {"dtype": dtype, "run_backward": run_backward, "seed": seed}
-    tests = [_test(entry, {**common, **one}) for one in (inputs or [{}])]
+    if inputs is not None and (
+        isinstance(inputs, Mapping | str) or not all(isinstance(one, Mapping) for one in inputs)
+    ):
+        raise UsageError(
+            f"inputs={inputs!r} is no list of dictionaries", 'For example: [{"input": (8,)}]'
+        )
+    tests = [_test(entry, common, one) for one in (inputs or [{}])]
     return _measured(tests, Timing(warmup, runs), languages, build)
 
 
@@ -110,7 +125,7 @@ def run_category(
     """
     entries = selected(read_operators(standard_file()), (f"category:{category}",))
     asked = {"dtype": dtype, "run_backward": run_backward, "seed": seed}
-    tests = [_test(entry, asked) for entry in entries]
+    tests = [_test(entry, asked, {}) for entry in entries]
     return _measured(tests, Timing(warmup, runs), languages, build)
 
 
@@ -131,20 +146,23 @@ def _entry(op: str | Callable[..., Any]) -> Entry:
 
 
 def _name_of(op: Callable[..., Any], known: Collection[str]) -> str:
-    name = getattr(op, "__name__", "")
-    if not name:
-        raise UsageError(f"{op!r} is no function", 'Name the operator: "torch.add"')
-    if getattr(op, "__objclass__", None) is not None:
-        return f"Tensor.{name}"
-    # A builtin tells its namespace by its name alone (linalg_norm, fft_fft), or not at all.
-    candidates = [f"{getattr(op, '__module__', None) or 'torch'}.{name}", f"torch.{name}"]
-    candidates.append(f"torch.nn.functional.{name}")
-    space, _, rest = name.partition("_")
-    candidates.append(f"torch.{space}.{rest}")
-    return next((one for one in candidates if one in known), candidates[0])
+    """The name under which ``op`` itself is found in torch, which whoever has it has imported."""
+    torch: Any = sys.modules.get("torch")
+    for name in known:
+        path = name.removeprefix("torch.").split(".")
+        if torch is not None and functools.reduce(_attribute, path, torch) is op:
+            return name
+    raise UsageError(
+        f"{op!r} is no operator that is known", 'Name it: "torch.add". See: main.py operators list'
+    )
 
 
-def _test(entry: Entry, asked: Mapping[str, Any]) -> _Test:
+def _attribute(value: Any, name: str) -> Any:
+    return getattr(value, name, None)
+
+
+def _test(entry: Entry, common: Mapping[str, Any], arguments: Mapping[str, Any]) -> _Test:
+    asked = {**common, **arguments}
     shapes: dict[str, tuple[Shape, ...]] = {}
     kwargs = dict(entry.kwargs)
     for name, value in asked.items():
@@ -152,24 +170,38 @@ def _test(entry: Entry, asked: Mapping[str, Any]) -> _Test:
             continue
         if isinstance(entry.inputs.get(name), Tensor):
             shapes[name] = (_shape(entry, name, value),)
-        elif name in entry.kwargs or name not in entry.inputs:
-            kwargs[name] = tuple(value) if isinstance(value, list | tuple) else value
-        else:
+        elif name in entry.inputs:
             raise UsageError(
                 f"{entry.name}: {name} is a list of tensors, whose shapes are those of its entry",
                 "Leave it out.",
             )
-    dtype = asked["dtype"]
+        else:
+            _check_name(entry, name)
+            kwargs[name] = tuple(value) if isinstance(value, list | tuple) else value
+    dtype, seed = asked["dtype"], asked["seed"]
     if dtype is not None and str(dtype).removeprefix("torch.") not in DTYPES:
         raise UsageError(f"{entry.name}: no dtype {dtype}", f"One of {', '.join(DTYPES)}.")
+    if type(seed) is not int or not 0 <= seed < _SEEDS:
+        raise UsageError(f"{entry.name}: seed={seed!r}", "A whole number from 0 to 2^63 - 1.")
     usual = "typical" if "typical" in entry.variants else entry.variants[0]
     overrides = Overrides(
         (usual,),
         () if dtype is None else (str(dtype).removeprefix("torch."),),
         together(shapes),
-        int(asked["seed"]),
+        seed,
     )
-    return _Test(attrs.evolve(entry, kwargs=kwargs), overrides, bool(asked["run_backward"]))
+    changed = attrs.evolve(entry, kwargs=kwargs)
+    return _Test(changed, overrides, bool(asked["run_backward"]), dict(arguments))
+
+
+def _check_name(entry: Entry, name: str) -> None:
+    """Refuse what is neither in the entry nor an argument of any schema of the operator."""
+    native = native_name(entry.name)
+    schemas = load_schemas(default_build(), Cache())
+    known = {one.name for schema in schemas if schema.name == native for one in schema.arguments}
+    names = [*entry.inputs, *entry.kwargs, *(known - {"self", "out"})]
+    if name not in names:
+        raise UsageError(f"{entry.name} has no argument {name}", f"It has {one_of(names, name)}.")
 
 
 def _shape(entry: Entry, name: str, value: Any) -> Shape:
@@ -184,75 +216,62 @@ def _shape(entry: Entry, name: str, value: Any) -> Shape:
 def _measured(
     tests: Sequence[_Test], timing: Timing, languages: Sequence[str], build: str | None
 ) -> list[dict[str, Any]]:
+    if isinstance(languages, str) or not languages:
+        raise UsageError(f"languages={languages!r}", 'For example: ("python", "c++")')
+    for name, value, least in (("warmup", timing.warmup_runs, 0), ("runs", timing.runs, 1)):
+        if value is not None and (type(value) is not int or value < least):
+            raise UsageError(f"{name}={value!r}", f"A whole number, at least {least}.")
     wanted = {Language.parse(one) for one in languages}
     measured_on = parse_build(build) if build else default_build()
     facts = probe(measured_on)
     pool = CorePool(available_cores())
     machine = measure_machine(measured_on, pool.cores[0])
-    results = []
-    for cases in _without_repeats([_cases(test, wanted) for test in tests]):
-        orders = plan(cases, facts, lambda case, on: _order(case, on, timing), skip=False)
-        engine = make_engine("fork", facts, Profile(), console.note)
-        measured = Measured(
-            "fork",
-            {measured_on.name: engine},
-            (),
-            machine=machine,
-            progress=console.no_progress,
-        )
-        if measured.take_in(orders, pool, pool.size, None):
-            raise KeyboardInterrupt
-        results += _dictionaries(measured.run, machine)
-    return results
+    cases = [case for number, test in enumerate(tests) for case in _cases(test, number, wanted)]
+    orders = plan(cases, facts, lambda case, on: _order(case, on, timing), skip=False)
+    engine = make_engine("fork", facts, Profile(), console.note)
+    measured = Measured(
+        "fork", {measured_on.name: engine}, (), machine=machine, progress=console.no_progress
+    )
+    if measured.take_in(orders, pool, pool.size, None):
+        raise KeyboardInterrupt
+    return _dictionaries(measured.run, tests, machine)
 
 
 def _order(case: Case, build: Build, timing: Timing) -> WorkOrder:
     return WorkOrder(case, build, timing=timing, resources=True)
 
 
-def _cases(test: _Test, wanted: set[Language]) -> list[Case]:
+def _cases(test: _Test, number: int, wanted: set[Language]) -> list[Case]:
+    """The cases of a test; its number makes their labels differ from those of other tests."""
     schemas = load_schemas(default_build(), Cache()) if Language.CPP in wanted else ()
-    cases = materialize(definitions((test.entry,), test.overrides, schemas))
+    made = definitions((test.entry,), test.overrides, schemas)
     return [
-        case
-        for case in cases
+        attrs.evolve(
+            case,
+            label=(*case.label, f"test {number}"),
+            metadata={**case.metadata, _TEST: number},
+        )
+        for case in materialize(made)
         if case.autolabels.language in wanted
         and case.autolabels.runtime is RuntimeMode.EAGER
         and (test.run_backward or case.autolabels.autograd is AutogradMode.FORWARD)
     ]
 
 
-def _without_repeats(tests: Sequence[Sequence[Case]]) -> list[list[Case]]:
-    """The cases of all tests in one run, unless two tests would have the same labels there."""
-    runs: list[list[Case]] = []
-    for cases in tests:
-        labels = {case.label for case in cases}
-        for one in runs:
-            if not labels & {case.label for case in one}:
-                one.extend(cases)
-                break
-        else:
-            runs.append(list(cases))
-    return [one for one in runs if one]
-
-
-def _dictionaries(run: Run, machine: Machine) -> list[dict[str, Any]]:
-    failed = [record for record in run.cases if record.outcome.status is not Status.OK]
-    broken = {(record.label, record.language) for record in failed}
-    results = [
-        {**as_dict(one, machine), "status": "ok"}
-        for one in metrics_of(run.cases)
-        if (one.label, one.language) not in broken
-    ]
-    for record in failed:
-        failure = record.outcome.failure
-        results.append(
-            {
-                "operator": record.metadata["operator"],
-                "label": "/".join(record.label),
-                "language": record.language.value,
-                "status": record.outcome.status.value,
-                "error": failure.summary if failure else "",
-            }
-        )
-    return results
+def _dictionaries(run: Run, tests: Sequence[_Test], machine: Machine) -> list[dict[str, Any]]:
+    failed = {
+        (record.label, record.language): record
+        for record in run.cases
+        if record.outcome.status is not Status.OK
+    }
+    results = []
+    for one in metrics_of(run.cases):
+        found = {**as_dict(one, machine), "status": "ok", "error": ""}
+        record = failed.get((one.label, one.language))
+        if record is not None:
+            failure = record.outcome.failure
+            found["status"] = record.outcome.status.value
+            found["error"] = failure.summary if failure else ""
+        number = one.metadata[_TEST]
+        results.append({"test": number, "arguments": dict(tests[number].arguments), **found})
+    return sorted(results, key=lambda one: (one["test"], one["language"] != "Python"))

@@ -74,6 +74,7 @@ def test_an_empty_file_is_a_node_without_a_value(read: Callable[[str], Node]) ->
         ("a: 2020-13-45\n", "a plain value"),
         ("a: &x [*x]\n", "no alias of itself"),
         (BOMB, "too many values"),
+        ("a: " + "[" * 30_000 + "]" * 30_000, "a.yaml:1: nested more than 100 levels deep"),
     ],
 )
 def test_what_is_no_plain_yaml_is_refused_with_its_line(

@@ -14,7 +14,6 @@ from instruction_counts.performance import (
     _cases,
     _entry,
     _test,
-    _without_repeats,
     categories,
     run_performance_test,
 )
@@ -25,7 +24,7 @@ COMMON: dict[str, Any] = {"dtype": None, "run_backward": True, "seed": 0}
 
 def statements(**asked: Any) -> list[str]:
     """The Python that a test runs."""
-    cases = _cases(_test(ADD, {**COMMON, **asked}), {Language.PYTHON})
+    cases = _cases(_test(ADD, COMMON, asked), 0, {Language.PYTHON})
     return [f"{case.timer_args.setup}\n{case.timer_args.stmt}" for case in cases]
 
 
@@ -39,6 +38,8 @@ def test_an_operator_is_known_by_its_function() -> None:
         torch.fft.rfft,
         torch.linalg.cholesky,
         torch.special.erfcx,
+        torch.sparse.mm,
+        torch.nn.functional.logsigmoid,
         torch.Tensor.add_,
     ]
     assert [_entry(function).name for function in functions] == [
@@ -48,6 +49,8 @@ def test_an_operator_is_known_by_its_function() -> None:
         "torch.fft.rfft",
         "torch.linalg.cholesky",
         "torch.special.erfcx",
+        "torch.sparse.mm",
+        "torch.nn.functional.logsigmoid",
         "Tensor.add_",
     ]
 
@@ -69,23 +72,34 @@ def test_a_test_can_have_its_own_dtype_seed_and_backward() -> None:
 
 def test_backward_is_measured_unless_it_is_not_wanted() -> None:
     """Together with forward."""
-    test = _test(ADD, COMMON)
-    autograds = [case.autolabels.autograd for case in _cases(test, {Language.PYTHON})]
+    test = _test(ADD, COMMON, {})
+    autograds = [case.autolabels.autograd for case in _cases(test, 0, {Language.PYTHON})]
     assert autograds == [AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD]
 
 
-def test_tests_of_one_label_are_measured_in_runs_of_their_own() -> None:
-    """Within a run a label stands for one case."""
-    one = _cases(_test(ADD, COMMON), {Language.PYTHON})
-    other = _cases(_test(ADD, {**COMMON, "input": (2, 8)}), {Language.PYTHON})
-    assert [len(run) for run in _without_repeats([one, other, one])] == [4, 2]
+def test_tests_of_one_operator_have_labels_of_their_own() -> None:
+    """So that one run can hold them, and each result knows its test."""
+    tests = [_test(ADD, COMMON, {"alpha": 1}), _test(ADD, COMMON, {"alpha": 2})]
+    cases = [
+        case for number, one in enumerate(tests) for case in _cases(one, number, {Language.PYTHON})
+    ]
+    assert len({(case.label, case.autolabels) for case in cases}) == len(cases) == 4
+    assert [case.metadata["test"] for case in cases] == [0, 0, 1, 1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
         ({"op": "torch.ad"}, "Near: torch.add"),
-        ({"op": 3}, "is no function"),
+        ({"op": print}, "is no operator that is known"),
+        ({"op": "torch.add", "inputs": {"input": (3,)}}, "is no list of dictionaries"),
+        ({"op": "torch.add", "inputs": [{"othr": (3,)}]}, "has no argument othr"),
+        ({"op": "torch.add", "seed": "x"}, "seed='x'"),
+        ({"op": "torch.add", "seed": 2**63}, "seed="),
+        ({"op": "torch.add", "runs": 0}, "runs=0"),
+        ({"op": "torch.add", "warmup": -1}, "warmup=-1"),
+        ({"op": "torch.add", "languages": "python"}, "languages='python'"),
+        ({"op": "torch.add", "languages": ()}, "languages="),
         ({"op": "torch.add", "dtype": "float65"}, "no dtype float65"),
         ({"op": "torch.add", "inputs": [{"input": "big"}]}, "is no shape"),
         ({"op": "torch.cat", "inputs": [{"tensors": (3,)}]}, "a list of tensors"),
@@ -104,7 +118,8 @@ def test_categories_can_be_listed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "expected"), [(None, None), (1, (1, 1)), (50, (5, 10)), (10_000, (100, 100))]
+    ("runs", "expected"),
+    [(None, None), (1, (1, 1)), (25, (2, 13)), (105, (10, 11)), (10_000, (100, 100))],
 )
 def test_runs_are_timed_in_blocks_of_ten_or_more(
     runs: int | None, expected: tuple[int, int] | None
@@ -123,6 +138,7 @@ def test_an_operator_is_measured_from_python() -> None:
         run_backward=False,
     )
     good, bad = found
+    assert [one["arguments"]["other"] for one in found] == [(4, 4), (3,)]
     assert good["instructions"] > 5_000
     assert good["p50_s"] > 0
     assert good["allocated_bytes"] == 64

@@ -29,7 +29,14 @@ from instruction_counts.operators.catalogue import load_schemas
 from instruction_counts.operators.definitions import definitions
 from instruction_counts.operators.entries import DTYPES, Entry
 from instruction_counts.operators.reading import read_operators
-from instruction_counts.operators.sizes import at_size, fit, sizes_in, templates
+from instruction_counts.operators.sizes import (
+    at_size,
+    check_sizes,
+    fit,
+    sizes_in,
+    templates,
+    usual_sizes,
+)
 from instruction_counts.operators.source import selected, standard_file
 from instruction_counts.report import sizes as report
 from instruction_counts.report import table as results_table
@@ -115,10 +122,9 @@ def _as_json(entry: Entry) -> dict[str, object]:
 @click.option(
     "--sizes",
     "sizes_text",
-    default="16:65536",
-    show_default=True,
     metavar="FIRST:LAST[:FACTOR]",
-    help="The sizes N: a range by a factor (4), or a list 10,100,1000.",
+    help="The sizes N: a range by a factor (4), or a list 10,100,1000. Default: up to 65,536 "
+    "elements in a tensor.",
 )
 @click.option(
     "--scale",
@@ -136,7 +142,7 @@ def _as_json(entry: Entry) -> dict[str, object]:
 def sizes_command(
     operator: str,
     operators_file: Path | None,
-    sizes_text: str,
+    sizes_text: str | None,
     scale: tuple[str, ...],
     dtype: str | None,
     seed: int,
@@ -160,9 +166,10 @@ def sizes_command(
         raise UsageError("--no-counts leaves nothing to fit", "Drop it.")
     if len(builds) > 1:
         raise UsageError("sizes are measured on one build", "Name one --build.")
-    sizes = sizes_in(sizes_text)
     entry = _one_entry(operator, operators_file)
     shapes = templates(entry, scale)
+    sizes = sizes_in(sizes_text) if sizes_text else usual_sizes(shapes)
+    check_sizes(shapes, sizes)
     console.note(", ".join(f"{name} {_shape(shape)}" for name, shape in shapes.items()))
     modes = attrs.evolve(
         modes,

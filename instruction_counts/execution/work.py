@@ -21,11 +21,15 @@ class Timing:
 
     @property
     def blocks(self) -> tuple[int, int] | None:
-        """How many blocks, and the runs of each: at least ten, since setup precedes each block."""
+        """How many blocks, and the runs of each: together at least what was asked for.
+
+        A block has at least ten, unless fewer are asked for: setup precedes each, and short ones
+        would be of cold runs.
+        """
         if self.runs is None:
             return None
         count = min(_MOST_BLOCKS, max(1, self.runs // _RUNS_OF_A_BLOCK))
-        return count, max(1, self.runs // count)
+        return count, -(-self.runs // count)
 
 
 @attrs.frozen

@@ -15,6 +15,7 @@ SIZE = "N"
 """What stands for the size in a shape."""
 _SLACK = 1e-3
 _LEAST_POINTS = 4
+_MOST_ELEMENTS = 2**28
 
 Template = tuple[int | str, ...]
 
@@ -110,6 +111,26 @@ def _crossing(complexity: Complexity, overhead: float, per_unit: float) -> float
 # ---------------------------------------------------------------------------------------------
 
 
+def usual_sizes(templates_: Mapping[str, Template]) -> tuple[int, ...]:
+    """A range whose largest tensors are of about 65,536 elements, whatever the shapes."""
+    times = max(shape.count(SIZE) for shape in templates_.values())
+    return sizes_in({1: "16:65536", 2: "4:256:2"}.get(times, "2:32:2"))
+
+
+def check_sizes(templates_: Mapping[str, Template], sizes: Sequence[int]) -> None:
+    """Refuse sizes at which a tensor would not fit into memory together with others.
+
+    Raises:
+        UsageError: a tensor would have more than 2^28 elements (1 GiB of float32).
+    """
+    for name, shape in at_size(templates_, max(sizes)).items():
+        if math.prod(shape) > _MOST_ELEMENTS:
+            raise UsageError(
+                f"{name} would have {math.prod(shape):,} elements at N = {max(sizes):,}",
+                f"At most {_MOST_ELEMENTS:,}: narrow --sizes.",
+            )
+
+
 def sizes_in(text: str) -> tuple[int, ...]:
     """``16:65536`` is powers of four, ``16:65536:2`` of two; ``16,100,1000`` is just these.
 
@@ -155,9 +176,12 @@ def templates(entry: Entry, asked: Sequence[str]) -> dict[str, Template]:
             for name, shape in shapes.items()
         }
     if not any(SIZE in shape for shape in found.values()):
+        known = ", ".join(tensors)
         raise UsageError(
             f"{entry.name} has no shape that could grow",
-            f"Say which: --scale 'input=[{SIZE},64]'",
+            f"Say which of {known}: --scale '{next(iter(tensors))}=[{SIZE},64]'"
+            if tensors
+            else "None of its arguments is a single tensor.",
         )
     return {name: shape for name, shape in found.items() if SIZE in shape or asked}
 

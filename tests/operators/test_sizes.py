@@ -13,9 +13,11 @@ from instruction_counts.operators.entries import ByVariant, Entry, Tensor
 from instruction_counts.operators.sizes import (
     COMPLEXITIES,
     at_size,
+    check_sizes,
     fit,
     sizes_in,
     templates,
+    usual_sizes,
 )
 
 SIZES = [4**power for power in range(2, 9)]
@@ -44,6 +46,23 @@ def test_what_is_no_range_of_sizes_is_refused(text: str) -> None:
     """With an example of one."""
     with pytest.raises(UsageError, match="For example: 16:65536"):
         sizes_in(text)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"), [(("N",), 65_536), (("N", "N"), 256), (("N", "N", "N", 3), 32)]
+)
+def test_the_usual_sizes_give_tensors_that_are_alike(
+    shape: tuple[int | str, ...], expected: int
+) -> None:
+    """Of some ten thousand elements, however many dimensions grow."""
+    assert max(usual_sizes({"x": (4,), "y": shape})) == expected
+
+
+def test_sizes_that_do_not_fit_into_memory_are_refused() -> None:
+    """Before anything is allocated."""
+    check_sizes({"x": ("N", "N")}, [16_384])
+    with pytest.raises(UsageError, match="268,468,225 elements at N = 16,385"):
+        check_sizes({"x": ("N", "N")}, [16_385])
 
 
 def test_the_first_size_grows_wherever_it_occurs() -> None:
