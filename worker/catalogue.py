@@ -65,7 +65,6 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 def locate(request: Message) -> Message:
     """The folder of torch, its version file, and size and time of its libraries."""
-    del request
     root = _root()
     version = root / "version.py"
     libraries = [*root.glob("_C*.so"), *root.glob("lib/libtorch*.so*")]
@@ -77,7 +76,14 @@ def locate(request: Message) -> Message:
             for path in sorted(libraries)
             if path.exists()
         ],
+        "sources": _sources(root) if request.get("sources") else [],
     }
+
+
+def _sources(root: Path) -> List[int]:
+    """How many Python files there are, and when the last of them changed."""
+    times = [path.stat().st_mtime_ns for path in root.rglob("*.py")]
+    return [len(times), max(times)]
 
 
 def _root() -> Path:

@@ -165,7 +165,9 @@ def _samples(found: Mapping[str, Any]) -> OperatorSamples:
 
 def _kept(build: Build, cache: Cache, request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to ``request``, asked once for each torch, script and request."""
-    torch = inquire(build, _SCRIPT, {"question": "locate"})
+    # Schemas come from the libraries; everything else is read from Python files, too.
+    sources = request["question"] != "schemas"
+    torch = inquire(build, _SCRIPT, {"question": "locate", "sources": sources})
     texts = [json.dumps(one, sort_keys=True) for one in (torch, dict(build.env), dict(request))]
     key = key_of(script_path(_SCRIPT).read_text(encoding="utf-8"), *texts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from worker.catalogue import (
+    _sources,
     count_calls,
     described,
     is_operator,
@@ -240,3 +242,14 @@ def test_an_operator_of_the_database_goes_by_many_names(name: str) -> None:
     entry = SimpleNamespace(name="linalg.norm", aliases=(alias,), aten_name="linalg_norm")
 
     assert name in spellings(entry)
+
+
+def test_an_edited_source_makes_another_torch(tmp_path: Path) -> None:
+    """What is read from Python files is asked anew after an edit; else it would be outdated."""
+    for name in ("a.py", "below/b.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("", encoding="utf-8")
+    before = _sources(tmp_path)
+    os.utime(tmp_path / "below" / "b.py", ns=(0, 2**60))
+    assert before[0] == 2
+    assert _sources(tmp_path) != before
