@@ -10,7 +10,7 @@ from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.options import store_option
 from instruction_counts.compare.sides import Side, read_side
 from instruction_counts.errors import UsageError
-from instruction_counts.models.measured import measured, models_in
+from instruction_counts.models.measured import Measured, measured, models_in
 from instruction_counts.models.prediction import predict
 from instruction_counts.report import models as report
 
@@ -54,18 +54,22 @@ def command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     with LazyStore(db) as runs:
         side = read_side(run, runs)
-    for number, name in enumerate(_chosen(side, models)):
-        found = measured(side.records.values(), name, _LANGUAGES[language], _AUTOGRADS[autograd])
-        if not found.layers:
-            raise UsageError(
-                f"{side.title} has no layers of {name} in {language}, {autograd}",
-                "Measure them: python main.py run --definitions …",
-            )
+    found = [_measured(side, name, language, autograd) for name in _chosen(side, models)]
+    for number, one in enumerate(found):
         if number:
             console.line("")
-        prediction = predict(found)
-        for part in report.predicted(prediction):
+        for part in report.predicted(predict(one)):
             console.render(part)
+
+
+def _measured(side: Side, model: str, language: str, autograd: str) -> Measured:
+    found = measured(side.records.values(), model, _LANGUAGES[language], _AUTOGRADS[autograd])
+    if found.layers and found.has_autograd:
+        return found
+    remedy = "Measure them: python main.py run --definitions …"
+    if found.layers:
+        remedy += ", of a file that generate wrote with --backward"
+    raise UsageError(f"{side.title} has no layers of {model} in {language}, {autograd}", remedy)
 
 
 def _chosen(side: Side, models: tuple[str, ...]) -> tuple[str, ...]:

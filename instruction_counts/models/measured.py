@@ -20,6 +20,18 @@ class Measured:
     layers: tuple[tuple[Record, int], ...]
     whole: Record | None
     """The model itself, measured like any other case."""
+    autograd: AutogradMode = AutogradMode.FORWARD
+    """What was asked for; layers without it are there with their forward pass."""
+
+    @property
+    def has_autograd(self) -> bool:
+        """Whether anything of the model was measured as it was asked for."""
+        return self.whole is not None or len(self.forward_only) < len(self.layers)
+
+    @property
+    def forward_only(self) -> tuple[Record, ...]:
+        """Layers that count with another pass than was asked for."""
+        return tuple(record for record, _ in self.layers if record.autograd is not self.autograd)
 
     @property
     def instructions(self) -> int:
@@ -65,9 +77,8 @@ def measured(
         for record in chosen.values()
         if _whole_of(record) == model and record.autograd is autograd
     ]
-    return Measured(
-        model, tuple((record, calls) for record, calls in layers if calls), next(iter(whole), None)
-    )
+    used = tuple((record, calls) for record, calls in layers if calls)
+    return Measured(model, used, next(iter(whole), None), autograd)
 
 
 def uses_of(record: Record) -> Mapping[str, int]:

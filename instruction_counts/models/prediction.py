@@ -40,6 +40,8 @@ class Prediction:
     """As it was measured."""
     missing: tuple[Record, ...]
     """Layers that were not measured, and are not in the sum."""
+    forward_only: tuple[Record, ...] = ()
+    """Layers in a sum of forward and backward that have no backward."""
 
     @property
     def calls(self) -> int:
@@ -78,7 +80,8 @@ def predict(measured: Measured) -> Prediction:
     ]
     types.sort(key=lambda one: (-(one.cost.instructions or 0), -(one.cost.time_s or 0)))
     whole = Amount(count_of(measured.whole), time_of(measured.whole))
-    return Prediction(measured.model, tuple(types), _sum(present), whole, missing)
+    forward_only = tuple(one for one in measured.forward_only if one not in missing)
+    return Prediction(measured.model, tuple(types), _sum(present), whole, missing, forward_only)
 
 
 def _sum(ones: Iterable[tuple[Record, int]]) -> Amount:

@@ -12,6 +12,7 @@ from instruction_counts.models.layers import ModelTrace
 from instruction_counts.models.prediction import Amount, Prediction
 from instruction_counts.models.unique import UniqueLayer
 from instruction_counts.report import format as fmt
+from instruction_counts.results.records import Record
 
 _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"
@@ -83,10 +84,17 @@ def predicted(one: Prediction) -> Iterator[RenderableType]:
         ]
         table.add_row(name, calls, kept, *cells, style="bold")
     yield table
+    if one.forward_only:
+        count = f"{len(one.forward_only):,} of {unique:,} layers"
+        yield Text(f"forward alone, {count} without backward: {_titles(one.forward_only)}")
     if one.missing:
-        titles = ", ".join(" / ".join(record.label[1:]) for record in one.missing[:_NAMED])
-        more = "" if len(one.missing) <= _NAMED else ", …"
-        yield Text(f"not in the sum, {len(one.missing)} not measured: {titles}{more}", "yellow")
+        titles = _titles(one.missing)
+        yield Text(f"not in the sum, {len(one.missing)} not measured: {titles}", "yellow")
+
+
+def _titles(records: Sequence[Record]) -> str:
+    titles = ", ".join(" / ".join(record.label[1:]) for record in records[:_NAMED])
+    return titles if len(records) <= _NAMED else f"{titles}, …"
 
 
 def _counted(one: Prediction, amount: Amount) -> tuple[str, str]:

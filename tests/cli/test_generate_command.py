@@ -181,6 +181,25 @@ def test_what_cannot_be_predicted_says_why(
     assert (1, True) == (code, message in capsys.readouterr().err)
 
 
+def test_a_run_without_backward_is_not_shown_as_one_with_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing is printed, and the remedy is how to measure it."""
+    path = tmp_path / "result.json"
+    records = [
+        layer_record("one", cost(700), {"With": 1}, **BACKWARD),
+        layer_record("two", cost(300), {"Without": 2}),
+    ]
+    path.write_text(to_json(make_run(*records)))
+
+    code = cli.main(["predict", str(path), "--autograd", "backward"])
+    out, err = capsys.readouterr()
+
+    assert (1, "") == (code, out)
+    assert "has no layers of Without in python, backward" in err
+    assert "--backward" in err
+
+
 def test_a_run_of_other_cases_has_nothing_to_predict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,6 +77,37 @@ def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
     assert (300 + 40, 900) == (prediction.layers.instructions, prediction.whole.instructions)
 
 
+def test_layers_that_count_with_their_forward_pass_are_told() -> None:
+    """Who reads a sum of both has to know what is no such sum."""
+    both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
+
+    found = measured([CONV_1, both, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD)
+
+    assert ((RELU,), True) == (predict(found).forward_only, found.has_autograd)
+
+
+def test_what_was_not_measured_is_not_told_as_forward() -> None:
+    """It is in no sum."""
+    both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
+    bad = layer_record("bad", failed(), {"Net": 1})
+
+    prediction = predict(measured([both, bad], "Net", autograd=AutogradMode.FORWARD_BACKWARD))
+
+    assert ((), (bad,)) == (prediction.forward_only, prediction.missing)
+
+
+def test_a_run_of_forward_alone_has_no_backward() -> None:
+    """Its numbers would pass for others."""
+    assert not measured(RECORDS, "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
+
+
+def test_a_whole_model_with_backward_is_enough() -> None:
+    """Each of its layers may have none."""
+    whole = whole_record("Net", cost(900), **BACKWARD)
+
+    assert measured([whole, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
+
+
 def test_one_language_is_added_up() -> None:
     """The other is another model."""
     cpp = layer_record("one", cost(80), {"Net": 3}, **CPP)

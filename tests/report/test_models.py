@@ -73,6 +73,14 @@ def test_what_is_not_in_the_sum_is_named() -> None:
     assert "not in the sum, 1 not measured: Conv2d / bad" == last
 
 
+def test_layers_without_backward_are_named() -> None:
+    """Beside how many of all they are."""
+    prediction = attrs.evolve(predict(measured(RECORDS, "Net")), forward_only=RECORDS[1:2])
+    *_, last = report.predicted(prediction)
+
+    assert "forward alone, 1 of 2 layers without backward: ReLU / relu" == str(last)
+
+
 def test_the_models_of_a_file_are_counted_each_and_together() -> None:
     """With the layers that they share."""
     traces = [make_trace("A", (CONV, ""), (ADD, ""), (ADD, "")), make_trace("B", (ADD, ""))]
