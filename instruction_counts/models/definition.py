@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import keyword
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,14 @@ import attrs
 
 from instruction_counts.models import cpp
 from instruction_counts.models.layers import Layer, ModelTrace, Tensor
-from instruction_counts.models.literals import literal
+from instruction_counts.models.literals import literal, text
 from instruction_counts.models.sources import FACTORY
 from instruction_counts.models.unique import UniqueLayer
 
 _GRADIENT = "gradient"
+_TAKEN = {"model", "torch", "y", _GRADIENT}
+"""Names that a whole model needs beside its inputs."""
+_LETTERS = "xabcdefghijklmnopqrstuvw"
 
 
 @attrs.frozen
@@ -84,8 +89,7 @@ def of_model(
     autograd = mode.backward and trace.result is not None
     inputs = _named(trace.inputs)
     args = [
-        f"{given.name}={one.name}" if given.name else one.name
-        for given, one in zip(trace.inputs, inputs, strict=True)
+        _argument(given.name, one.name) for given, one in zip(trace.inputs, inputs, strict=True)
     ]
     pick = trace.result.pick if autograd and trace.result is not None else ""
     lines = [
@@ -145,8 +149,34 @@ def _beside(path: Path, folder: Path) -> str:
 
 
 def _named(inputs: Sequence[Tensor]) -> list[Tensor]:
-    free = iter("xabcdefghijklmnopqrstuvw")
-    return [one if one.name else attrs.evolve(one, name=next(free)) for one in inputs]
+    """Inputs with names of variables: that of the argument where it is free."""
+    arguments = {one.name for one in inputs}
+    letters = (one for one in _endless_letters() if one not in arguments)
+    taken = set(_TAKEN)
+    found = []
+    for one in inputs:
+        name = one.name or next(letters)
+        while name in taken or not _is_variable(name):
+            name = next(letters)
+        taken.add(name)
+        found.append(attrs.evolve(one, name=name))
+    return found
+
+
+def _endless_letters() -> Iterator[str]:
+    yield from _LETTERS
+    yield from (f"t{number}" for number in count(len(_LETTERS)))
+
+
+def _argument(name: str, variable: str) -> str:
+    if not name:
+        return variable
+    # An argument may have a name that cannot be written in a call: forward(**kwargs).
+    return f"{name}={variable}" if _is_variable(name) else f"**{{{text(name)}: {variable}}}"
+
+
+def _is_variable(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name)
 
 
 def _constructor(layer: Layer) -> str:

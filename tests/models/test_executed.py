@@ -17,17 +17,24 @@ from tests.fixtures.models import small_models
 from worker import models
 
 FIXTURES = Path(small_models.__file__).parent
+ROW = {"name": None, "shape": [3], "dtype": "float32", "high": None}
 IMAGE = {"name": None, "shape": [2, 4, 8, 8], "dtype": "float32", "high": None}
 WORDS = {"name": "ids", "shape": [2, 5], "dtype": "int64", "high": 100}
 
 
 @pytest.mark.parametrize("mode", [Mode(), Mode(backward=True), Mode("operators", backward=True)])
 @pytest.mark.parametrize(
-    ("factory", "spec"), [("net", IMAGE), ("net_in_place", IMAGE), ("attention", WORDS)]
+    ("factory", "specs"),
+    [
+        ("net", [IMAGE]),
+        ("net_in_place", [IMAGE]),
+        ("attention", [WORDS]),
+        ("Named", [ROW, *({**ROW, "name": name} for name in ("x", "model", "class"))]),
+    ],
 )
 def test_each_case_can_be_repeated(
     factory: str,
-    spec: dict[str, object],
+    specs: list[dict[str, object]],
     mode: Mode,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -41,7 +48,7 @@ def test_each_case_can_be_repeated(
         {
             "model": source.target,
             "kind": "factory",
-            "inputs": [spec],
+            "inputs": specs,
             "level": mode.level,
             "training": mode.training,
             "backward": mode.backward,

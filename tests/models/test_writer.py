@@ -8,10 +8,14 @@ from pathlib import Path
 
 import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from core.signature import parse_signature
 from core.types import AutogradMode, Case, Language
 from instruction_counts.definitions import load
 from instruction_counts.errors import UsageError
+from instruction_counts.models.definition import of_model
 from instruction_counts.models.layers import Layer, Mode, ModelTrace, Result, Tensor
 from instruction_counts.models.unique import unique_layers
 from instruction_counts.models.writer import check_unedited, definition_file
@@ -169,6 +173,50 @@ def test_a_model_of_a_file_is_loaded_from_it(tmp_path: Path, kind: str, code: st
     content = written(attrs.evolve(trace, source=source), folder=tmp_path)
 
     assert code.format(path=path) in cases(tmp_path, content)[0].timer_args.setup
+
+
+def whole_of(tmp_path: Path, *names: str) -> Case:
+    """The case of a model with inputs of these names, empty for one given by position."""
+    inputs = tuple(Tensor(name, (2,), "float32") for name in names)
+    return cases(tmp_path, written(make_trace("Net", (ADD, ""), inputs=inputs)))[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "call"),
+    [
+        (["", ""], "model(x, a)"),
+        (["ids"], "model(ids=ids)"),
+        (["", "x"], "model(a, x=x)"),
+        (["", "x", "a"], "model(b, x=x, a=a)"),
+        (["model"], "model(model=x)"),
+        (["torch", "gradient", "y"], "model(torch=x, gradient=a, y=b)"),
+        (["class", "²"], 'model(**{"class": x}, **{"²": a})'),
+    ],
+)
+def test_an_input_has_a_variable_of_its_own(tmp_path: Path, names: list[str], call: str) -> None:
+    """It is no other's, and nothing that the model needs."""
+    case = whole_of(tmp_path, *names)
+
+    assert f"y = {call}" == case.timer_args.stmt
+
+
+def test_there_are_variables_for_any_number_of_inputs(tmp_path: Path) -> None:
+    """The alphabet ends at 24."""
+    case = whole_of(tmp_path, *[""] * 30)
+
+    assert case.timer_args.stmt.endswith("w, t24, t25, t26, t27, t28, t29)")
+
+
+@given(st.lists(st.sampled_from(["", "x", "a", "b", "t24", "model", "y", "if"]), max_size=40))
+def test_no_two_inputs_share_a_variable(names: list[str]) -> None:
+    """Whatever their arguments are called; each argument is in one input at most."""
+    kept = [name for i, name in enumerate(names) if not name or name not in names[:i]]
+    trace = make_trace("Net", inputs=tuple(Tensor(one, (2,), "float32") for one in kept))
+
+    signature = parse_signature(of_model(trace, [], Mode(), Path("gen")).signature)
+
+    assert len(kept) == len(signature.args)
+    assert not {"model", "torch", "gradient", "y"} & set(signature.args)
 
 
 def test_the_head_says_how_to_write_it_again() -> None:
