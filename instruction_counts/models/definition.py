@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from instruction_counts.errors import UsageError
 from instruction_counts.models import cpp
 from instruction_counts.models.layers import Layer, ModelTrace, Tensor
 from instruction_counts.models.literals import literal, text
@@ -36,7 +37,7 @@ class Definition:
     autograd: bool
     metadata: dict[str, Any]
     beside: bool = False
-    """Whether the setup holds places that are relative to the definition file."""
+    """Whether the setup is the inside of an f-string, for places relative to its file."""
 
 
 def of_layer(one: UniqueLayer, *, backward: bool) -> Definition:
@@ -144,8 +145,15 @@ def _made(trace: ModelTrace, folder: Path, *, training: bool) -> list[str]:
 
 
 def _beside(path: Path, folder: Path) -> str:
-    # The same text on every machine; the file that is written says where it lies.
-    return f"@{os.path.relpath(path.resolve(), folder.resolve())}@"
+    """A field of an f-string; the file that is written says where it lies."""
+    code = text(os.path.relpath(path.resolve(), folder.resolve()))
+    # The f-string has three quotes, and a field of one takes no backslash before Python 3.12.
+    if "\\" in code or '"""' in code:
+        raise UsageError(
+            f"the path {code} cannot be written into a definition file",
+            "Rename it without backslashes, line ends and quotation marks.",
+        )
+    return f"{{_beside({code})!r}}"
 
 
 def _named(inputs: Sequence[Tensor]) -> list[Tensor]:

@@ -17,7 +17,6 @@ from instruction_counts.models.literals import block, literal, text
 from instruction_counts.models.unique import UniqueLayer
 
 _DIGEST = re.compile(r"^Digest, by which edits are noticed: (\w*)$", re.MULTILINE)
-_PLACE = re.compile(r"@([^@\n]*)@")
 
 _HELPER = """\
 
@@ -144,10 +143,7 @@ def _entry(name: str, one: Definition, indent: int) -> str:
 
 
 def _setup(code: str, indent: int, one: Definition) -> str:
-    if not one.beside:
-        return block(code, indent)
-    escaped = code.replace("{", "{{").replace("}", "}}")
-    return "f" + block(_PLACE.sub(r'{_beside("\1")!r}', escaped), indent)
+    return f"{'f' if one.beside else ''}{block(code, indent)}"
 
 
 def _metadata(metadata: dict[str, Any], indent: int) -> str:

@@ -175,6 +175,29 @@ def test_a_model_of_a_file_is_loaded_from_it(tmp_path: Path, kind: str, code: st
     assert code.format(path=path) in cases(tmp_path, content)[0].timer_args.setup
 
 
+@pytest.mark.parametrize("name", ["a@b@c", "{net}", 'a"b', "it's", "#n: 1!r", "é 3"])
+def test_a_path_may_have_signs_that_code_uses(tmp_path: Path, name: str) -> None:
+    """Each comes back as it was."""
+    path = tmp_path / name / "net.pt2"
+    trace = make_trace("Net", (ADD, ""))
+    source = attrs.evolve(trace.source, target=str(path), kind=".pt2")
+    content = written(attrs.evolve(trace, source=source), folder=tmp_path)
+
+    assert f"torch.export.load({str(path)!r})" in cases(tmp_path, content)[0].timer_args.setup
+
+
+@pytest.mark.parametrize("name", ["a\\b", "a\nb", "a'\"b", 'a"""b'])
+def test_a_path_that_no_file_could_hold_is_refused(tmp_path: Path, name: str) -> None:
+    """With what to do."""
+    trace = make_trace("Net", (ADD, ""))
+    source = attrs.evolve(trace.source, target=str(tmp_path / name / "n.pt2"), kind=".pt2")
+
+    with pytest.raises(UsageError, match="cannot be written") as caught:
+        written(attrs.evolve(trace, source=source), folder=tmp_path)
+
+    assert "Rename it" in caught.value.remedy
+
+
 def whole_of(tmp_path: Path, *names: str) -> Case:
     """The case of a model with inputs of these names, empty for one given by position."""
     inputs = tuple(Tensor(name, (2,), "float32") for name in names)
