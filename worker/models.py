@@ -111,9 +111,12 @@ def trace(request: Message) -> Message:
     if request["backward"] and hasattr(torch.backends, "mha"):
         # Attention has a short cut in inference mode, through which no gradient flows.
         torch.backends.mha.set_fastpath_enabled(False)
-    with loaded.mode, torch.inference_mode(), recorder.listening():
+    with loaded.mode, torch.inference_mode():
         try:
-            output = loaded.run(recorder, args, kwargs)
+            if request["kind"] == ".pt2" and request["inputs"]:
+                model(*args, **kwargs)  # with its guards, as what is written will call it
+            with recorder.listening():
+                output = loaded.run(recorder, args, kwargs)
         except Exception as error:
             raise _failing(request, error) from error
     return {
@@ -246,7 +249,7 @@ def _from_export(torch: Any, request: Message) -> Loaded:
     graph = program.module()
 
     def run(recorder: Recorder, args: Sequence[Any], kwargs: Message) -> Any:
-        # The guards of the graph look at example values; shapes are checked by the operators.
+        # The guards have no place among the operators; they were asked before.
         names = [one.target for one in graph.graph.nodes if one.op == "placeholder"]
         for node in list(graph.graph.nodes):
             if node.op == "call_module" and not node.users and "guards" in str(node.target):
@@ -794,9 +797,11 @@ def _failing(request: Message, error: Exception) -> RefusalError:
             f"{_place(error)}\n  --real-data runs it once on random values instead.".strip(),
         )
     shapes = [",".join(map(str, one["shape"])) for one in request["inputs"]]
+    hint = _place(error) or "Check --input."
+    if shapes and request["kind"] == ".pt2":
+        hint = "Leave --input and --batch-size out, for the inputs that it was exported with."
     return RefusalError(
-        f"{name} fails on its input {' '.join(shapes)}: {_text(error)}".replace("  ", " "),
-        _place(error) or "Check --input.",
+        f"{name} fails on its input {' '.join(shapes)}: {_text(error)}".replace("  ", " "), hint
     )
 
 

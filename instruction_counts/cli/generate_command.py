@@ -12,7 +12,13 @@ from instruction_counts.cli.options import build_options
 from instruction_counts.errors import UsageError
 from instruction_counts.files import write_atomically
 from instruction_counts.models.layers import Mode, ModelTrace, take_apart
-from instruction_counts.models.sources import check, inputs_of, parse_input, parse_source
+from instruction_counts.models.sources import (
+    check,
+    check_exported,
+    inputs_of,
+    parse_input,
+    parse_source,
+)
 from instruction_counts.models.unique import unique_layers
 from instruction_counts.models.writer import check_unedited, definition_file
 from instruction_counts.report import models as report
@@ -96,6 +102,7 @@ def command(
     sources = [parse_source(one) for one in models]
     specs = [parse_input(one) for one in inputs]
     check(sources, specs)
+    check_exported(sources, specs, training=training, batch_size=batch_size)
     if len(builds) != 1:
         raise UsageError(
             "models are taken apart by one build", "Give --build once; the file runs on all."

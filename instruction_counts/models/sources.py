@@ -11,9 +11,10 @@ import attrs
 from instruction_counts.errors import UsageError
 
 FACTORY = "factory"
+EXPORTED = ".pt2"
 
 _KINDS = {
-    ".pt2": ".pt2",
+    ".pt2": EXPORTED,
     ".ts": ".ts",
     ".pt": ".ts",
     ".pth": ".ts",
@@ -97,6 +98,33 @@ def inputs_of(
     if batch_size is None:
         return tuple(chosen)
     return tuple(attrs.evolve(one, shape=(batch_size, *one.shape[1:])) for one in chosen)
+
+
+def check_exported(
+    sources: Sequence[Source],
+    specs: Sequence[InputSpec],
+    *,
+    training: bool,
+    batch_size: int | None,
+) -> None:
+    """Raise where an exported program is to be what it was not exported as.
+
+    Raises:
+        UsageError: what is wrong.
+    """
+    for source in sources:
+        if source.kind != EXPORTED:
+            continue
+        if training:
+            raise UsageError(
+                f"--train: {source.target} keeps the mode that it was exported in",
+                "Leave --train out, or export the model in training mode.",
+            )
+        if batch_size is not None and not inputs_of(source, specs, None):
+            raise UsageError(
+                f"--batch-size: {source.target} has the inputs that it was exported with",
+                f"Leave --batch-size out, or give --input {source.name}@SIZES.",
+            )
 
 
 def check(sources: Sequence[Source], specs: Sequence[InputSpec]) -> None:

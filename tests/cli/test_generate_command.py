@@ -104,6 +104,17 @@ def test_what_is_wrong_is_told_before_anything_starts(
     assert (1, True, False) == (code, message in error, "Traceback" in error)
 
 
+def test_an_exported_program_is_not_trained(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It need not be read for that."""
+    (folder / "net.pt2").write_text("not read")
+
+    code = generate("--model", "net.pt2", "--train")
+
+    assert (1, True) == (code, "--train: net.pt2" in capsys.readouterr().err)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "message"),

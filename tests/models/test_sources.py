@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,6 +14,7 @@ from instruction_counts.models.sources import (
     InputSpec,
     Source,
     check,
+    check_exported,
     inputs_of,
     parse_input,
     parse_source,
@@ -105,6 +107,36 @@ def test_the_batch_size_is_the_first_size() -> None:
     (found,) = inputs_of(Source("A", "m:f", "factory"), [InputSpec((1, 3, 5))], 16)
 
     assert (16, 3, 5) == found.shape
+
+
+NET = Source("net", "net.pt2", ".pt2")
+
+
+@pytest.mark.parametrize(
+    ("options", "message", "remedy"),
+    [
+        ({"training": True}, "--train: net.pt2", "Leave --train out"),
+        ({"batch_size": 3}, "--batch-size: net.pt2", "--input net@"),
+    ],
+)
+def test_an_exported_program_stays_as_it_was_exported(
+    options: dict[str, Any], message: str, remedy: str
+) -> None:
+    """What is asked for would be left out in silence."""
+    with pytest.raises(UsageError, match=message) as caught:
+        check_exported([NET], [], **{"training": False, "batch_size": None, **options})
+
+    assert remedy in caught.value.remedy
+
+
+def test_an_exported_program_with_inputs_may_have_a_batch_size() -> None:
+    """Its guards decide later."""
+    check_exported([NET], [InputSpec((1, 4))], training=False, batch_size=3)
+
+
+def test_other_models_can_be_trained_in_batches() -> None:
+    """They are made anew."""
+    check_exported([Source("net", "nets:net", "factory")], [], training=True, batch_size=3)
 
 
 def test_two_models_of_one_name_are_refused() -> None:

@@ -234,6 +234,36 @@ def test_an_exported_program_tells_the_modules_that_it_came_from(tmp_path: Path)
     )
 
 
+@pytest.fixture
+def program(tmp_path: Path) -> dict[str, Any]:
+    """A program exported for any number of rows of four."""
+    path = tmp_path / "relu.pt2"
+    rows = {"input": {0: torch.export.Dim("rows", min=2, max=8)}}
+    exported = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 4),), dynamic_shapes=rows)
+    torch.export.save(exported, path)
+    return {"model": str(path), "kind": ".pt2"}
+
+
+def test_an_exported_program_takes_what_its_guards_allow(program: dict[str, Any]) -> None:
+    """A size that was left open may be another."""
+    (call,) = traced("", {**IMAGE, "shape": [5, 4]}, **program)["calls"]
+
+    assert ("aten.relu", [5, 4]) == (call["type"], call["inputs"][0]["shape"])
+
+
+@pytest.mark.parametrize(
+    "changes", [{"shape": [5, 9]}, {"shape": [9, 4]}, {"shape": [5, 4], "name": "other"}]
+)
+def test_an_exported_program_refuses_other_inputs(
+    program: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    """What would be written could not run."""
+    with pytest.raises(models.RefusalError, match="fails on its input") as caught:
+        traced("", {**IMAGE, **changes}, **program)
+
+    assert "that it was exported with" in caught.value.hint
+
+
 def test_a_torchscript_file_is_taken_apart_into_operators(tmp_path: Path) -> None:
     """Its modules run in an interpreter of their own."""
     path = tmp_path / "net.ts"
