@@ -127,7 +127,9 @@ def trace(request: Message) -> Message:
             {"name": name, **_tensor(one, _highest(spec))}
             for (name, one), spec in zip(
                 [*((None, one) for one in args), *kwargs.items()],
-                request["inputs"] or itertools.repeat({}),
+                # As in the call: those given by position come first.
+                sorted(request["inputs"], key=lambda spec: spec["name"] is not None)
+                or itertools.repeat({}),
             )
         ],
         "result": _result(output, needs_grad=request["backward"]),

@@ -312,6 +312,19 @@ def test_what_cannot_be_taken_apart_says_why(
     assert (True, True) == (message in caught.value.message, hint in caught.value.hint)
 
 
+def test_each_input_keeps_its_limit_whatever_their_order() -> None:
+    """Those with a name come last in a call."""
+    row = {**IMAGE, "shape": [3]}
+    ids = {**row, "dtype": "int64", "high": 7}
+    named = [{**row, "name": "x"}, {**ids, "name": "model"}, {**row, "name": "class"}]
+
+    inputs = traced("Named", *named, row)["inputs"]
+
+    assert [(None, None), ("x", None), ("model", 7), ("class", None)] == [
+        (one["name"], one["high"]) for one in inputs
+    ]
+
+
 def test_real_data_takes_the_branch_that_it_takes() -> None:
     """Where values decide, they have to be there."""
     answer = traced("Branching", IMAGE, real_data=True)
