@@ -92,9 +92,19 @@ def parse_input(text: str) -> InputSpec:
 def inputs_of(
     source: Source, specs: Sequence[InputSpec], batch_size: int | None
 ) -> tuple[InputSpec, ...]:
-    """The inputs of a model: its own where it has any, else those for all."""
+    """The inputs of a model: its own where it has any, else those for all.
+
+    Raises:
+        UsageError: two of them are for one argument.
+    """
     own = [one for one in specs if one.model == source.name]
     chosen = own or [one for one in specs if one.model is None]
+    names = [one.name for one in chosen if one.name is not None]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"--input {name}=…: {source.name} gets this argument twice", "Give it once."
+            )
     if batch_size is None:
         return tuple(chosen)
     return tuple(attrs.evolve(one, shape=(batch_size, *one.shape[1:])) for one in chosen)

@@ -102,6 +102,14 @@ def test_a_model_with_inputs_of_its_own_takes_no_other() -> None:
     ]
 
 
+def test_an_argument_is_given_once() -> None:
+    """The second would replace the first in silence."""
+    twice = [InputSpec((1, 3), name="x"), InputSpec((3,)), InputSpec((1, 4), name="x")]
+
+    with pytest.raises(UsageError, match=r"--input x=…: Net gets this argument twice"):
+        inputs_of(Source("Net", "nets:net", "factory"), twice, None)
+
+
 def test_the_batch_size_is_the_first_size() -> None:
     """Of each input."""
     (found,) = inputs_of(Source("A", "m:f", "factory"), [InputSpec((1, 3, 5))], 16)
