@@ -301,11 +301,20 @@ def _expected(mistakes: Mistakes, name: str, node: Node) -> Expected:
         "shape": lambda one: tuple(_size(size) for size in items(one)),
         "dtype": lambda one: choice(one, DTYPES),
         "sum": _number,
-        "tolerance": _number,
+        "tolerance": _tolerance,
     }
+    if "tolerance" in parts and "sum" not in parts:
+        mistakes.note(Misfit(parts["tolerance"], "a sum beside it: it is how far that may be off"))
     return Expected(
         name, **{field: mistakes.attempt(given[field], one) for field, one in parts.items()}
     )
+
+
+def _tolerance(node: Node) -> float:
+    number = _number(node)
+    if number < 0:
+        raise Misfit(node, "a number, at least 0")
+    return number
 
 
 def _size(node: Node) -> Size:

@@ -304,6 +304,8 @@ def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
             "only floats have gradients",
         ),
         ("{id: a, statement: x, label: '/'}", "a label"),
+        ("{id: a, statement: x, expected: {y: {sum: 1, tolerance: -1}}}", "a number, at least 0"),
+        ("{id: a, statement: x, expected: {y: {tolerance: 1}}}", "a sum beside it"),
         ("{id: a, statement: x, label: 'c {'}", "label\n  found     {\n  expected  one of {ID}"),
         ("{id: a, statement: x, label: 'c }'}", "label\n  found     }\n  expected  one of {ID}"),
         ("{id: a, statement: x, label: '{{ID}}'}", "label\n  found     {\n  expected  one of {ID}"),
