@@ -319,6 +319,24 @@ def test_a_mistake_in_an_entry_is_told(write: WRITE, entry: str, said: str) -> N
 
 
 @pytest.mark.parametrize(
+    "name", ["class", "None", "torch", "model", "gradient", "template", "int", "not_eq"]
+)
+def test_an_input_is_not_called_what_means_something_else(write: WRITE, name: str) -> None:
+    """In either language, or in the code that is added."""
+    path = write(f"{HEAD}  - {{id: a, statement: s, inputs: {{{name}: {{shape: [2]}}}}}}\n")
+    place = f'3: benchmarks[0].inputs.{name}\n  found     "{name}"\n  expected  another name'
+
+    assert place in problem(path)
+
+
+def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
+    """It would be replaced after the first run."""
+    path = write(model_entry("0" * 64).replace("{x:", "{y:"))
+
+    assert 'benchmarks[0].inputs.y\n  found     "y"' in problem(path)
+
+
+@pytest.mark.parametrize(
     ("line", "said"),
     [
         ("builds: [{name: a}]", "python, or source_cmd"),
