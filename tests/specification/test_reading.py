@@ -164,6 +164,92 @@ def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> N
     )
 
 
+ADD = HEAD + "  - {{id: a, label: '{{ID}} {{dtype}}', operator: torch.add, inputs: {{{inputs}}}}}\n"
+
+
+def added(write: WRITE, inputs: str) -> list[str]:
+    """How the setup of torch.add makes its inputs, once for each label."""
+    setups = {
+        one.label: one.timer_args.setup for one in python_cases(write(ADD.format(inputs=inputs)))
+    }
+    lines = [line for setup in setups.values() for line in setup.splitlines()]
+    return [line for line in lines if line.startswith(("input", "other"))]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        (
+            (
+                "input: {shape: [3], distribution: ones, requires_grad: false}, "
+                "other: {shape: [3], dtype: float64, requires_grad: false}"
+            ),
+            ["input = torch.ones([3])", "other = torch.randn([3], dtype=torch.float64)"],
+        ),
+        (
+            "input: {shape: [3], requires_grad: false}, other: {shape: [3], dtype: int32}",
+            ["input = torch.randn([3])", "other = torch.randint(0, 10, [3]).to(torch.int32)"],
+        ),
+        (
+            "input: {shape: [[3], [4]], dtype: [int32, int64]}, other: {shape: [1], dtype: int64}",
+            [
+                "input = torch.randint(0, 10, [3]).to(torch.int32)",
+                "other = torch.randint(0, 10, [1])",
+                "input = torch.randint(0, 10, [3])",
+                "other = torch.randint(0, 10, [1])",
+                "input = torch.randint(0, 10, [4]).to(torch.int32)",
+                "other = torch.randint(0, 10, [1])",
+                "input = torch.randint(0, 10, [4])",
+                "other = torch.randint(0, 10, [1])",
+            ],
+        ),
+    ],
+)
+def test_an_operator_has_the_inputs_that_are_stated(
+    write: WRITE, inputs: str, expected: list[str]
+) -> None:
+    """Each its own dtype, distribution and gradient."""
+    assert expected == added(write, inputs)
+
+
+def test_what_an_input_of_an_operator_does_not_state_is_as_in_its_entry(write: WRITE) -> None:
+    """A gradient, for one, and all of an input that is not named."""
+    made = added(write, "input: {shape: [128, 1], dtype: float64}")
+
+    assert [
+        "input = torch.randn([128, 1], dtype=torch.float64)",
+        "input.requires_grad_()",
+        "other = torch.randn([128, 128])",
+        "other.requires_grad_()",
+    ] == made
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "said"),
+    [
+        ("torch.add", "x: {shape: [3]}", 'torch.add has no tensor "x"'),
+        ("torch.cat", "tensors: {shape: [3]}", 'torch.cat has no tensor "tensors"'),
+        (
+            "torch.gather",
+            "index: {shape: [3, 3], requires_grad: true}",
+            "inputs.index.requires_grad\n  found     true, and index is int64",
+        ),
+        (
+            "Tensor.add_",
+            "input: {shape: [3], requires_grad: true}",
+            "inputs.input.requires_grad\n  found     true, and Tensor.add_ works in place",
+        ),
+    ],
+)
+def test_what_cannot_apply_to_an_operator_is_told(
+    write: WRITE, operator: str, inputs: str, said: str
+) -> None:
+    """At its place, and not passed over."""
+    path = write(f"{HEAD}  - {{id: a, operator: {operator}, inputs: {{{inputs}}}}}\n")
+
+    assert said in problem(path)
+
+
 # Models
 
 
