@@ -11,6 +11,7 @@ import attrs
 
 from instruction_counts.errors import UsageError
 from instruction_counts.located import (
+    Misfit,
     Mistakes,
     Node,
     choice,
@@ -109,9 +110,7 @@ def read_overrides(path: Path) -> Asked:
         for name, node in parts.items()
     }
     mistakes.raise_any(_EXAMPLE)
-    asked = Asked(**found)
-    together(asked.inputs)
-    return asked
+    return Asked(**found)
 
 
 def _several(node: Node) -> list[Node]:
@@ -127,9 +126,14 @@ def _variants(node: Node) -> tuple[str, ...]:
 
 
 def _inputs(node: Node) -> dict[str, tuple[Shape, ...]]:
-    return {
+    found = {
         name: tuple(shape(one) for one in items(below))
         if any(isinstance(one.value, list) for one in items(below))
         else (shape(below),)
         for name, below in mapping(node).items()
     }
+    try:
+        together(found)
+    except UsageError as error:
+        raise Misfit(node, error.remedy, error.message) from None
+    return found

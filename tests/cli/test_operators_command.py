@@ -29,7 +29,7 @@ def test_operators_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["list", "torch.ad"], "Near: torch.add"),
+        (["list", "torch.ad"], "No operator matches 'torch.ad'. Near: torch.add"),
         (["sizes", "torch.ad"], "Near: torch.add"),
         (["sizes", "torch.fft.*"], "is several operators"),
         (["sizes", "torch.add", "--sizes", "9:1"], "is no range of sizes"),

@@ -53,7 +53,7 @@ def test_operators_are_selected_by_name_and_by_category(
 )
 def test_a_pattern_that_selects_nothing_tells_what_is_near(pattern: str, near: str) -> None:
     """So that the next try is right."""
-    with pytest.raises(UsageError, match=f"No operator matches .*{near}"):
+    with pytest.raises(UsageError, match=rf"No operator matches '{pattern}'\. Near: .*{near}"):
         selected(ENTRIES, (pattern,))
 
 
@@ -91,6 +91,7 @@ def test_overrides_come_from_a_file(tmp_path: Path) -> None:
         ("shape: tiny", 1, "one of small"),
         ("input: {x: [a]}", 1, "a whole number"),
         ("seed: one", 1, "a whole number"),
+        ("seed: 1\ninput: {x: [[1], [2]], y: [[1], [2], [3]]}", 2, "2 of x, 3 of y"),
     ],
 )
 def test_a_mistake_in_overrides_is_told_with_its_line(

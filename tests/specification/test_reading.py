@@ -227,7 +227,7 @@ def test_what_an_input_of_an_operator_does_not_state_is_as_in_its_entry(write: W
 @pytest.mark.parametrize(
     ("operator", "inputs", "said"),
     [
-        ("torch.add", "x: {shape: [3]}", 'torch.add has no tensor "x"'),
+        ("torch.add", "x: {shape: [3]}", 'operator\n  found     torch.add has no tensor "x"'),
         ("torch.cat", "tensors: {shape: [3]}", 'torch.cat has no tensor "tensors"'),
         (
             "torch.gather",
@@ -345,7 +345,7 @@ PLACES = [
     ("23: benchmarks[5].signature", '"f() - y"', '"f(a, b, …) -> output"'),
     ("24: benchmarks[6].id", '"signature" again, first in line 21', "each id once"),
     ("28: benchmarks[7].torchscrpt", 'a field "torchscrpt"', "do you mean torchscript?"),
-    ("29: benchmarks[8].operator", "No operator matches", ""),
+    ("29: benchmarks[8].operator", "No operator matches 'torch.matmull'. Near:", "operators list"),
     ("31: reporters[0].http.url", '"http://example.org/"', "https://"),
     ("32: reporters[1].mail", 'a reporter "mail"', "one of screen, directory, database, http"),
 ]
