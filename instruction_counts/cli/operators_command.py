@@ -27,7 +27,7 @@ from instruction_counts.measurements import Status
 from instruction_counts.operators.calls import Overrides
 from instruction_counts.operators.catalogue import load_schemas
 from instruction_counts.operators.definitions import definitions
-from instruction_counts.operators.entries import DTYPES, VARIANTS, Entry
+from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, VARIANTS, Entry
 from instruction_counts.operators.reading import read_operators
 from instruction_counts.operators.sizes import (
     at_size,
@@ -147,7 +147,7 @@ def _as_json(entry: Entry) -> dict[str, object]:
     "input is N, wherever it occurs.",
 )
 @click.option("--dtype", type=click.Choice(DTYPES), help="Of the inputs. Default: float32.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True)
 @mode_options
 @build_options
 @measuring_options

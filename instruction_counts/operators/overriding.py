@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -22,7 +23,7 @@ from instruction_counts.located import (
     read,
 )
 from instruction_counts.operators.calls import Overrides, together
-from instruction_counts.operators.entries import DTYPES, VARIANTS, Shape
+from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, VARIANTS, Shape
 from instruction_counts.operators.reading import shape
 
 ALL = "all"
@@ -30,8 +31,9 @@ _EXAMPLE = (
     "Expected, for example:\n"
     "    dtype: [float32, float64]\n"
     "    shape: [small, typical]\n"
-    "    input: {input: [[32, 128], [1, 128]]}\n"
-    "    seed: 1"
+    "    seed: 1\n"
+    "or, in place of shape:\n"
+    "    input: {input: [[32, 128], [1, 128]]}"
 )
 
 
@@ -45,16 +47,27 @@ class Asked:
     seed: int | None = None
 
     def over(self, other: Asked) -> Asked:
-        """Both; what this one says holds."""
+        """Both; what this one says holds, of shapes in either form."""
+        shapes = self if self.variants or self.inputs else other
         return Asked(
-            self.variants or other.variants,
+            shapes.variants,
             self.dtypes or other.dtypes,
-            self.inputs or other.inputs,
+            shapes.inputs,
             other.seed if self.seed is None else self.seed,
         )
 
     def overrides(self) -> Overrides:
-        """What holds, with what is usual where nothing is asked for."""
+        """What holds, with what is usual where nothing is asked for.
+
+        Raises:
+            UsageError: shapes are asked for by name and by input.
+        """
+        if self.variants and self.inputs:
+            named = ", ".join(self.variants)
+            raise UsageError(
+                f"--input replaces the shapes, and --shape asks for {named}",
+                "Drop one of them; input and shape in a file of overrides are the same.",
+            )
         return Overrides(
             VARIANTS if ALL in self.variants else self.variants or ("typical",),
             self.dtypes,
@@ -101,7 +114,7 @@ def read_overrides(path: Path) -> Asked:
         "dtype": _dtypes,
         "shape": _variants,
         "input": _inputs,
-        "seed": integer,
+        "seed": functools.partial(integer, minimum=0, maximum=LARGEST_SEED),
     }
     names = {"dtype": "dtypes", "shape": "variants", "input": "inputs", "seed": "seed"}
     parts = mistakes.attempt(fields, root, (), tuple(known), otherwise={})

@@ -29,6 +29,7 @@ from instruction_counts.operators.entries import (
     DEFAULT_DTYPE,
     DTYPES,
     FLOATS,
+    LARGEST_SEED,
     Distribution,
     Shape,
 )
@@ -75,7 +76,7 @@ def read_specification(path: Path) -> Specification:
 
     attempt("version", _version, None)
     name = attempt("name", text, path.stem)
-    seed = attempt("seed", functools.partial(integer, minimum=0), 0)
+    seed = attempt("seed", functools.partial(integer, minimum=0, maximum=LARGEST_SEED), 0)
     timeout_s = attempt("timeout_s", _positive, None)
     builds = attempt("builds", functools.partial(outlets.builds, path.parent, mistakes), ())
     reporters = attempt(

@@ -433,6 +433,7 @@ def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
         ("reporters: [{http: {url: 'ftp://example.org/'}}]", "begins with https://"),
         ("reporters: [{http: {url: 'https://a/', token_env: 'a b'}}]", "the name of a variable"),
         ("reporters: [directory]", "one of screen"),
+        (f"seed: {2**63}", f"a whole number, at least 0, at most {2**63 - 1}"),
     ],
 )
 def test_a_mistake_around_the_entries_is_told(write: WRITE, line: str, said: str) -> None:
