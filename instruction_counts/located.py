@@ -235,10 +235,14 @@ def flag(node: Node) -> bool:
     return node.value
 
 
-def integer(node: Node, minimum: int | None = None) -> int:
-    """A whole number, at least ``minimum``."""
-    if type(node.value) is not int or (minimum is not None and node.value < minimum):
-        raise Misfit(node, "a whole number" + ("" if minimum is None else f", at least {minimum}"))
+def integer(node: Node, minimum: int | None = None, maximum: int | None = None) -> int:
+    """A whole number, at least ``minimum`` and at most ``maximum``."""
+    is_low = minimum is not None and type(node.value) is int and node.value < minimum
+    is_high = maximum is not None and type(node.value) is int and node.value > maximum
+    if type(node.value) is not int or is_low or is_high:
+        least = "" if minimum is None else f", at least {minimum}"
+        most = "" if maximum is None else f", at most {maximum}"
+        raise Misfit(node, f"a whole number{least}{most}")
     return node.value
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from instruction_counts.measurements import Status
 from instruction_counts.operators.calls import Overrides
 from instruction_counts.operators.catalogue import load_schemas
 from instruction_counts.operators.definitions import definitions
-from instruction_counts.operators.entries import DTYPES, Entry
+from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, VARIANTS, Entry
 from instruction_counts.operators.reading import read_operators
 from instruction_counts.operators.sizes import (
     at_size,
@@ -43,6 +43,7 @@ from instruction_counts.report import table as results_table
 from instruction_counts.results.records import Record, Run
 from instruction_counts.select import Selection, select
 
+_SHORT = {name: name[:2] for name in VARIANTS}
 _FILE = click.option(
     "--operators-file",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -73,24 +74,36 @@ def list_(patterns: tuple[str, ...], operators_file: Path | None, form: str) -> 
     if form == "json":
         console.write(json.dumps([_as_json(entry) for entry in entries], indent=1))
         return
+    console.render(_listed(entries))
+    legend = ", ".join(f"{short} {name}" for name, short in _SHORT.items())
+    console.line(f"\nshapes: {legend}")
+    categories = {entry.category for entry in entries}
+    console.note(
+        f"{_counted(len(entries), 'operator', 'operators')} in "
+        f"{_counted(len(categories), 'category', 'categories')}"
+    )
+
+
+def _listed(entries: Sequence[Entry]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    for heading in ("operator", "inputs", "shapes", "not"):
+    table.add_column("operator", overflow="fold")
+    table.add_column("count", justify="right")
+    for heading in ("inputs", "shapes", "without"):
         table.add_column(heading, overflow="fold")
     by_category: dict[str, list[Entry]] = defaultdict(list)
     for entry in entries:
         by_category[entry.category].append(entry)
     for category, below in by_category.items():
-        table.add_row(Text(category, style="bold"), "", "", str(len(below)))
+        table.add_row(Text(category, style="bold"), str(len(below)))
         for entry in below:
-            table.add_row(
-                f"  {entry.name}",
-                ", ".join(entry.inputs),
-                " ".join(name[0] for name in entry.variants),
-                _lacks(entry),
-            )
-    console.render(table)
-    counts = Counter(entry.category for entry in entries)
-    console.note(f"{len(entries)} operators in {len(counts)} categories")
+            shapes = " ".join(_SHORT[name] for name in entry.variants)
+            inputs = ", ".join(entry.inputs)
+            table.add_row(f"  {entry.name}", "", inputs, shapes, _lacks(entry))
+    return table
+
+
+def _counted(number: int, one: str, several: str) -> str:
+    return f"{number} {one if number == 1 else several}"
 
 
 def _lacks(entry: Entry) -> str:
@@ -134,7 +147,7 @@ def _as_json(entry: Entry) -> dict[str, object]:
     "input is N, wherever it occurs.",
 )
 @click.option("--dtype", type=click.Choice(DTYPES), help="Of the inputs. Default: float32.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True)
 @mode_options
 @build_options
 @measuring_options

@@ -16,7 +16,7 @@ from instruction_counts import console
 from instruction_counts.builds.build import Build, default_build, parse_build, read_builds
 from instruction_counts.definitions import STANDARD, Definitions, opened
 from instruction_counts.errors import UsageError
-from instruction_counts.operators.entries import DTYPES, VARIANTS
+from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, VARIANTS
 from instruction_counts.select import Selection
 
 if TYPE_CHECKING:
@@ -109,7 +109,11 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="NAME=[SIZES]",
         help="The shape of an operator's input: input=[32,3,256,256]. Repeatable.",
     )
-    @click.option("--seed", type=click.IntRange(min=0), help="Of an operator's inputs. Default: 0.")
+    @click.option(
+        "--seed",
+        type=click.IntRange(0, LARGEST_SEED),
+        help="Of an operator's inputs. Default: 0.",
+    )
     @click.option(
         "--overrides",
         type=click.Path(path_type=Path, dir_okay=False),

@@ -13,6 +13,7 @@ import attrs
 import tenacity
 
 from instruction_counts.errors import DataError, UsageError
+from instruction_counts.loopback import is_loopback
 
 _TIMEOUT_S = 10.0
 _TRIES = 4
@@ -50,14 +51,22 @@ class Webhook:
     """The variable of the environment that the token comes from, for messages."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what is no URL of the web, or has a password in it."""
-        parts = urlsplit(self.url)
+        """Refuse what is no URL of the web, has a password in it, or would show the token."""
+        try:
+            parts = urlsplit(self.url)
+        except ValueError:
+            parts = urlsplit("")
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError("--webhook is no URL", "It begins with https:// or http://.")
         if parts.password or parts.username:
             raise UsageError(
                 "--webhook holds a password",
                 "Give a token in the environment: INSTRUCTION_COUNTS_TOKEN.",
+            )
+        if self.token and parts.scheme == "http" and not is_loopback(parts.hostname):
+            raise UsageError(
+                f"--webhook is http://{parts.hostname}: the token would be readable on its way",
+                f"Name an https:// URL, or send no token: it comes from {self.token_name}.",
             )
 
     def send(self, key: str, body: str) -> None:
@@ -86,9 +95,8 @@ class Webhook:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             self.url, body.encode(), headers, method="POST"
         )
-        opener = urllib.request.build_opener(_NoRedirects)
         try:
-            with opener.open(request, timeout=self.timeout_s) as answer:
+            with self._opener().open(request, timeout=self.timeout_s) as answer:
                 answer.read()
         except urllib.error.HTTPError as error:
             error.close()
@@ -101,6 +109,12 @@ class Webhook:
             ) from error
         except (OSError, http.client.HTTPException) as error:
             raise _PassingError(str(error) or type(error).__name__) from error
+
+    def _opener(self) -> urllib.request.OpenerDirector:
+        if is_loopback(urlsplit(self.url).hostname or ""):
+            # A proxy is another machine, or at least another reader of the token.
+            return urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
+        return urllib.request.build_opener(_NoRedirects)
 
 
 def _reason(state: tenacity.RetryCallState) -> str:

@@ -102,7 +102,7 @@ def together(shapes: Mapping[str, Sequence[Shape]]) -> tuple[Mapping[str, Shape]
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{number} of {name}" for name, number in lengths.items())
         raise UsageError(
-            f"--input: shapes go together one by one, and there are {counts}",
+            f"Shapes go together one by one, and there are {counts}",
             "Give each input one shape, or as many as the others.",
         )
     count = max(lengths.values(), default=1 if shapes else 0)
@@ -117,8 +117,8 @@ def _check_inputs(entry: Entry, shapes: Mapping[str, Shape]) -> None:
         if not isinstance(entry.inputs.get(name), Tensor):
             known = [one for one, value in entry.inputs.items() if isinstance(value, Tensor)]
             raise UsageError(
-                f'--input {name}: {entry.name} has no tensor "{name}"',
-                f"It has {', '.join(known) or 'none'}. Narrow --operators, or name one of these.",
+                f'{entry.name} has no tensor "{name}"',
+                f"It has {', '.join(known) or 'none'}. Name one of these, or narrow the operators.",
             )
 
 

@@ -13,6 +13,8 @@ COMPLEX = ("complex64", "complex128")
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
 DTYPES = (*FLOATS, *COMPLEX, *INTEGERS, "bool")
 DEFAULT_DTYPE = "float32"
+LARGEST_SEED = 2**63 - 1
+"""That every torch takes, in Python and in C++."""
 
 DISTRIBUTIONS = (
     "normal",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ import attrs
 
 from instruction_counts.errors import UsageError
 from instruction_counts.located import (
+    Misfit,
     Mistakes,
     Node,
     choice,
@@ -21,7 +23,7 @@ from instruction_counts.located import (
     read,
 )
 from instruction_counts.operators.calls import Overrides, together
-from instruction_counts.operators.entries import DTYPES, VARIANTS, Shape
+from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, VARIANTS, Shape
 from instruction_counts.operators.reading import shape
 
 ALL = "all"
@@ -29,8 +31,9 @@ _EXAMPLE = (
     "Expected, for example:\n"
     "    dtype: [float32, float64]\n"
     "    shape: [small, typical]\n"
-    "    input: {input: [[32, 128], [1, 128]]}\n"
-    "    seed: 1"
+    "    seed: 1\n"
+    "or, in place of shape:\n"
+    "    input: {input: [[32, 128], [1, 128]]}"
 )
 
 
@@ -44,16 +47,27 @@ class Asked:
     seed: int | None = None
 
     def over(self, other: Asked) -> Asked:
-        """Both; what this one says holds."""
+        """Both; what this one says holds, of shapes in either form."""
+        shapes = self if self.variants or self.inputs else other
         return Asked(
-            self.variants or other.variants,
+            shapes.variants,
             self.dtypes or other.dtypes,
-            self.inputs or other.inputs,
+            shapes.inputs,
             other.seed if self.seed is None else self.seed,
         )
 
     def overrides(self) -> Overrides:
-        """What holds, with what is usual where nothing is asked for."""
+        """What holds, with what is usual where nothing is asked for.
+
+        Raises:
+            UsageError: shapes are asked for by name and by input.
+        """
+        if self.variants and self.inputs:
+            named = ", ".join(self.variants)
+            raise UsageError(
+                f"--input replaces the shapes, and --shape asks for {named}",
+                "Drop one of them; input and shape in a file of overrides are the same.",
+            )
         return Overrides(
             VARIANTS if ALL in self.variants else self.variants or ("typical",),
             self.dtypes,
@@ -100,7 +114,7 @@ def read_overrides(path: Path) -> Asked:
         "dtype": _dtypes,
         "shape": _variants,
         "input": _inputs,
-        "seed": integer,
+        "seed": functools.partial(integer, minimum=0, maximum=LARGEST_SEED),
     }
     names = {"dtype": "dtypes", "shape": "variants", "input": "inputs", "seed": "seed"}
     parts = mistakes.attempt(fields, root, (), tuple(known), otherwise={})
@@ -109,9 +123,7 @@ def read_overrides(path: Path) -> Asked:
         for name, node in parts.items()
     }
     mistakes.raise_any(_EXAMPLE)
-    asked = Asked(**found)
-    together(asked.inputs)
-    return asked
+    return Asked(**found)
 
 
 def _several(node: Node) -> list[Node]:
@@ -127,9 +139,14 @@ def _variants(node: Node) -> tuple[str, ...]:
 
 
 def _inputs(node: Node) -> dict[str, tuple[Shape, ...]]:
-    return {
+    found = {
         name: tuple(shape(one) for one in items(below))
         if any(isinstance(one.value, list) for one in items(below))
         else (shape(below),)
         for name, below in mapping(node).items()
     }
+    try:
+        together(found)
+    except UsageError as error:
+        raise Misfit(node, error.remedy, error.message) from None
+    return found

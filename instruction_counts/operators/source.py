@@ -84,7 +84,7 @@ def selected(
     for pattern in patterns:
         if not any(matches(pattern, entry) for entry in entries):
             raise UsageError(
-                f"No operator matches --operators '{pattern}'.{_near(pattern, entries)}",
+                f"No operator matches '{pattern}'.{_near(pattern, entries)}",
                 remedy,
             )
     return tuple(entry for entry in entries if any(matches(one, entry) for one in patterns))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import attrs
 
@@ -19,7 +19,9 @@ from instruction_counts.errors import UsageError
 from instruction_counts.expected import EXPECTED_OUTPUT
 from instruction_counts.located import Misfit, Mistakes, Node
 from instruction_counts.operators import calls, catalogue, values
-from instruction_counts.operators.definitions import definitions
+from instruction_counts.operators.definitions import definitions_of, schemas_by_name
+from instruction_counts.operators.entries import Entry as Operator
+from instruction_counts.operators.entries import Tensor
 from instruction_counts.operators.reading import read_operators
 from instruction_counts.operators.source import selected, standard_file
 from instruction_counts.specification.placeholders import Expansion, PlaceholderError
@@ -217,27 +219,63 @@ def _size(size: int | str, expansion: Expansion, node: Node) -> int:
 
 def _operators(entry: Entry, seed: int) -> Groups:
     assert entry.operator is not None, "asked for an operator"
-    overrides = calls.Overrides(
-        dtypes=entry.inputs[0].dtypes if entry.inputs and "dtype" in _given(entry) else (),
-        inputs=calls.together({one.name: one.shapes for one in entry.inputs}),
-        seed=seed,
-    )
+    number = 0
     try:
-        entries = selected(read_operators(standard_file()), [entry.operator])
-        asked = [call for one in entries for call in calls.calls(one, overrides)]
-        groups = definitions(entries, overrides, _schemas(), entry.num_threads).values()
+        for one in selected(read_operators(standard_file()), [entry.operator]):
+            for shapes_and_dtypes in _expansions(entry.inputs):
+                for call in _calls(entry, one, shapes_and_dtypes, seed):
+                    number += 1
+                    yield _called(entry, call, number)
     except UsageError as error:
         raise Misfit(entry.fields["operator"], error.remedy, error.message) from None
-    for number, (call, group) in enumerate(zip(asked, groups, strict=True), 1):
-        shapes = {value.name: value.shape for value in call.values}
-        expansion = Expansion(number, shapes, {value.name: value.dtype for value in call.values})
-        metadata = {**group.metadata, **_metadata(entry, expansion)}
-        yield expansion, _with_metadata(group, metadata)
 
 
-def _given(entry: Entry) -> Mapping[str, Node]:
-    first: Mapping[str, Node] = next(iter(entry.fields["inputs"].value.values())).value
-    return first
+def _calls(
+    entry: Entry, operator: Operator, expansion: Expansion, seed: int
+) -> Iterator[calls.Call]:
+    stated = {one.name: _changes(entry, one, expansion) for one in entry.inputs}
+    inputs = {
+        # What is no tensor cannot be changed, and is refused with the shapes.
+        name: attrs.evolve(tensor, **stated.get(name, {})) if isinstance(tensor, Tensor) else tensor
+        for name, tensor in operator.inputs.items()
+    }
+    shapes = (expansion.shapes,) if entry.inputs else ()
+    overrides = calls.Overrides(inputs=shapes, seed=seed)
+    for call in calls.calls(attrs.evolve(operator, inputs=inputs), overrides):
+        for value in call.values:
+            if stated.get(value.name, {}).get("requires_grad") and not value.requires_grad:
+                _refuse_gradient(entry, operator, value)
+        kind = next((str(one.get("dtype", "")) for one in stated.values()), "")
+        yield attrs.evolve(call, dtype=kind)
+
+
+def _changes(entry: Entry, one: Input, expansion: Expansion) -> dict[str, Any]:
+    """What an input states; all else is as the operator's entry has it."""
+    changes = {
+        "dtype": expansion.dtypes[one.name],
+        "distribution": one.distribution,
+        "requires_grad": one.requires_grad,
+    }
+    given = entry.fields["inputs"].value[one.name].value
+    return {name: value for name, value in changes.items() if name in given}
+
+
+def _refuse_gradient(entry: Entry, operator: Operator, value: calls.Value) -> NoReturn:
+    node = entry.fields["inputs"].value[value.name].value["requires_grad"]
+    what = (
+        f"{operator.name} works in place" if operator.in_place else f"{value.name} is {value.dtype}"
+    )
+    raise Misfit(node, "false: there is no gradient", f"true, and {what}")
+
+
+def _called(entry: Entry, call: calls.Call, number: int) -> tuple[Expansion, GroupedBenchmark]:
+    (group,) = definitions_of([call], _schemas(), entry.num_threads).values()
+    expansion = Expansion(
+        number,
+        {value.name: value.shape for value in call.values},
+        {value.name: value.dtype for value in call.values},
+    )
+    return expansion, _with_metadata(group, {**group.metadata, **_metadata(entry, expansion)})
 
 
 def _with_metadata(group: GroupedBenchmark, metadata: Mapping[str, object]) -> GroupedBenchmark:
@@ -245,6 +283,6 @@ def _with_metadata(group: GroupedBenchmark, metadata: Mapping[str, object]) -> G
 
 
 @functools.cache
-def _schemas() -> tuple[catalogue.Schema, ...]:
+def _schemas() -> Mapping[str, Sequence[catalogue.Schema]]:
     # Asking the build for them takes a process, where they are not in the cache.
-    return tuple(catalogue.load_schemas(default_build(), Cache()))
+    return schemas_by_name(catalogue.load_schemas(default_build(), Cache()))

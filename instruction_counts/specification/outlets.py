@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 from instruction_counts.builds.build import Build, find_interpreter
 from instruction_counts.errors import UsageError
 from instruction_counts.located import Misfit, Mistakes, Node, fields, items, mapping, one_of, text
+from instruction_counts.loopback import is_loopback
 from instruction_counts.specification.values import Endpoint, Reporters
 
 _KINDS = ("screen", "directory", "database", "http")
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def builds(folder: Path, mistakes: Mistakes, node: Node) -> tuple[Build, ...]:
@@ -110,7 +110,7 @@ def _endpoint(node: Node) -> Endpoint:
         raise Misfit(parts["url"], expected, "one with a password")
     if not host or split.scheme not in {"https", "http"}:
         raise Misfit(parts["url"], "a URL that begins with https://")
-    if split.scheme == "http" and host not in _LOOPBACK:
+    if split.scheme == "http" and not is_loopback(host):
         raise Misfit(parts["url"], "https://: results and token would be readable on their way")
     token_env = text(parts["token_env"]) if "token_env" in parts else ""
     if token_env and not token_env.isidentifier():

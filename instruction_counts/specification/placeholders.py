@@ -16,7 +16,7 @@ from instruction_counts.operators.entries import Shape
 
 _WORD = re.compile(r"\{([A-Za-z_]\w*)\}")
 _OF_INPUT = re.compile(r"\{([A-Za-z_]\w*)\.(\w+)(?:\[(\d+)\])?\}")
-_IN_LABEL = re.compile(r"\{[^{}]*\}")
+_IN_LABEL = re.compile(r"\{[^{}]*\}|[{}]")
 
 
 class PlaceholderError(ValueError):

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +29,14 @@ from instruction_counts.operators.entries import (
     DEFAULT_DTYPE,
     DTYPES,
     FLOATS,
+    LARGEST_SEED,
     Distribution,
     Shape,
 )
 from instruction_counts.operators.reading import distribution_of
 from instruction_counts.specification import outlets
 from instruction_counts.specification.expansion import expanded
+from instruction_counts.specification.names import reserved
 from instruction_counts.specification.values import (
     Code,
     Entry,
@@ -74,7 +76,7 @@ def read_specification(path: Path) -> Specification:
 
     attempt("version", _version, None)
     name = attempt("name", text, path.stem)
-    seed = attempt("seed", functools.partial(integer, minimum=0), 0)
+    seed = attempt("seed", functools.partial(integer, minimum=0, maximum=LARGEST_SEED), 0)
     timeout_s = attempt("timeout_s", _positive, None)
     builds = attempt("builds", functools.partial(outlets.builds, path.parent, mistakes), ())
     reporters = attempt(
@@ -160,7 +162,9 @@ def _entry(node: Node, name: str, mistakes: Mistakes) -> Entry | None:
         return mistakes.attempt(parse, parts[field], otherwise=otherwise)
 
     number = attempt("id", _id, "")
-    inputs = attempt("inputs", functools.partial(_inputs, mistakes), ())
+    # The inputs of an operator are called as its entry says.
+    taken = () if "operator" in parts else reserved(has_model="model" in parts)
+    inputs = attempt("inputs", functools.partial(_inputs, mistakes, taken), ())
     several = any(len(one.shapes) > 1 for one in inputs)
     usual = f"{name}/{number}" + ("/{shape}" if several else "")
     return Entry(
@@ -223,9 +227,10 @@ def _threads(node: Node) -> tuple[int, ...]:
 # Inputs
 
 
-def _inputs(mistakes: Mistakes, node: Node) -> tuple[Input, ...]:
+def _inputs(mistakes: Mistakes, taken: Container[str], node: Node) -> tuple[Input, ...]:
     found = [
-        mistakes.attempt(_input, mistakes, name, below) for name, below in mapping(node).items()
+        mistakes.attempt(_input, mistakes, taken, name, below)
+        for name, below in mapping(node).items()
     ]
     inputs = tuple(one for one in found if one is not None)
     for what in ("shapes", "dtypes"):
@@ -237,9 +242,12 @@ def _inputs(mistakes: Mistakes, node: Node) -> tuple[Input, ...]:
     return inputs
 
 
-def _input(mistakes: Mistakes, name: str, node: Node) -> Input | None:
+def _input(mistakes: Mistakes, taken: Container[str], name: str, node: Node) -> Input | None:
     if not name.isidentifier():
         raise Misfit(node, "the name of a variable", f'"{name}"')
+    if name in taken:
+        expected = "another name: this one means something else in the code"
+        raise Misfit(node, expected, f'"{name}"')
     optional = ("dtype", "distribution", "requires_grad")
     parts = known(node, ("shape",), optional, mistakes)
 
@@ -301,11 +309,20 @@ def _expected(mistakes: Mistakes, name: str, node: Node) -> Expected:
         "shape": lambda one: tuple(_size(size) for size in items(one)),
         "dtype": lambda one: choice(one, DTYPES),
         "sum": _number,
-        "tolerance": _number,
+        "tolerance": _tolerance,
     }
+    if "tolerance" in parts and "sum" not in parts:
+        mistakes.note(Misfit(parts["tolerance"], "a sum beside it: it is how far that may be off"))
     return Expected(
         name, **{field: mistakes.attempt(given[field], one) for field, one in parts.items()}
     )
+
+
+def _tolerance(node: Node) -> float:
+    number = _number(node)
+    if number < 0:
+        raise Misfit(node, "a number, at least 0")
+    return number
 
 
 def _size(node: Node) -> Size:

@@ -10,12 +10,26 @@ from instruction_counts import cli
 
 
 def test_operators_are_listed_by_category(capsys: pytest.CaptureFixture[str]) -> None:
-    """With their inputs, their shapes by first letter, and what they have not."""
+    """With their inputs, their shapes, and what they have not."""
     assert cli.main(["operators", "list", "torch.add", "Tensor.numpy"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert ["torch.add", "input,", "other", "s", "t", "l", "s"] in lines
+    assert ["torch.add", "input,", "other", "sm", "ty", "la", "sk"] in lines
     (numpy,) = (line for line in lines if line[:1] == ["Tensor.numpy"])
     assert {"C++,", "TorchScript,"} <= set(numpy)
+
+
+def test_each_cell_of_the_list_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """No shape reads like another, and what is counted stands under its heading."""
+    assert cli.main(["operators", "list", "torch.add"]) == 0
+    captured = capsys.readouterr()
+    headings, category, _, _, legend = captured.out.splitlines()
+
+    assert (
+        ["operator", "count", "inputs", "shapes", "without"],
+        headings.index("count") + len("count") - 1,
+        "shapes: sm small, ty typical, la large, sk skewed",
+        "1 operator in 1 category\n",
+    ) == (headings.split(), category.index("1"), legend, captured.err)
 
 
 def test_operators_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,7 +43,7 @@ def test_operators_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
-        (["list", "torch.ad"], "Near: torch.add"),
+        (["list", "torch.ad"], "No operator matches 'torch.ad'. Near: torch.add"),
         (["sizes", "torch.ad"], "Near: torch.add"),
         (["sizes", "torch.fft.*"], "is several operators"),
         (["sizes", "torch.add", "--sizes", "9:1"], "is no range of sizes"),

@@ -254,6 +254,17 @@ def test_what_makes_no_sense_is_refused(
     assert (1, True) == (code, message in capsys.readouterr().err)
 
 
+def test_a_token_is_not_sent_in_clear_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Refused before anything is asked for or measured."""
+    monkeypatch.setenv("INSTRUCTION_COUNTS_TOKEN", "secret")
+    code = run_watch(tmp_path, "--command", "true", "--webhook", "http://a.example/hook")
+    said = capsys.readouterr().err
+
+    assert (1, True, False) == (code, "readable on its way" in said, "secret" in said)
+
+
 def test_a_state_of_another_watch_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

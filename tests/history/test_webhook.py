@@ -111,7 +111,9 @@ def test_a_server_that_is_not_there_is_told(receiver: Receiver) -> None:
     assert "secret" not in str(caught.value)
 
 
-@pytest.mark.parametrize("url", ["", "file:///etc/passwd", "ftp://a/b", "a.example", "https://"])
+@pytest.mark.parametrize(
+    "url", ["", "file:///etc/passwd", "ftp://a/b", "a.example", "https://", "http://["]
+)
 def test_what_is_no_url_of_the_web_is_refused(url: str) -> None:
     """Before anything is measured."""
     with pytest.raises(UsageError, match="--webhook is no URL"):
@@ -122,6 +124,37 @@ def test_a_password_in_the_url_is_refused() -> None:
     """It would stand in the list of processes."""
     with pytest.raises(UsageError, match="INSTRUCTION_COUNTS_TOKEN"):
         Webhook("https://me:secret@a.example/")
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_what_goes_to_the_loopback_passes_no_proxy(
+    host: str, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would read the token."""
+    monkeypatch.setenv("http_proxy", receiver.url)
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    elsewhere = attrs.evolve(hook(receiver, "secret"), url=f"http://{host}:9/runs")
+    with pytest.raises(DataError, match="takes no alerts"):
+        elsewhere.send("a1", "{}")
+
+    assert not receiver.got
+
+
+@pytest.mark.parametrize("host", ["a.example", "127.0.0.1.example", "10.0.0.1", "[2001:db8::1]"])
+def test_a_token_goes_over_http_to_this_machine_only(host: str) -> None:
+    """Anybody on the way could read it; without one, there is nothing to read."""
+    Webhook(f"http://{host}/hook")
+    with pytest.raises(UsageError, match="readable on its way") as caught:
+        Webhook(f"http://{host}/hook", "secret")
+
+    assert (True, False) == ("https://" in caught.value.remedy, "secret" in str(caught.value))
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.0.0.2", "[::1]"])
+def test_a_token_goes_over_http_to_the_loopback(host: str) -> None:
+    """However it is called."""
+    assert "secret" == Webhook(f"http://{host}:8000/hook", "secret").token
 
 
 def test_the_token_is_not_shown() -> None:

@@ -53,7 +53,7 @@ def test_operators_are_selected_by_name_and_by_category(
 )
 def test_a_pattern_that_selects_nothing_tells_what_is_near(pattern: str, near: str) -> None:
     """So that the next try is right."""
-    with pytest.raises(UsageError, match=f"No operator matches .*{near}"):
+    with pytest.raises(UsageError, match=rf"No operator matches '{pattern}'\. Near: .*{near}"):
         selected(ENTRIES, (pattern,))
 
 
@@ -91,6 +91,9 @@ def test_overrides_come_from_a_file(tmp_path: Path) -> None:
         ("shape: tiny", 1, "one of small"),
         ("input: {x: [a]}", 1, "a whole number"),
         ("seed: one", 1, "a whole number"),
+        ("seed: -1", 1, "a whole number, at least 0"),
+        (f"seed: {2**63}", 1, f"at most {2**63 - 1}"),
+        ("seed: 1\ninput: {x: [[1], [2]], y: [[1], [2], [3]]}", 2, "2 of x, 3 of y"),
     ],
 )
 def test_a_mistake_in_overrides_is_told_with_its_line(
@@ -110,6 +113,27 @@ def test_what_the_command_line_says_wins_over_the_file() -> None:
     line, file = Asked(dtypes=("float64",)), Asked(("small",), ("int8",), {"x": ((1,),)}, 5)
     assert line.over(file) == Asked(("small",), ("float64",), {"x": ((1,),)}, 5)
     assert Asked(seed=0).over(file).seed == 0
+
+
+def test_shapes_of_inputs_win_over_shapes_by_name_of_the_file() -> None:
+    """And the other way round: both say what the shapes are."""
+    named, sized = Asked(("small",)), Asked(inputs={"x": ((1,),)})
+
+    assert (sized, named) == (sized.over(named), named.over(sized))
+
+
+def test_shapes_by_name_and_by_input_exclude_each_other() -> None:
+    """One of them would be passed over."""
+    with pytest.raises(UsageError, match="--input replaces the shapes"):
+        Asked(("small",), inputs={"x": ((1,),)}).overrides()
+
+
+def test_the_largest_seed_is_taken(tmp_path: Path) -> None:
+    """As torch takes it."""
+    path = tmp_path / "overrides.yaml"
+    path.write_text(f"seed: {2**63 - 1}\n", encoding="utf-8")
+
+    assert 2**63 - 1 == read_overrides(path).seed
 
 
 def test_without_being_asked_shapes_are_typical_and_the_seed_is_zero() -> None:

@@ -164,6 +164,92 @@ def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> N
     )
 
 
+ADD = HEAD + "  - {{id: a, label: '{{ID}} {{dtype}}', operator: torch.add, inputs: {{{inputs}}}}}\n"
+
+
+def added(write: WRITE, inputs: str) -> list[str]:
+    """How the setup of torch.add makes its inputs, once for each label."""
+    setups = {
+        one.label: one.timer_args.setup for one in python_cases(write(ADD.format(inputs=inputs)))
+    }
+    lines = [line for setup in setups.values() for line in setup.splitlines()]
+    return [line for line in lines if line.startswith(("input", "other"))]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        (
+            (
+                "input: {shape: [3], distribution: ones, requires_grad: false}, "
+                "other: {shape: [3], dtype: float64, requires_grad: false}"
+            ),
+            ["input = torch.ones([3])", "other = torch.randn([3], dtype=torch.float64)"],
+        ),
+        (
+            "input: {shape: [3], requires_grad: false}, other: {shape: [3], dtype: int32}",
+            ["input = torch.randn([3])", "other = torch.randint(0, 10, [3]).to(torch.int32)"],
+        ),
+        (
+            "input: {shape: [[3], [4]], dtype: [int32, int64]}, other: {shape: [1], dtype: int64}",
+            [
+                "input = torch.randint(0, 10, [3]).to(torch.int32)",
+                "other = torch.randint(0, 10, [1])",
+                "input = torch.randint(0, 10, [3])",
+                "other = torch.randint(0, 10, [1])",
+                "input = torch.randint(0, 10, [4]).to(torch.int32)",
+                "other = torch.randint(0, 10, [1])",
+                "input = torch.randint(0, 10, [4])",
+                "other = torch.randint(0, 10, [1])",
+            ],
+        ),
+    ],
+)
+def test_an_operator_has_the_inputs_that_are_stated(
+    write: WRITE, inputs: str, expected: list[str]
+) -> None:
+    """Each its own dtype, distribution and gradient."""
+    assert expected == added(write, inputs)
+
+
+def test_what_an_input_of_an_operator_does_not_state_is_as_in_its_entry(write: WRITE) -> None:
+    """A gradient, for one, and all of an input that is not named."""
+    made = added(write, "input: {shape: [128, 1], dtype: float64}")
+
+    assert [
+        "input = torch.randn([128, 1], dtype=torch.float64)",
+        "input.requires_grad_()",
+        "other = torch.randn([128, 128])",
+        "other.requires_grad_()",
+    ] == made
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "said"),
+    [
+        ("torch.add", "x: {shape: [3]}", 'operator\n  found     torch.add has no tensor "x"'),
+        ("torch.cat", "tensors: {shape: [3]}", 'torch.cat has no tensor "tensors"'),
+        (
+            "torch.gather",
+            "index: {shape: [3, 3], requires_grad: true}",
+            "inputs.index.requires_grad\n  found     true, and index is int64",
+        ),
+        (
+            "Tensor.add_",
+            "input: {shape: [3], requires_grad: true}",
+            "inputs.input.requires_grad\n  found     true, and Tensor.add_ works in place",
+        ),
+    ],
+)
+def test_what_cannot_apply_to_an_operator_is_told(
+    write: WRITE, operator: str, inputs: str, said: str
+) -> None:
+    """At its place, and not passed over."""
+    path = write(f"{HEAD}  - {{id: a, operator: {operator}, inputs: {{{inputs}}}}}\n")
+
+    assert said in problem(path)
+
+
 # Models
 
 
@@ -259,7 +345,7 @@ PLACES = [
     ("23: benchmarks[5].signature", '"f() - y"', '"f(a, b, …) -> output"'),
     ("24: benchmarks[6].id", '"signature" again, first in line 21', "each id once"),
     ("28: benchmarks[7].torchscrpt", 'a field "torchscrpt"', "do you mean torchscript?"),
-    ("29: benchmarks[8].operator", "No operator matches", ""),
+    ("29: benchmarks[8].operator", "No operator matches 'torch.matmull'. Near:", "operators list"),
     ("31: reporters[0].http.url", '"http://example.org/"', "https://"),
     ("32: reporters[1].mail", 'a reporter "mail"', "one of screen, directory, database, http"),
 ]
@@ -304,6 +390,11 @@ def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
             "only floats have gradients",
         ),
         ("{id: a, statement: x, label: '/'}", "a label"),
+        ("{id: a, statement: x, expected: {y: {sum: 1, tolerance: -1}}}", "a number, at least 0"),
+        ("{id: a, statement: x, expected: {y: {tolerance: 1}}}", "a sum beside it"),
+        ("{id: a, statement: x, label: 'c {'}", "label\n  found     {\n  expected  one of {ID}"),
+        ("{id: a, statement: x, label: 'c }'}", "label\n  found     }\n  expected  one of {ID}"),
+        ("{id: a, statement: x, label: '{{ID}}'}", "label\n  found     {\n  expected  one of {ID}"),
         ("{id: a, statement: x, inputs: {x: {dtype: int64}}}", 'a field "shape"'),
         ("{id: a, model: {file: net.pt, sha256: abc}}", "64 hexadecimal digits"),
     ],
@@ -311,6 +402,24 @@ def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
 def test_a_mistake_in_an_entry_is_told(write: WRITE, entry: str, said: str) -> None:
     """One message, and no traceback."""
     assert said in problem(write(f"{HEAD}  - {entry}\n"))
+
+
+@pytest.mark.parametrize(
+    "name", ["class", "None", "torch", "model", "gradient", "template", "int", "not_eq"]
+)
+def test_an_input_is_not_called_what_means_something_else(write: WRITE, name: str) -> None:
+    """In either language, or in the code that is added."""
+    path = write(f"{HEAD}  - {{id: a, statement: s, inputs: {{{name}: {{shape: [2]}}}}}}\n")
+    place = f'3: benchmarks[0].inputs.{name}\n  found     "{name}"\n  expected  another name'
+
+    assert place in problem(path)
+
+
+def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
+    """It would be replaced after the first run."""
+    path = write(model_entry("0" * 64).replace("{x:", "{y:"))
+
+    assert 'benchmarks[0].inputs.y\n  found     "y"' in problem(path)
 
 
 @pytest.mark.parametrize(
@@ -324,6 +433,7 @@ def test_a_mistake_in_an_entry_is_told(write: WRITE, entry: str, said: str) -> N
         ("reporters: [{http: {url: 'ftp://example.org/'}}]", "begins with https://"),
         ("reporters: [{http: {url: 'https://a/', token_env: 'a b'}}]", "the name of a variable"),
         ("reporters: [directory]", "one of screen"),
+        (f"seed: {2**63}", f"a whole number, at least 0, at most {2**63 - 1}"),
     ],
 )
 def test_a_mistake_around_the_entries_is_told(write: WRITE, line: str, said: str) -> None:
