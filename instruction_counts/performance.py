@@ -35,15 +35,13 @@ from instruction_counts.operators.calls import Overrides, together
 from instruction_counts.operators.catalogue import load_schemas
 from instruction_counts.operators.cpp_code import native_name
 from instruction_counts.operators.definitions import definitions
-from instruction_counts.operators.entries import DTYPES, Entry, Shape, Tensor
+from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, Entry, Shape, Tensor
 from instruction_counts.operators.metrics import as_dict, metrics_of
 from instruction_counts.operators.reading import read_operators
 from instruction_counts.operators.source import selected, standard_file
 from instruction_counts.results.records import Run
 
 _LABELLED = {"dtype", "run_backward", "seed"}
-_SEEDS = 2**63
-"""torch.manual_seed takes no larger one."""
 _TEST = "test"
 
 
@@ -181,7 +179,7 @@ def _test(entry: Entry, common: Mapping[str, Any], arguments: Mapping[str, Any])
     dtype, seed = asked["dtype"], asked["seed"]
     if dtype is not None and str(dtype).removeprefix("torch.") not in DTYPES:
         raise UsageError(f"{entry.name}: no dtype {dtype}", f"One of {', '.join(DTYPES)}.")
-    if type(seed) is not int or not 0 <= seed < _SEEDS:
+    if type(seed) is not int or not 0 <= seed <= LARGEST_SEED:
         raise UsageError(f"{entry.name}: seed={seed!r}", "A whole number from 0 to 2^63 - 1.")
     usual = "typical" if "typical" in entry.variants else entry.variants[0]
     overrides = Overrides(
