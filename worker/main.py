@@ -968,6 +968,10 @@ def _dense_parts(tensor: Any) -> List[Any]:
 # ---------------------------------------------------------------------------------------------
 
 
+_MOST_RUNS = 10**9
+"""Torch's Timer adds runs until they take some time: more than a second's worth take none."""
+
+
 class _CompiledTimer:
     """What torch's Timer calls in place of ``timeit.Timer``: blocks of a compiled loop."""
 
@@ -976,6 +980,9 @@ class _CompiledTimer:
 
     def timeit(self, number: int) -> float:
         """Seconds that ``number`` runs take, after some to warm up (TorchScript needs several)."""
+        if number > _MOST_RUNS:
+            message = "the statement takes no time: the compiler removes it, since nothing uses it"
+            raise MeasurementError({"kind": "compile", "message": message})
         lengths = (ctypes.c_uint64 * 2)(min(number, 10), number)
         self._loop.run(lengths, self._shim.clock_hooks)
         return float(self._shim.clock_s())

@@ -49,6 +49,10 @@ _EMPTY_LOOP = {
 }
 
 
+_REMOVED = "the statement takes no time: the compiler removes it, since nothing uses it"
+"""The worker says the same where it is timed."""
+
+
 @attrs.frozen
 class Profile:
     """What the hermetic profile leaves to choose.
@@ -284,6 +288,9 @@ class ForkEngine:
         answer = self._counts.run(request, timeout_s, files)
         try:
             counted = counting.evaluate(answer["windows"], self._counts.folder, loop)
+            if case is not None and counted.instructions.per_run + loop.per_run == 0:
+                # Not even the loop is left of it.
+                raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))
             others = counting.others_in(dumps, answer["pid"])
             if case is not None and self._profile.callgrind_out is not None:
                 last = self._counts.folder / f"{answer['windows'][-1]['dump']}-01"

@@ -567,6 +567,13 @@ def test_the_selection_of_cases_does_not_matter(lab: Lab, first: Mapping[str, Ou
             "",
         ),
         (
+            cpp("auto is_complex = torch::is_complex(x);", CPP_TENSORS),
+            FailureKind.COMPILE,
+            "the statement takes no time: the compiler removes it, since nothing uses it",
+            "",
+            "",
+        ),
+        (
             grouped(RuntimeMode.JIT, AutogradMode.FORWARD, "y = x.no_such_thing(w)"),
             FailureKind.EXCEPTION,
             "RuntimeError: ",
@@ -574,7 +581,7 @@ def test_the_selection_of_cases_does_not_matter(lab: Lab, first: Mapping[str, Ou
             "",
         ),
     ],
-    ids=["statement", "setup", "crash", "C++", "C++ exception", "model"],
+    ids=["statement", "setup", "crash", "C++", "C++ exception", "C++ removed", "model"],
 )
 def test_a_failure_names_the_users_line(
     lab: Lab, case: Case, kind: FailureKind, message: str, place: str, code: str
