@@ -12,7 +12,7 @@ from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.errors import UsageError
 from instruction_counts.measurements import Output
-from instruction_counts.results.export import read_json
+from instruction_counts.results.export import is_file_name, read_json
 from instruction_counts.results.records import Record, Run
 
 Key: TypeAlias = tuple[Label, Language, RuntimeMode, AutogradMode, int]
@@ -90,11 +90,15 @@ def read_side(text: str, runs: Runs) -> Side:
 def _find(text: str, runs: Runs) -> tuple[Run, str | None]:
     # A file or tag may itself hold a colon, so the whole text is tried first.
     before, _, after = text.rpartition(":")
-    for name, build in ((text, None), (before, after)):
-        if not name:
-            continue
+    names = [(name, build) for name, build in ((text, None), (before, after)) if name]
+    for name, build in names:
         if Path(name).is_file():
             return read_json(Path(name)), build
+    # Not looked for in the store, whose own absence would be told instead.
+    for name, _ in names:
+        if is_file_name(name):
+            raise UsageError(f"there is no file {name}", "`run --output FILE.json` writes one.")
+    for name, build in names:
         number = runs.find(name)
         if number is not None:
             return runs.load(number), build

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,13 +18,13 @@ from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.compare.comparison import Comparison, verified
 from instruction_counts.compare.fingerprints import Disagreement, disagreements
-from instruction_counts.compare.functions import difference
+from instruction_counts.compare.layer_counts import layer_counts
 from instruction_counts.compare.layers import Layer
 from instruction_counts.compare.sides import Key, Side
 from instruction_counts.compare.verdicts import Difference, noise_floor
 from instruction_counts.errors import DataError
 from instruction_counts.gate.reading import misfit, strict_converter, structured
-from instruction_counts.measurements import FunctionCosts, Instructions, Outcome, Status
+from instruction_counts.measurements import Instructions, Outcome, Status
 from instruction_counts.results.noise import Noise, Noises, fingerprint_hash
 from instruction_counts.results.records import Record
 
@@ -192,40 +190,6 @@ class Baseline:
         }
         moved = sorted(changes, key=lambda layer: -abs(changes[layer]))
         return tuple(f"{changes[one]:+,} {one.value}" for one in moved if changes[one])
-
-
-def layer_counts(record: Record) -> dict[Layer, int]:
-    """Instructions of a case by layer, in whole numbers that add up to its count."""
-    counted, functions = record.outcome.instructions, record.outcome.functions
-    if counted is None or functions is None:
-        return {}
-    return apportioned(_by_layer(functions), counted.per_run)
-
-
-def apportioned(shares: Mapping[Layer, Fraction], total: int) -> dict[Layer, int]:
-    """Whole numbers in proportion to ``shares`` that add up to ``total``: the largest remainder.
-
-    Empty where the shares add up to nothing. What comes to 0 is left out.
-    """
-    whole = sum(shares.values(), Fraction())
-    if whole <= 0:
-        return {}
-    exact = {layer: share * total / whole for layer, share in shares.items()}
-    floors = {layer: math.floor(share) for layer, share in exact.items()}
-    order = list(Layer)
-    by_remainder = sorted(
-        exact, key=lambda layer: (floors[layer] - exact[layer], order.index(layer))
-    )
-    for layer in by_remainder[: total - sum(floors.values())]:
-        floors[layer] += 1
-    return {layer: floors[layer] for layer in order if floors.get(layer)}
-
-
-def _by_layer(functions: FunctionCosts) -> dict[Layer, Fraction]:
-    sums: dict[Layer, Fraction] = defaultdict(Fraction)
-    for share in difference(None, functions).by_layer():
-        sums[Layer(share.title)] += share.new
-    return sums
 
 
 def verified_against(

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 import attrs
 
+from instruction_counts.compare.layer_counts import layer_counts
+from instruction_counts.compare.layers import Layer
 from instruction_counts.models.measured import Measured, count_of, time_of, type_of
 from instruction_counts.results.records import Record
 
@@ -42,6 +45,11 @@ class Prediction:
     """Layers that were not measured, and are not in the sum."""
     forward_only: tuple[Record, ...] = ()
     """Layers in a sum of forward and backward that have no backward."""
+    beyond: tuple[tuple[Layer, int], ...] = ()
+    """Where in PyTorch the unexplained instructions lie, the largest part first.
+
+    They add up to them. Empty where the functions of a count are not known.
+    """
 
     @property
     def calls(self) -> int:
@@ -81,7 +89,31 @@ def predict(measured: Measured) -> Prediction:
     types.sort(key=lambda one: (-(one.cost.instructions or 0), -(one.cost.time_s or 0)))
     whole = Amount(count_of(measured.whole), time_of(measured.whole))
     forward_only = tuple(one for one in measured.forward_only if one not in missing)
-    return Prediction(measured.model, tuple(types), _sum(present), whole, missing, forward_only)
+    return Prediction(
+        measured.model,
+        tuple(types),
+        _sum(present),
+        whole,
+        missing,
+        forward_only,
+        _beyond(measured.whole, present),
+    )
+
+
+def _beyond(
+    whole: Record | None, present: Sequence[tuple[Record, int]]
+) -> tuple[tuple[Layer, int], ...]:
+    spent = layer_counts(whole) if whole is not None and present else {}
+    if not spent:
+        return ()
+    beyond = Counter(spent)
+    for record, calls in present:
+        spent = layer_counts(record)
+        if not spent and count_of(record):
+            return ()
+        beyond.subtract({layer: count * calls for layer, count in spent.items()})
+    parts = [(layer, beyond[layer]) for layer in Layer if beyond[layer]]
+    return tuple(sorted(parts, key=lambda one: -abs(one[1])))
 
 
 def _sum(ones: Iterable[tuple[Record, int]]) -> Amount:

@@ -84,6 +84,9 @@ def predicted(one: Prediction) -> Iterator[RenderableType]:
         ]
         table.add_row(name, calls, kept, *cells, style="bold")
     yield table
+    if one.beyond:
+        parts = " · ".join(f"{count:+,} {layer.value}" for layer, count in one.beyond)
+        yield Text(f"unexplained, by where it is spent: {parts}")
     if one.forward_only:
         count = f"{len(one.forward_only):,} of {unique:,} layers"
         yield Text(f"forward alone, {count} without backward: {_titles(one.forward_only)}")

@@ -92,6 +92,11 @@ def read_json(path: Path) -> Run:
     return from_json(text, str(path))
 
 
+def is_file_name(text: str) -> bool:
+    """Whether ``text`` can only be a file of `read_json`: no stored run can be called so."""
+    return "/" in text or text.endswith((".json", ".json.gz"))
+
+
 def to_compressed_json(run: Run) -> bytes:
     """The same in a tenth of the space: most of it is the names of functions."""
     return b"".join(_compressed_parts(run))

@@ -24,7 +24,7 @@ from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.measurements import FunctionCosts, Instructions, Machine, Status
-from instruction_counts.results.export import functions_from_json
+from instruction_counts.results.export import functions_from_json, is_file_name
 from instruction_counts.results.records import Record, Run
 from instruction_counts.results.store_database import LOCK_TIMEOUT_S, Database
 from instruction_counts.results.store_rows import (
@@ -637,6 +637,8 @@ def _check_tag(name: str) -> None:
             f"{name!r} can be no tag",
             "A tag is a word or several, without colon and slash.",
         )
+    if is_file_name(name):
+        raise UsageError(f'"{name}" can be no tag', "It would be taken for a file.")
     if name.isdecimal() or name.startswith("-"):
         raise UsageError(
             f'"{name}" can be no tag', "It would be taken for a number of a run, or for an option."

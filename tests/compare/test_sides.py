@@ -38,6 +38,14 @@ class FakeRuns:
         return self._runs[run_id]
 
 
+class NoStore(FakeRuns):
+    """A store that must not be opened."""
+
+    def find(self, text: str) -> int | None:
+        """Not to be asked."""
+        raise AssertionError(text)
+
+
 NONE = FakeRuns({})
 
 
@@ -116,6 +124,20 @@ def test_what_is_not_there_is_named(text: str) -> None:
         read_side(text, NONE)
 
     assert "runs list" in caught.value.remedy
+
+
+@pytest.mark.parametrize("text", ["gone.json", "gone.json.gz:new", "results/gone"])
+def test_a_file_that_is_not_there_is_named(text: str) -> None:
+    """The store is not asked: nobody who names a file wants to hear of a database."""
+    with pytest.raises(UsageError, match=f"there is no file {text.partition(':')[0]}"):
+        read_side(text, NoStore({}))
+
+
+def test_a_file_with_a_build_needs_no_store(file: Path) -> None:
+    """Its name is tried with and without what follows the colon."""
+    side = read_side(f"{file}:default", NoStore({}))
+
+    assert ("before.json:default", 1) == (side.title, len(side.records))
 
 
 def test_a_damaged_file_is_named(file: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from instruction_counts.gate.baseline import (
     Baseline,
     BaselineCase,
     Head,
-    apportioned,
     from_json,
     read_baseline,
     to_json,
@@ -110,25 +108,6 @@ def test_a_suite_takes_little_room() -> None:
     cases = [attrs.evolve(case, label=("Pointwise", "Math", f"case {n}")) for n in range(300)]
 
     assert len(to_json(Baseline(HEAD, {one.key: one for one in cases}))) < 300_000
-
-
-def test_layers_are_whole_numbers_that_add_up() -> None:
-    """The remainders go to the largest."""
-    shares = {
-        Layer.KERNELS: Fraction(10, 3),
-        Layer.TENSOR: Fraction(10, 3),
-        Layer.OTHER: Fraction(7, 2),
-    }
-
-    assert {Layer.TENSOR: 3, Layer.KERNELS: 3, Layer.OTHER: 4} == apportioned(shares, 10)
-
-
-@given(st.dictionaries(st.sampled_from(Layer), st.fractions(-100, 10**6)), st.integers(0, 10**7))
-def test_layers_add_up_to_the_count(shares: dict[Layer, Fraction], total: int) -> None:
-    """Also where they were counted in other windows than the count, or cost less than the loop."""
-    found = apportioned(shares, total)
-
-    assert not found or sum(found.values()) == total
 
 
 @pytest.mark.parametrize(

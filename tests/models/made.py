@@ -7,7 +7,15 @@ from typing import Any
 import attrs
 
 from core.types import AutogradMode, Language
-from instruction_counts.measurements import Instructions, Outcome, Status, Times, Window
+from instruction_counts.measurements import (
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Status,
+    Times,
+    Window,
+)
 from instruction_counts.models.layers import Call, Layer, ModelTrace, Result, Tensor
 from instruction_counts.models.sources import Source
 from instruction_counts.results.records import Record
@@ -58,6 +66,16 @@ def cost(instructions: int | None, time_s: float | None = None) -> Outcome:
     )
     times = None if time_s is None else Times.of([time_s], 1)
     return Outcome(Status.OK, counted, times)
+
+
+def spent(instructions: int, **functions: int) -> Outcome:
+    """A case that costs so much, `interpreter` and `kernels` of it in these."""
+    found = {"interpreter": ("python3.11", "_PyEval"), "kernels": ("libtorch.so", "at::native::f")}
+    costs = [
+        FunctionCost(found[layer][0], "file", found[layer][1], count, count)
+        for layer, count in functions.items()
+    ]
+    return attrs.evolve(cost(instructions), functions=FunctionCosts(1, tuple(costs)))
 
 
 def layer_record(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from core.types import AutogradMode, Language
+from instruction_counts.compare.layers import Layer
 from instruction_counts.measurements import Outcome
 from instruction_counts.models.measured import measured, models_in
 from instruction_counts.models.prediction import Amount, predict
 from instruction_counts.results.records import Record
 from tests.fakes import failed
-from tests.models.made import BACKWARD, CPP, cost, layer_record, whole_record
+from tests.models.made import BACKWARD, CPP, cost, layer_record, spent, whole_record
 
 CONV_1 = layer_record("one", cost(100, 1e-3), {"Net": 3, "Other": 1})
 CONV_2 = layer_record("two", cost(50, 2e-3), {"Net": 1})
@@ -34,6 +35,24 @@ def test_layers_of_a_type_are_one_line_and_the_dearest_is_first() -> None:
 def test_unexplained_is_what_the_whole_costs_beyond_its_layers() -> None:
     """Python between them, for one."""
     assert 110 == predict(measured(RECORDS, "Net")).unexplained.instructions
+
+
+def test_unexplained_instructions_are_told_by_where_they_are_spent() -> None:
+    """The largest part first; a layer that is called twice is taken off twice."""
+    conv = layer_record("one", spent(100, kernels=80, interpreter=20), {"Net": 2})
+    whole = whole_record("Net", spent(500, kernels=150, interpreter=350))
+
+    prediction = predict(measured([conv, whole], "Net"))
+
+    assert ((Layer.INTERPRETER, 310), (Layer.KERNELS, -10)) == prediction.beyond
+    assert 300 == prediction.unexplained.instructions
+
+
+def test_where_functions_of_a_layer_are_unknown_nothing_is_told_by_place() -> None:
+    """The rest would look as if it lay where only this layer lies."""
+    whole = whole_record("Net", spent(500, interpreter=500))
+
+    assert () == predict(measured([CONV_1, whole], "Net")).beyond
 
 
 def test_nothing_is_unexplained_where_the_whole_was_not_measured() -> None:

@@ -13,7 +13,7 @@ from instruction_counts.models.unique import unique_layers
 from instruction_counts.report import models as report
 from instruction_counts.results.records import Record
 from tests.fakes import failed
-from tests.models.made import ADD, CONV, cost, layer_record, make_trace, whole_record
+from tests.models.made import ADD, CONV, cost, layer_record, make_trace, spent, whole_record
 
 
 def predicted(*records: Record) -> list[str]:
@@ -64,6 +64,14 @@ def test_without_counts_there_is_no_column_of_counts() -> None:
     (_, heading, *_) = predicted(layer_record("one", cost(None, 1e-3), {"Net": 2}))
 
     assert "layer type calls unique time share" == heading
+
+
+def test_what_is_unexplained_says_where_it_is_spent() -> None:
+    """In the layers of PyTorch that explain a change, too."""
+    whole = whole_record("Net", spent(1500, kernels=190, interpreter=1310))
+    *_, last = predicted(layer_record("one", spent(100, kernels=100), {"Net": 2}), whole)
+
+    assert "unexplained, by where it is spent: +1,310 interpreter · -10 kernels" == last
 
 
 def test_what_is_not_in_the_sum_is_named() -> None:

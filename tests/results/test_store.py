@@ -485,7 +485,9 @@ def test_a_run_is_found_by_number_and_tag(store: Store) -> None:
     assert [1, 1, *[None] * len(odd)] == [store.find(one) for one in ["1", "bäse 2.1", *odd]]
 
 
-@pytest.mark.parametrize("name", ["", " ", " a", "1", "١", "-a", "a:b", "a/b", "a\nb", "\ud800"])
+@pytest.mark.parametrize(
+    "name", ["", " ", " a", "1", "١", "-a", "a:b", "a/b", "a.json", "a\nb", "\ud800"]
+)
 def test_a_name_that_would_mislead_is_no_tag(store: Store, name: str) -> None:
     """Numbers, options, files, and builds of a run have names of their own."""
     number = store.import_run(make_run())
