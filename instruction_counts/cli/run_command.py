@@ -29,6 +29,7 @@ from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import UsageError
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import Machine, Status
+from instruction_counts.operators.metrics import without_metrics
 from instruction_counts.report import operators, table
 from instruction_counts.results.export import Exporter, read_json
 from instruction_counts.results.records import Run
@@ -155,8 +156,9 @@ def _report(
     if with_table and any(record.outcome.status is Status.OK for record in run.cases):
         if operators.has_operators(run):
             _report_operators(run)
-        if not all("operator" in record.metadata for record in run.cases):
-            console.render(table.results(run, allocations=allocations))
+        others = without_metrics(run.cases)
+        if others:
+            console.render(table.results(attrs.evolve(run, cases=others), allocations=allocations))
             console.line("")
         console.line(table.LEGEND, style="dim")
     problems = list(table.problems(run))

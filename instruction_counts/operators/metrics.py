@@ -55,39 +55,57 @@ class Metrics:
 
 
 def metrics_of(records: Iterable[Record]) -> Iterator[Metrics]:
-    """The metrics of all operators among ``records``, in their order."""
-    by_key: dict[_Key, dict[AutogradMode, Record]] = {}
-    resources: dict[tuple[str, Label], Resources] = {}
-    for record in records:
-        if "operator" not in record.metadata:
-            continue
-        modes = (record.runtime, record.language, record.num_threads)
-        by_key.setdefault((record.build, record.label, *modes), {})[record.autograd] = record
-        found = record.outcome.resources
-        if found is not None and record.autograd is AutogradMode.FORWARD:
-            resources[record.build, record.label] = found
+    """The metrics of all operators among ``records`` whose forward pass is there, in their order.
+
+    Without it there is nothing to tell apart: see `without_metrics`.
+    """
+    by_key = _by_key(records)
+    resources = {
+        (build, label): forward.outcome.resources
+        for (build, label, *_), by_autograd in by_key.items()
+        if (forward := by_autograd.get(AutogradMode.FORWARD)) and forward.outcome.resources
+    }
     for (build, label, *_), by_autograd in by_key.items():
-        yield _metrics(by_autograd, resources.get((build, label)))
+        forward = by_autograd.get(AutogradMode.FORWARD)
+        if forward is not None:
+            both = by_autograd.get(AutogradMode.FORWARD_BACKWARD)
+            yield _metrics(forward, both, resources.get((build, label)))
 
 
-def _metrics(by_autograd: Mapping[AutogradMode, Record], resources: Resources | None) -> Metrics:
-    any_record = next(iter(by_autograd.values()))
-    forward = by_autograd.get(AutogradMode.FORWARD)
-    both = by_autograd.get(AutogradMode.FORWARD_BACKWARD)
-    metrics = Metrics(
-        label=any_record.label,
-        operator=any_record.metadata["operator"],
-        language=any_record.language,
-        runtime=any_record.runtime,
-        num_threads=any_record.num_threads,
-        build=any_record.build,
-        metadata=any_record.metadata,
-        resources=resources,
+def without_metrics(records: Iterable[Record]) -> tuple[Record, ...]:
+    """What is no part of `metrics_of`: no operator, or one whose forward pass is not there."""
+    records = tuple(records)
+    by_key = _by_key(records)
+    return tuple(
+        record for record in records if AutogradMode.FORWARD not in by_key.get(_key(record), {})
     )
-    if forward is None:
-        return metrics
-    metrics = attrs.evolve(
-        metrics, instructions=forward.outcome.instructions, times=forward.outcome.times
+
+
+def _by_key(records: Iterable[Record]) -> dict[_Key, dict[AutogradMode, Record]]:
+    by_key: dict[_Key, dict[AutogradMode, Record]] = {}
+    for record in records:
+        if "operator" in record.metadata:
+            by_key.setdefault(_key(record), {})[record.autograd] = record
+    return by_key
+
+
+def _key(record: Record) -> _Key:
+    modes = (record.runtime, record.language, record.num_threads)
+    return record.build, record.label, *modes
+
+
+def _metrics(forward: Record, both: Record | None, resources: Resources | None) -> Metrics:
+    metrics = Metrics(
+        label=forward.label,
+        operator=forward.metadata["operator"],
+        language=forward.language,
+        runtime=forward.runtime,
+        num_threads=forward.num_threads,
+        build=forward.build,
+        metadata=forward.metadata,
+        instructions=forward.outcome.instructions,
+        times=forward.outcome.times,
+        resources=resources,
     )
     return metrics if both is None else _with_backward(metrics, forward, both)
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.measurements import Instructions, Machine, Outcome, Resources, Status, Times
-from instruction_counts.operators.metrics import as_dict, metrics_of
+from instruction_counts.operators.metrics import as_dict, metrics_of, without_metrics
 from instruction_counts.report import operators as report
 from instruction_counts.results.export import to_markdown
 from instruction_counts.results.records import Record, Run
@@ -56,10 +56,16 @@ def test_without_a_backward_case_there_is_no_backward() -> None:
     assert (metrics.backward_instructions, metrics.backward_s) == (None, None)
 
 
-def test_backward_alone_gives_no_count() -> None:
+def test_backward_alone_has_no_metrics() -> None:
     """It holds the forward pass, of which nothing is known."""
-    (metrics,) = metrics_of([PYTHON_BOTH])
-    assert (metrics.instructions, metrics.backward_instructions) == (None, None)
+    assert [] == list(metrics_of([PYTHON_BOTH]))
+
+
+def test_what_has_no_metrics_is_known() -> None:
+    """So that a report shows it elsewhere, and nothing is measured in vain."""
+    alone = attrs.evolve(PYTHON_BOTH, language=Language.CPP)
+
+    assert (alone, OTHER) == without_metrics([PYTHON, PYTHON_BOTH, alone, OTHER])
 
 
 def test_only_operators_have_metrics() -> None:
