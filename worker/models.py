@@ -69,11 +69,6 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     """Answer the one request that the file holds."""
     request_path, answer_path = sys.argv[1:] if argv is None else argv
     request = json.loads(Path(request_path).read_text(encoding="utf-8"))
-    # The folder of this script is on the path of older Pythons; its neighbours are nobody's.
-    sys.path[:] = [
-        str(Path.cwd()),
-        *(one for one in sys.path if Path(one) != Path(__file__).parent),
-    ]
     try:
         answer = {"status": "ok", **trace(request)}
     except RefusalError as error:
@@ -305,10 +300,10 @@ def _inputs(torch: Any, request: Message, loaded: Loaded) -> Tuple[List[Any], Me
                 "For example: --input 1,3,224,224 or --input input_ids=1,128:int64<30522",
             )
         args, kwargs = loaded.examples
-        made = [_filled(torch, tuple(one.shape), one.dtype, 2) for one in args]
-        return made, {
-            n: _filled(torch, tuple(one.shape), one.dtype, 2) for n, one in kwargs.items()
-        }
+        return (
+            [_like(torch, one, request) for one in args],
+            {name: _like(torch, one, request) for name, one in kwargs.items()},
+        )
     args = []
     kwargs = {}
     for spec in request["inputs"]:
@@ -323,6 +318,15 @@ def _inputs(torch: Any, request: Message, loaded: Loaded) -> Tuple[List[Any], Me
         else:
             args.append(tensor)
     return args, kwargs
+
+
+def _like(torch: Any, example: Any, request: Message) -> Any:
+    if not _is_tensor(example):
+        raise RefusalError(
+            f"{request['model']} was exported with an input of type {type(example).__name__}",
+            "Export a module whose inputs are tensors; the others it can hold itself.",
+        )
+    return _filled(torch, tuple(example.shape), example.dtype, 2)
 
 
 def _filled(torch: Any, shape: Tuple[int, ...], dtype: Any, high: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import click
@@ -109,6 +110,7 @@ def command(
         )
     if output.suffix != ".py":
         raise UsageError(f"--output {output}: a definition file ends in .py", "Name it so.")
+    _check_writable(output)
     if not force:
         check_unedited(output)
     mode = Mode(level, training, backward, real_data)
@@ -119,6 +121,20 @@ def command(
     _write(traces, mode, _again(models, inputs, batch_size, mode, output), output)
 
 
+def _check_writable(output: Path) -> None:
+    """Raise before the models are taken apart, which takes long."""
+    folder = next(one for one in output.absolute().parents if one.exists())
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise _unwritable(output, f"{folder} is not a folder that you may write to")
+
+
+def _unwritable(output: Path, reason: str) -> UsageError:
+    return UsageError(
+        f"--output {output} cannot be written: {reason}",
+        "Name a file in a folder that you may write to.",
+    )
+
+
 def _write(traces: list[ModelTrace], mode: Mode, again: list[str], output: Path) -> None:
     layers = unique_layers(traces)
     if not layers:
@@ -127,10 +143,7 @@ def _write(traces: list[ModelTrace], mode: Mode, again: list[str], output: Path)
         output.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(output, definition_file(traces, layers, mode, again, output.parent))
     except OSError as error:
-        raise UsageError(
-            f"--output {output} cannot be written: {error.strerror}",
-            "Name a file in a folder that you may write to.",
-        ) from error
+        raise _unwritable(output, str(error.strerror)) from error
     console.render(report.generated(traces, layers))
     for line in report.remarks(traces):
         console.line(line)

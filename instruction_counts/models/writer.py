@@ -55,7 +55,7 @@ def definition_file(
         ]
     )
     parts = [
-        f'r"""{_head(traces, layers, command)}"""\n',
+        f"{_docstring(_head(traces, layers, command))}\n",
         "from __future__ import annotations\n",
         "\n".join(imports) + ("" if beside else "\n"),
         *([_HELPER] if beside else []),
@@ -100,6 +100,14 @@ def _head(
         f"{_command(command)}\n\n"
         "Digest, by which edits are noticed: \n"
     )
+
+
+def _docstring(content: str) -> str:
+    # Raw where that can be: the command is to be copied as it stands.
+    if '"""' not in content:
+        return f'r"""{content}"""'
+    escaped = content.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"""{escaped}"""'
 
 
 def _command(command: Sequence[str]) -> str:

@@ -115,6 +115,17 @@ def test_an_exported_program_is_not_trained(
     assert (1, True) == (code, "--train: net.pt2" in capsys.readouterr().err)
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_models_are_read(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Which takes long, and here there is none."""
+    (folder / "a.txt").touch()
+
+    code = generate("--model", "no_such:net", "--output", "a.txt/models.py")
+
+    assert (1, True) == (code, "--output a.txt/models.py cannot be" in capsys.readouterr().err)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("args", "message"),

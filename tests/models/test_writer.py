@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from pathlib import Path
@@ -55,6 +56,13 @@ def backward_of(*layers: Layer) -> ModelTrace:
         for one in layers
     ]
     return make_trace("Net", *((one, "") for one in ready))
+
+
+def test_the_head_may_have_quotes(tmp_path: Path) -> None:
+    """Models are called what their users like."""
+    content = written(make_trace('a"""b\\n"', (ADD, "")))
+
+    assert 'a"""b\\n"' in (ast.get_docstring(ast.parse(content)) or "")
 
 
 def test_the_same_models_give_the_same_bytes() -> None:

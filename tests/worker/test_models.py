@@ -264,6 +264,18 @@ def test_an_exported_program_refuses_other_inputs(
     assert "that it was exported with" in caught.value.hint
 
 
+def test_an_exported_program_of_other_inputs_than_tensors_is_refused(tmp_path: Path) -> None:
+    """A number was built into the program; what to do is told."""
+    path = tmp_path / "scaled.pt2"
+    example = (torch.ones(2, 4), 3)
+    torch.export.save(torch.export.export(small_models.Scaled(), example), path)
+
+    with pytest.raises(models.RefusalError, match="an input of type int") as caught:
+        traced("", model=str(path), kind=".pt2")
+
+    assert "inputs are tensors" in caught.value.hint
+
+
 def test_a_torchscript_file_is_taken_apart_into_operators(tmp_path: Path) -> None:
     """Its modules run in an interpreter of their own."""
     path = tmp_path / "net.ts"
