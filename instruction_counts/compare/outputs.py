@@ -89,11 +89,11 @@ def _of_tensors(base: TensorValue, new: TensorValue) -> Iterator[TensorDifferenc
     exact = base.dtype not in _TOLERANCES
     relative, absolute = _TOLERANCES.get(base.dtype, (0.0, 0.0))
     pairs = list(zip(_values(base), _values(new), strict=False))
-    by = [(abs(one - other), abs(one)) for one, other in pairs if not _both_special(one, other)]
-    outside = any(not distance <= absolute + relative * size for distance, size in by)
+    by = [(_distance(one, other), abs(one)) for one, other in pairs if not _same(one, other)]
+    outside = any(not _within(distance, absolute + relative * size) for distance, size in by)
     if outside or exact:
         largest = max((distance for distance, _ in by), default=0.0)
-        ratio = max((distance / size for distance, size in by if size), default=0.0)
+        ratio = max((_ratio(distance, size) for distance, size in by if size), default=0.0)
         what = f"differs by up to {largest:.3g} (relative {ratio:.3g})"
         yield TensorDifference(base.name, what, largest, ratio)
 
@@ -101,8 +101,23 @@ def _of_tensors(base: TensorValue, new: TensorValue) -> Iterator[TensorDifferenc
 _WORDS = {"shape": "shape", "dtype": "dtype", "nans": "number of NaNs"}
 
 
-def _both_special(one: float, other: float) -> bool:
+def _same(one: float, other: float) -> bool:
     return (math.isnan(one) and math.isnan(other)) or one == other
+
+
+def _distance(one: float, other: float) -> float:
+    # Between a number and NaN it is as far as can be, and not NaN, of which there is no largest.
+    distance = abs(one - other)
+    return math.inf if math.isnan(distance) else distance
+
+
+def _within(distance: float, bound: float) -> bool:
+    # A tolerance relative to an infinite value is infinite itself, and would let anything pass.
+    return math.isfinite(distance) and distance <= bound
+
+
+def _ratio(distance: float, size: float) -> float:
+    return distance / size if math.isfinite(distance) else math.inf
 
 
 def _values(tensor: TensorValue) -> array.array[float]:

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from instruction_counts.compare.outputs import compare_outputs
 from instruction_counts.measurements import Output, TensorValue
 
-NAN = float("nan")
+NAN, INF = math.nan, math.inf
+ANY = st.floats(allow_nan=True, allow_infinity=True, width=32)
 
 
 def tensor(*values: float, dtype: str = "float32", name: str = "z", **fields: Any) -> TensorValue:
@@ -101,6 +102,35 @@ def test_a_number_that_became_infinite_is_a_difference(values: tuple[float, ...]
     base = output(tensor(1.0, 1.0))
 
     assert texts(base, output(tensor(*values, nans=0)))[0]
+
+
+@pytest.mark.parametrize("new", [(5.0, 1.0), (-INF, 1.0), (NAN, 1.0), (INF, INF), (INF, NAN)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64"])
+def test_an_infinite_value_is_held_against_no_tolerance(dtype: str, new: tuple[float, ...]) -> None:
+    """Relative to it, the tolerance would be infinite, too."""
+    base, other = tensor(INF, 1.0, dtype=dtype), tensor(*new, dtype=dtype, nans=0)
+
+    assert texts(output(base), output(other))[0]
+
+
+@given(st.lists(ANY, max_size=4), st.sampled_from([INF, -INF]), ANY)
+def test_an_infinite_value_is_the_same_as_itself_alone(
+    rest: list[float], infinite: float, other: float
+) -> None:
+    """In either direction, and whatever is beside it."""
+    one, two = (output(tensor(*rest, value, nans=0)) for value in (infinite, other))
+    expected = infinite != other
+
+    assert (expected, expected) == (texts(one, two)[0], texts(two, one)[0])
+
+
+@pytest.mark.parametrize(("base", "new"), [(INF, 5.0), (5.0, INF), (INF, -INF), (5.0, NAN)])
+def test_a_difference_to_what_is_not_finite_is_infinite(base: float, new: float) -> None:
+    """Absolute and relative, whatever differs besides."""
+    found = compare_outputs(output(tensor(base, 1.0, nans=0)), output(tensor(new, 2.0, nans=0)))
+
+    assert found is not None
+    assert "z: differs by up to inf (relative inf)" == found.text
 
 
 def test_whole_numbers_outside_the_sample_count_too() -> None:
