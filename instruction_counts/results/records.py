@@ -69,8 +69,12 @@ class Record:
     def to_callgrind_stats(self) -> CallgrindStats:
         """Counts as torch's own object, for ``delta``, ``as_standardized`` and ``filter``.
 
+        They are over 100 runs, whatever the number of runs that the case was counted over: torch
+        subtracts counts of two objects as they are.
+
         Raises:
-            ValueError: the case was not counted.
+            ValueError: the case was not counted, or over a number of runs that 100 is no multiple
+                of, which no engine does.
         """
         from instruction_counts.results.torch_objects import callgrind_stats  # noqa: PLC0415
 
