@@ -1,11 +1,16 @@
-"""Writing files so that nobody ever reads half of one."""
+"""Writing files so that nobody ever reads half of one, or loses what another one wrote."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from filelock import FileLock
+
+_PATIENCE_S = 30.0
 
 
 def write_atomically(path: Path, content: str | bytes | Iterable[str | bytes]) -> None:
@@ -25,3 +30,17 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str | bytes]) -
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextlib.contextmanager
+def locked(path: Path, patience_s: float = _PATIENCE_S) -> Iterator[None]:
+    """Nobody else who asks for the file at ``path`` has it meanwhile: it can be read and replaced.
+
+    Raises:
+        OSError: its folder cannot be written, or another one kept it for ``patience_s``.
+    """
+    # The lock file stays: removing it would let two processes hold "the" lock.
+    lock = path.with_name(f".{path.name}.lock")
+    lock.touch()  # FileLock would wait for the folder to become writable
+    with FileLock(lock, timeout=patience_s, poll_interval=0.01):
+        yield

@@ -112,6 +112,21 @@ def make_run(*records: Record, builds: Iterable[str] = (BUILD.name,)) -> Run:
     return Run("0.1.0", "timer", dict.fromkeys(builds, FINGERPRINT), records)
 
 
+def together(*actions: Callable[[], None]) -> None:
+    """Let all of ``actions`` begin at once, each in a thread of its own, and wait for them."""
+    begin = threading.Barrier(len(actions))
+
+    def act(action: Callable[[], None]) -> None:
+        begin.wait(60)
+        action()
+
+    threads = [threading.Thread(target=act, args=(action,)) for action in actions]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 class FakeClock:
     """A clock that moves by ``step`` seconds with each look at it."""
 

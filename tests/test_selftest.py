@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import re
@@ -20,12 +21,13 @@ from instruction_counts.report.selftest import CaseNoise, floors, noise_of, perc
 from instruction_counts.results.noise import (
     Noise,
     fingerprint_hash,
+    keep_noises,
     noise_file,
     read_noises,
     store_noises,
 )
 from instruction_counts.selftest import conditions, representative
-from tests.fakes import FACTS, FINGERPRINT, failed, make_case
+from tests.fakes import FACTS, FINGERPRINT, failed, make_case, together
 
 A, B = make_case("a"), make_case("b", stmt="x - y")
 C = make_case("c", language=Language.CPP)
@@ -326,6 +328,9 @@ def test_nothing_is_kept_of_a_case_that_failed(path: Path, repeats: tuple[int | 
         ('{"version": 3, "builds": {}}', "another version"),
         ('{"version": 1}', "cannot be read"),
         ('{"version": 1, "builds": []}', "cannot be read"),
+        ('{"version": 1, "builds": {"b": {"c": {"case": "a", "noise": NaN}}}}', "cannot be read"),
+        ('{"version": 1, "builds": {"b": {"c": {"case": "a", "noise": 1e999}}}}', "cannot be read"),
+        (f'{{"version": 1, "builds": {"[" * 10_000}', "cannot be read"),
     ],
 )
 def test_a_damaged_file_is_named(path: Path, content: str, message: str) -> None:
@@ -337,6 +342,44 @@ def test_a_damaged_file_is_named(path: Path, content: str, message: str) -> None
         store_noises(FACTS.fingerprint, floors([noise(5, 5)]), path)
 
     assert f"{path}" in str(caught.value)
+
+
+def test_what_is_found_at_the_same_time_is_all_kept(path: Path) -> None:
+    """Neither of two programs writes over what the other one found."""
+    cases = [[make_case(f"{x} {n}", stmt=f"{x} + {n}") for n in range(20)] for x in "ab"]
+
+    def store(mine: list[Case]) -> None:
+        for case in mine:
+            store_noises(FINGERPRINT, floors([noise(100, 90, case=case)]), path)
+
+    together(*(functools.partial(store, mine) for mine in cases))
+
+    assert {case.title for mine in cases for case in mine} == set(stored(path))
+
+
+def test_a_folder_that_takes_no_noise_is_named() -> None:
+    """With the remedy."""
+    with pytest.raises(DataError, match=r"/proc/absent/noise\.json cannot be written: ") as caught:
+        store_noises(FINGERPRINT, floors([noise(5, 5)]), Path("/proc/absent/noise.json"))
+
+    assert "Make /proc/absent writable." == caught.value.remedy
+
+
+def test_noise_that_cannot_be_kept_is_told_and_nothing_ends() -> None:
+    """There are results to show."""
+    notes: list[str] = []
+    keep_noises(FINGERPRINT, floors([noise(5, 5)]), notes.append, Path("/proc/absent/noise.json"))
+
+    (note,) = notes
+    assert note.startswith("What was found of noise is not kept: /proc/absent/noise.json cannot be")
+
+
+def test_noise_that_is_kept_is_not_talked_about(path: Path) -> None:
+    """It is what everybody expects."""
+    notes: list[str] = []
+    keep_noises(FINGERPRINT, floors([noise(5, 5)]), notes.append, path)
+
+    assert ([], [A.title]) == (notes, list(stored(path)))
 
 
 def test_what_is_kept_can_be_read(path: Path) -> None:

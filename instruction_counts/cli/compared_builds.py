@@ -22,7 +22,7 @@ from instruction_counts.definitions import Definitions, load
 from instruction_counts.engines.engine import Engine
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.report.comparison import title_of
-from instruction_counts.results.noise import Noise, read_noises, store_noises
+from instruction_counts.results.noise import Noise, keep_noises, read_noises
 from instruction_counts.results.store import Store
 from instruction_counts.select import Selection, select
 from instruction_counts.verification import Verification, key_of_case
@@ -95,7 +95,7 @@ class ComparedBuilds:
         """
         counts = self._verification.count(self._suspects(comparison), layouts)
         for side, of_side in zip(sides, counts, strict=True):
-            store_noises(side.fingerprint, _layout_noise(side, of_side))
+            keep_noises(side.fingerprint, _layout_noise(side, of_side), console.error)
         return counts
 
     @property

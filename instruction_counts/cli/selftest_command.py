@@ -14,7 +14,7 @@ from instruction_counts.cli.options import build_options, selection_options
 from instruction_counts.definitions import Definitions, load
 from instruction_counts.measurements import Outcome
 from instruction_counts.report import selftest as report
-from instruction_counts.results.noise import store_noises
+from instruction_counts.results.noise import keep_noises
 from instruction_counts.select import Selection, select
 from instruction_counts.selftest import conditions, measure, representative
 
@@ -55,7 +55,7 @@ def command(
         (others if condition.layout else repeats).append(outcomes)
     noises = report.noise_of(cases, repeats, others)
     fingerprint = attrs.evolve(facts.fingerprint, allocator=allocator)
-    store_noises(fingerprint, report.floors(noises))
+    keep_noises(fingerprint, report.floors(noises), console.error)
     console.render(report.table(noises))
     console.line("")
     for line in report.summary(noises):

@@ -6,12 +6,14 @@ first: it may have to be compiled, and that takes longest.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from instruction_counts.execution.work import WorkOrder
-from instruction_counts.files import write_atomically
+from instruction_counts.files import locked, write_atomically
 
 
 def longest_first(orders: Sequence[WorkOrder], durations_s: Mapping[str, float]) -> list[WorkOrder]:
@@ -26,11 +28,17 @@ def read_durations(path: Path) -> dict[str, float]:
     """What was noted before; nothing where there is no file, or no usable one."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
-        return {str(key): float(value) for key, value in data.items()}
-    except (OSError, ValueError, TypeError, AttributeError):
+        found = {str(key): float(value) for key, value in data.items()}
+    except (OSError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return {}
+    return found if all(map(math.isfinite, found.values())) else {}
 
 
 def note_durations(path: Path, durations_s: Mapping[str, float]) -> None:
-    """Add how long cases took, by definition hash."""
-    write_atomically(path, json.dumps({**read_durations(path), **durations_s}))
+    """Add how long cases took, by definition hash; others may add theirs at the same time.
+
+    What cannot be written is not remembered: it costs an order of work, and no run.
+    """
+    with contextlib.suppress(OSError), locked(path):
+        known = {**read_durations(path), **durations_s}
+        write_atomically(path, json.dumps(known, allow_nan=False))

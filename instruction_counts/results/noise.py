@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,10 +18,11 @@ from platformdirs import user_data_path
 
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.errors import DataError
-from instruction_counts.files import write_atomically
+from instruction_counts.files import locked, write_atomically
 
 _VERSION = 2
 _READABLE = (1, 2)
+_finite = attrs.validators.lt(math.inf)  # NaN is not, either
 
 
 @attrs.frozen
@@ -29,9 +31,9 @@ class Noise:
 
     case: str
     """For people who read the file."""
-    noise: float = 0.0
+    noise: float = attrs.field(default=0.0, validator=_finite)
     """Relative spread over fresh servers of one layout."""
-    layout_spread: float = 0.0
+    layout_spread: float = attrs.field(default=0.0, validator=_finite)
     """Relative spread over layouts."""
     layouts: int = 0
     """In how many further layouts it was counted; 0 says that nothing is known of layouts."""
@@ -59,16 +61,36 @@ def fingerprint_hash(fingerprint: Fingerprint) -> str:
 def store_noises(
     fingerprint: Fingerprint, noises: Mapping[str, Noise], path: Path | None = None
 ) -> None:
-    """Add findings, by definition hash, to the file; of older ones the larger spreads stay."""
+    """Add findings, by definition hash, to the file; of older ones the larger spreads stay.
+
+    Others may add theirs at the same time.
+
+    Raises:
+        DataError: the file holds something else, or cannot be written.
+    """
     target = path or noise_file()
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    known = read_noises(target)
-    build = fingerprint_hash(fingerprint)
-    mine = dict(known.get(build, {}))
-    for key, noise in noises.items():
-        mine[key] = _merged(mine.get(key), noise)
-    document = {"version": _VERSION, "builds": cattrs.unstructure({**known, build: mine})}
-    write_atomically(target, json.dumps(document, indent=1))
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(target):
+            document = _with(read_noises(target), fingerprint_hash(fingerprint), noises)
+            write_atomically(target, json.dumps(document, indent=1, allow_nan=False))
+    except OSError as error:
+        raise DataError(
+            f"{target} cannot be written: {error}", f"Make {target.parent} writable."
+        ) from error
+
+
+def keep_noises(
+    fingerprint: Fingerprint,
+    noises: Mapping[str, Noise],
+    note: Callable[[str], None],
+    path: Path | None = None,
+) -> None:
+    """`store_noises` for those who have results to show: what cannot be stored goes to ``note``."""
+    try:
+        store_noises(fingerprint, noises, path)
+    except DataError as error:
+        note(f"What was found of noise is not kept: {error}")
 
 
 def read_noises(path: Path | None = None) -> Noises:
@@ -83,7 +105,7 @@ def read_noises(path: Path | None = None) -> Noises:
         data: Any = json.loads(target.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{target} cannot be read: {error}", remedy) from error
     if not isinstance(data, dict) or data.get("version") not in _READABLE:
         raise DataError(f"{target} is of another version", remedy)
@@ -91,6 +113,13 @@ def read_noises(path: Path | None = None) -> Noises:
         return cattrs.structure(data["builds"], dict[str, dict[str, Noise]])
     except (cattrs.BaseValidationError, KeyError, AttributeError) as error:
         raise DataError(f"{target} cannot be read: it holds no noise floors", remedy) from error
+
+
+def _with(known: Noises, build: str, noises: Mapping[str, Noise]) -> dict[str, Any]:
+    mine = dict(known.get(build, {}))
+    for key, noise in noises.items():
+        mine[key] = _merged(mine.get(key), noise)
+    return {"version": _VERSION, "builds": cattrs.unstructure({**known, build: mine})}
 
 
 def _merged(before: Noise | None, now: Noise) -> Noise:
