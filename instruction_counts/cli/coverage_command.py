@@ -72,7 +72,8 @@ def command(
     if output is not None:
         _write(output, report.markdown(found, builds[0].name))
     if form == "json":
-        console.write(json.dumps(report.as_json(found, builds[0].name), indent=1))
+        document = report.as_json(found, builds[0].name)
+        console.write(json.dumps(document, indent=1, allow_nan=False))
         return
     console.render(report.table(found, None if everything else _SHOWN))
     console.line("")

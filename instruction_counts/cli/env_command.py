@@ -22,7 +22,7 @@ def command(builds: tuple[Build, ...], form: str) -> None:
     facts = [probe(build) for build in builds]
     if form == "json":
         data = {one.build.name: attrs.asdict(one.fingerprint) for one in facts}
-        console.write(json.dumps(data, indent=2))
+        console.write(json.dumps(data, indent=2, allow_nan=False))
         return
     for one in facts:
         console.line(f"{one.build.name}  {one.interpreter}", style="bold")

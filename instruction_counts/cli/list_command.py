@@ -30,7 +30,8 @@ def command(definitions: Definitions, selection: Selection, form: str) -> None:
     """
     cases = select(load(definitions), selection)
     if form == "json":
-        console.write(json.dumps([_as_json(case) for case in cases], indent=2))
+        document = [_as_json(case) for case in cases]
+        console.write(json.dumps(document, indent=2, allow_nan=False))
     else:
         console.write("\n".join(case.title for case in cases))
         console.note(f"{len(cases)} cases")

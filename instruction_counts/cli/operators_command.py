@@ -72,7 +72,8 @@ def list_(patterns: tuple[str, ...], operators_file: Path | None, form: str) -> 
     """List operators: by name (torch.add, add, 'torch.fft.*') or category:NAME; default all."""
     entries = selected(read_operators(operators_file or standard_file()), patterns or ("*",))
     if form == "json":
-        console.write(json.dumps([_as_json(entry) for entry in entries], indent=1))
+        document = [_as_json(entry) for entry in entries]
+        console.write(json.dumps(document, indent=1, allow_nan=False))
         return
     console.render(_listed(entries))
     legend = ", ".join(f"{short} {name}" for name, short in _SHORT.items())

@@ -42,7 +42,8 @@ def list_runs(db: str | None, form: str) -> None:
     with _existing(db) as store:
         summaries = store.summaries()
     if form == "json":
-        console.write(json.dumps([report.as_json(one) for one in summaries], indent=2))
+        document = [report.as_json(one) for one in summaries]
+        console.write(json.dumps(document, indent=2, allow_nan=False))
     elif summaries:
         console.render(report.table(summaries))
     else:

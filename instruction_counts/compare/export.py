@@ -1,6 +1,7 @@
 """A comparison as JSON or CSV.
 
 JSON format history: 1, the first. All that the table shows is in it, and the raw figures behind it.
+JSON knows no infinite numbers: what has no bound is null.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -35,7 +37,7 @@ def to_json(comparison: Comparison, causes: Causes) -> str:
         "cases": [_case(one, causes) for one in comparison.differences],
         "left_out": [_left_out(key, budget) for key, budget in comparison.left_out.items()],
     }
-    return json.dumps(document, indent=1) + "\n"
+    return json.dumps(_bounded(document), indent=1, allow_nan=False) + "\n"
 
 
 def to_csv(comparison: Comparison, causes: Causes) -> str:
@@ -71,6 +73,14 @@ _COLUMNS = (
     "new_s",
     "causes",
 )
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _bounded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_bounded(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _side(side: Side) -> dict[str, Any]:

@@ -117,7 +117,8 @@ def write_speedscope(path: Path, title: str, difference: Difference) -> None:
         UsageError: the file cannot be written.
     """
     try:
-        write_atomically(path, json.dumps(speedscope(title, difference), separators=(",", ":")))
+        profile = speedscope(title, difference)
+        write_atomically(path, json.dumps(profile, separators=(",", ":"), allow_nan=False))
     except OSError as error:
         raise UsageError(
             f"--speedscope {path}: {error.strerror}", "Name a file in a folder that you may use."

@@ -173,7 +173,7 @@ def _kept(build: Build, cache: Cache, request: Mapping[str, Any]) -> dict[str, A
 
     def ask(folder: Path) -> None:
         answer = inquire(build, _SCRIPT, request)
-        (folder / "answer.json").write_text(json.dumps(answer), encoding="utf-8")
+        (folder / "answer.json").write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
 
     path = cache.entry("catalogue", key, ask) / "answer.json"
     answer: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

@@ -394,7 +394,7 @@ def to_json(explanation: Explanation) -> str:
             for move in difference.moves()
         ],
     }
-    return json.dumps(document, indent=1) + "\n"
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
 
 
 def _side_to_json(side: Side, count: Instructions) -> dict[str, Any]:
