@@ -8,43 +8,37 @@ this module describes the newest; files of the older versions are read, too.
 from __future__ import annotations
 
 import csv
-import functools
 import gzip
 import io
 import json
+import re
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from types import GenericAlias
 from typing import Any
-
-import attrs
-import cattrs
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
-from cattrs.preconf.json import make_converter
 
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.files import write_atomically
-from instruction_counts.measurements import (
-    CallCost,
-    Costs,
-    FunctionCost,
-    FunctionCosts,
-    Outcome,
-    Times,
-    read_costs,
-    read_seconds,
-)
 from instruction_counts.report import operators, table
+from instruction_counts.results.conversion import (
+    head_to_values,
+    record_to_values,
+    run_from_values,
+)
+from instruction_counts.results.function_rows import NO_CALLS
 from instruction_counts.results.records import Record, Run
 
 SCHEMA_VERSION = 3
 _READABLE = (1, 2, 3)
 _GZIP = 16
 """Added to the size of zlib's window, it asks for gzip's format."""
-_COLUMNS = ("exclusive", "inclusive", "function", "file", "library")
-_CALL_COLUMNS = ("caller", "callee", "calls", "instructions")
+_ESCAPES = re.compile(
+    r"""\\(?:[^u]                                         # of another kind: a backslash, above all
+    |u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # a pair
+    |(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2}))""",
+    re.VERBOSE,
+)
 
 
 def to_json(run: Run) -> str:
@@ -58,10 +52,7 @@ def from_json(text: str, name: str) -> Run:
     Raises:
         DataError: the text is no JSON, of another schema version, or does not fit the schema.
     """
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise DataError(f"{name} is not JSON: {error}", "Was it written by --output?") from error
+    data = _parsed(text, name)
     version = data.get("schema_version") if isinstance(data, dict) else None
     if type(version) is not int or version not in _READABLE:
         older = ", ".join(map(str, _READABLE[:-1]))
@@ -71,11 +62,53 @@ def from_json(text: str, name: str) -> Run:
             "Use the version of instruction-counts that wrote the file, or measure again.",
         )
     try:
-        fields = {key: value for key, value in data.items() if key != "schema_version"}
-        return _CONVERTER.structure(fields, Run)
-    except cattrs.BaseValidationError as error:
-        problems = "\n  ".join(map(_as_stored, cattrs.transform_error(error, path="$")))
-        raise DataError(f"{name} does not fit the schema:\n  {problems}") from error
+        return run_from_values(_as_of_today(data))
+    except DataError as error:
+        raise DataError(f"{name} does not fit the schema:\n  {error.message}") from error
+
+
+def _parsed(text: str, name: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no number of JSON")
+
+    try:
+        return json.loads(_without_surrogates(text), parse_constant=refuse)
+    except ValueError as error:
+        raise DataError(f"{name} is not JSON: {error}", "Was it written by --output?") from error
+    except RecursionError as error:
+        raise DataError(f"{name} is nested too deep", "Was it written by --output?") from error
+
+
+def _without_surrogates(text: str) -> str:
+    # No file and no terminal takes half of a pair. What is measured has question marks, too.
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPES.sub(lambda escape: "?" if escape["half"] else escape[0], text)
+
+
+def _as_of_today(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a run, and what files of its version lack."""
+    version = data["schema_version"]
+    fields = {key: value for key, value in data.items() if key != "schema_version"}
+    if version == SCHEMA_VERSION:
+        return fields
+    lacking: dict[str, Any] = {"metadata": {}, "resources": None}
+    if version == 1:
+        lacking["output"] = None
+        fields = {"started_at": "", **fields}
+    cases = fields.get("cases")
+    if isinstance(cases, list):
+        fields["cases"] = [
+            {**lacking, **_with_calls(one)} if isinstance(one, dict) else one for one in cases
+        ]
+    return {"machine": None, **fields}
+
+
+def _with_calls(case: dict[str, Any]) -> dict[str, Any]:
+    functions = case.get("functions")
+    if not isinstance(functions, dict) or "calls" in functions:
+        return case
+    return {**case, "functions": {**NO_CALLS, **functions}}
 
 
 def read_json(path: Path) -> Run:
@@ -104,9 +137,13 @@ def to_compressed_json(run: Run) -> bytes:
 
 def record_to_json(record: Record) -> str:
     """One case as the JSON object that stands in ``cases``."""
-    data = _CONVERTER.unstructure(record)
-    outcome = data.pop("outcome")
-    return json.dumps({**data, **outcome})
+    try:
+        return json.dumps(record_to_values(record), allow_nan=False)
+    except ValueError as error:
+        raise DataError(
+            f"{' / '.join(record.label)} holds a number that JSON does not know: {error}",
+            "Measure it again.",
+        ) from error
 
 
 def to_csv(run: Run) -> str:
@@ -199,9 +236,8 @@ class Exporter:
 
 def _json_parts(run: Run) -> Iterator[str]:
     # A case at a time: with their costs per function, those of a large run need not fit in memory.
-    head = _CONVERTER.unstructure(attrs.evolve(run, cases=()))
-    del head["cases"]
-    opening = json.dumps({"schema_version": SCHEMA_VERSION, **head}, indent=2).removesuffix("\n}")
+    head = {"schema_version": SCHEMA_VERSION, **head_to_values(run)}
+    opening = json.dumps(head, indent=2, allow_nan=False).removesuffix("\n}")
     yield f'{opening},\n  "cases": [\n    '
     for place, record in enumerate(run.cases):
         yield (",\n    " if place else "") + record_to_json(record)
@@ -215,116 +251,12 @@ def _compressed_parts(run: Run) -> Iterator[bytes]:
     yield compressor.flush()
 
 
-def _as_stored(problem: str) -> str:
-    # A file has the fields of an outcome beside those of its record, and calls a failure error.
-    text, at, place = problem.rpartition(" @ ")
-    for name, stored in ((".outcome", ""), (".failure", ".error"), ("._", ".")):
-        place = place.replace(name, stored)
-    return text + at + place
-
-
-def _unflattened(case: object) -> dict[str, Any]:
-    if not isinstance(case, dict):
-        raise TypeError(f"{case!r} is no case")
-    names = {field.alias for field in attrs.fields(Outcome)} - {"failure"} | {"error"}
-    outcome = {key: value for key, value in case.items() if key in names}
-    rest = {key: value for key, value in case.items() if key not in names}
-    return {**rest, "outcome": outcome}
-
-
-def _make_converter() -> cattrs.Converter:
-    converter = make_converter(forbid_extra_keys=True)
-    for kind in (str, int, float, bool):
-        converter.register_structure_hook(kind, _scalar)
-    converter.register_structure_hook_factory(
-        lambda kind: getattr(kind, "__origin__", None) is tuple,
-        functools.partial(_list_hook, converter),
-    )
-    renamed: dict[str, Any] = {
-        "failure": override(rename="error"),
-        "_functions": override(
-            rename="functions",
-            unstruct_hook=_costs_to_json,
-            struct_hook=lambda data, _: None if data is None else functions_from_json(data),
-        ),
-    }
-    of_times = override(
-        rename="values_s",
-        unstruct_hook=lambda values: list(read_seconds(values)),
-        struct_hook=lambda data, _: converter.structure(data, tuple[float, ...]),
-    )
-    converter.register_unstructure_hook(
-        Times, make_dict_unstructure_fn(Times, converter, _values_s=of_times)
-    )
-    converter.register_structure_hook(
-        Times,
-        make_dict_structure_fn(
-            Times, converter, _values_s=of_times, _cattrs_forbid_extra_keys=True
-        ),
-    )
-    converter.register_unstructure_hook(
-        Outcome, make_dict_unstructure_fn(Outcome, converter, **renamed)
-    )
-    converter.register_structure_hook(
-        Outcome,
-        make_dict_structure_fn(Outcome, converter, **renamed, _cattrs_forbid_extra_keys=True),
-    )
-    structure_record = make_dict_structure_fn(Record, converter, _cattrs_forbid_extra_keys=True)
-    converter.register_structure_hook(
-        Record, lambda data, kind: structure_record(_unflattened(data), kind)
-    )
-    return converter
-
-
-def _scalar(value: Any, kind: type) -> Any:
-    # cattrs would make 1 of "1", and True of "no".
-    if type(value) is not kind and (kind, type(value)) != (float, int):
-        raise ValueError(f"expected {kind.__name__}, found {value!r}")
-    return kind(value)
-
-
-def _list_hook(converter: cattrs.Converter, kind: Any) -> Callable[[Any, Any], tuple[Any, ...]]:
-    as_list = GenericAlias(list, kind.__args__[:1])
-    hook = converter.get_structure_hook(as_list)
-
-    def structure(value: Any, _: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise TypeError(f"expected a list, found {value!r}")
-        return tuple(hook(value, as_list))
-
-    return structure
-
-
-def functions_to_json(functions: FunctionCosts) -> dict[str, Any]:
-    """Costs and calls as rows, with the names of the columns once."""
-    return {
-        "runs": functions.runs,
-        "columns": list(_COLUMNS),
-        "costs": [[getattr(cost, name) for name in _COLUMNS] for cost in functions.costs],
-        "call_columns": list(_CALL_COLUMNS),
-        "calls": [[getattr(call, name) for name in _CALL_COLUMNS] for call in functions.calls],
-    }
-
-
-def _costs_to_json(costs: Costs) -> dict[str, Any] | None:
-    functions = read_costs(costs)
-    return None if functions is None else functions_to_json(functions)
-
-
-def functions_from_json(data: dict[str, Any]) -> FunctionCosts:
-    """What `functions_to_json` gave."""
-    costs = (FunctionCost(**dict(zip(_COLUMNS, row, strict=True))) for row in data["costs"])
-    calls = (CallCost(*row) for row in data.get("calls", ()))
-    return FunctionCosts(data["runs"], tuple(costs), tuple(calls))
-
-
 def to_markdown(run: Run) -> str:
     """Tables for people: all cases, and the metrics of operators where there are any."""
     parts = (table.markdown(run), operators.markdown(run))
     return "\n".join(f"{part.rstrip()}\n" for part in parts if part)
 
 
-_CONVERTER = _make_converter()
 _FORMATS: dict[str, Callable[[Run], str | bytes | Iterable[str | bytes]]] = {
     ".json": _json_parts,
     ".json.gz": _compressed_parts,

@@ -24,7 +24,8 @@ from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.measurements import FunctionCosts, Instructions, Machine, Status
-from instruction_counts.results.export import functions_from_json, is_file_name
+from instruction_counts.results.export import is_file_name
+from instruction_counts.results.function_rows import functions_from_json
 from instruction_counts.results.records import Record, Run
 from instruction_counts.results.store_database import LOCK_TIMEOUT_S, Database
 from instruction_counts.results.store_rows import (

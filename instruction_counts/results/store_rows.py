@@ -26,7 +26,7 @@ from instruction_counts.measurements import (
     Times,
     Window,
 )
-from instruction_counts.results.export import functions_to_json
+from instruction_counts.results.function_rows import functions_to_json
 from instruction_counts.results.records import Record
 from instruction_counts.results.store_tables import (
     builds,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import csv
 import io
 import json
 import os
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,8 @@ from tests.fakes import OK, FakeClock, failed, make_record, make_run
 
 SCHEMA = json.loads((Path(export.__file__).parent / "schema.json").read_text())
 
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 COUNT = st.integers(0, 10**15)
 SECONDS = st.floats(1e-12, 1e4)
@@ -71,20 +74,27 @@ INSTRUCTIONS = st.builds(
     varying=st.lists(TEXT, max_size=2).map(tuple),
 )
 TIMES = st.builds(Times.of, st.lists(SECONDS, min_size=1, max_size=5), st.integers(1, 10**9))
+COST = st.builds(FunctionCost, TEXT, TEXT, TEXT, COUNT, OPTIONAL)
+CALL = st.builds(CallCost, st.integers(0, 2), st.integers(0, 2), COUNT, st.integers())
 FUNCTIONS = st.builds(
+    FunctionCosts, st.integers(1, 10**6), st.lists(COST, max_size=2).map(tuple)
+) | st.builds(
     FunctionCosts,
     st.integers(1, 10**6),
-    st.lists(st.builds(FunctionCost, TEXT, TEXT, TEXT, COUNT, OPTIONAL), max_size=3).map(tuple),
-    st.lists(
-        st.builds(CallCost, st.integers(0, 2), st.integers(0, 2), COUNT, st.integers()), max_size=3
-    ).map(tuple),
+    st.tuples(COST, COST, COST),
+    st.lists(CALL, max_size=3).map(tuple),
+)
+SAMPLE = st.integers(0, 3).flatmap(
+    lambda count: st.binary(min_size=8 * count, max_size=8 * count).map(
+        lambda data: base64.b64encode(data).decode()
+    )
 )
 OUTPUT = st.builds(
     Output,
     TEXT,
     st.lists(
         st.builds(
-            TensorValue, TEXT, st.lists(COUNT, max_size=3).map(tuple), TEXT, TEXT, COUNT, TEXT
+            TensorValue, TEXT, st.lists(COUNT, max_size=3).map(tuple), TEXT, TEXT, COUNT, SAMPLE
         ),
         max_size=2,
     ).map(tuple),
@@ -305,6 +315,250 @@ def test_a_damaged_file_names_the_place(
         caught.value.message.startswith("bad.json does not fit the schema"),
         place in caught.value.message,
     )
+
+
+FULL = attrs.evolve(
+    OK,
+    functions=FunctionCosts(
+        5,
+        (FunctionCost("lib", "f.cpp", "f", 50, 60), FunctionCost("lib", "g.cpp", "g", 10)),
+        (CallCost(0, 1, 5, 10),),
+    ),
+    output=Output("d1", (TensorValue("z", (1, 2), "float32", "d2", 0, "AAAAAAAA8D8="),)),
+    resources=Resources(4000, 3000, None, 8000),
+)
+EXAMPLE = attrs.evolve(
+    make_run(
+        attrs.evolve(make_record("a", "b", outcome=FULL), metadata={"op": ["add", {"n": 1.5}]}),
+        make_record("c", outcome=failed()),
+    ),
+    machine=Machine(10**9, 10**10),
+)
+"""A run with a value in each place of a file."""
+
+
+def in_case(*place: str | int) -> Callable[[dict[str, Any], Any], None]:
+    """What puts a value into a place of the first case."""
+
+    def put(data: dict[str, Any], value: Any) -> None:
+        *above, last = ("cases", 0, *place)
+        inner: Any = data
+        for key in above:
+            inner = inner[key]
+        inner[last] = value
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (["label"], []),
+        (["num_threads"], 0),
+        (["definition_hash"], "zz"),
+        (["definition_hash"], "0" * 17),
+        (["duration_s"], -1.0),
+        (["attempts"], 0),
+        (["instructions", "windows"], []),
+        (["instructions", "windows", 0, "runs"], 0),
+        (["instructions", "windows", 0, "instructions"], -1),
+        (["times", "values_s"], []),
+        (["times", "median_s"], 0),
+        (["times", "iqr_s"], -1e-9),
+        (["times", "runs"], 0),
+        (["functions", "runs"], 0),
+        (["functions", "columns"], ["inclusive", "exclusive", "function", "file", "library"]),
+        (["functions", "call_columns"], ["callee", "caller", "calls", "instructions"]),
+        (["functions", "more"], 1),
+        (["functions", "costs", 0, 0], "50"),
+        (["functions", "costs", 0, 1], 1.5),
+        (["functions", "costs", 0, 2], None),
+        (["functions", "costs", 0], [1, 2, "f", "f.cpp"]),
+        (["functions", "calls", 0, 1], 2),
+        (["functions", "calls", 0, 0], -1),
+        (["functions", "calls", 0], [0, 1, True, 10]),
+        (["output", "tensors", 0, "shape"], [-1]),
+        (["output", "tensors", 0, "nans"], -1),
+        (["output", "tensors", 0, "sample"], "AAA"),
+        (["output", "tensors", 0, "sample"], "AAAA"),
+    ],
+)
+def test_a_value_that_the_schema_forbids_is_refused(place: list[str | int], value: Any) -> None:
+    """With its place; of costs, the place is that of all of them."""
+    with pytest.raises(DataError) as caught:
+        from_json(changed(lambda data: in_case(*place)(data, value), EXAMPLE), "bad.json")
+
+    shown = place[: 1 if place[0] == "functions" else None]
+    path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in shown)
+    assert f" @ $.cases[0]{path}" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda data: data.update(engine="foo"), "expected fork or timer, found 'foo' @ $.engine"),
+        (lambda data: data["machine"].update(copy_bytes_per_s=-1), "$.machine.copy_bytes_per_s"),
+        (lambda data: data.pop("machine"), "required field missing @ $.machine"),
+        (lambda data: data.pop("started_at"), "required field missing @ $.started_at"),
+        (lambda data: data["cases"][0].pop("times"), "required field missing @ $.cases[0].times"),
+        (lambda data: data["cases"][0].pop("error"), "required field missing @ $.cases[0].error"),
+        (lambda data: data["cases"][0].pop("metadata"), "$.cases[0].metadata"),
+        (lambda data: data["cases"][0]["functions"].pop("calls"), "$.cases[0].functions"),
+        (lambda data: data["cases"][0]["instructions"].pop("spread"), ".instructions.spread"),
+        (lambda data: data["builds"]["default"].pop("allocator"), "['default'].allocator"),
+    ],
+)
+def test_a_file_of_today_that_breaks_the_schema_is_refused(
+    change: Callable[[dict[str, Any]], Any], place: str
+) -> None:
+    """What files of older versions lack has to be there."""
+    with pytest.raises(DataError) as caught:
+        from_json(changed(change, EXAMPLE), "bad.json")
+
+    assert place in caught.value.message
+
+
+def test_a_file_of_the_first_version_has_no_calls() -> None:
+    """Nor the names of their columns."""
+
+    def change(data: dict[str, Any]) -> None:
+        as_written_by(1)(data)
+        for case in data["cases"]:
+            if case["functions"] is not None:
+                del case["functions"]["calls"], case["functions"]["call_columns"]
+
+    run = make_run(make_record("a"), make_record("b", outcome=failed()))
+
+    assert run == from_json(changed(change, run), "old.json")
+
+
+def places_in(value: Any, above: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The way to each value in a document."""
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+    below = [way for key, one in inner for way in places_in(one, (*above, key))]
+    return [above, *below] if above else below
+
+
+VALUES = st.sampled_from(
+    [
+        *(None, True, -1, 0, 1, 2**70, -0.5, 0.0, 1.5, 1e300),
+        *("", "zz", "0" * 16, "AAA", "AAAAAAAA8D8=", "fork", "ok", "Python", "exception"),
+        *([], [0], [-1], [[]], ["a"], [None], [1, 2, "f", "f", "l"], [0, 0, 0, 0]),
+        *({}, {"more": 1}, {"a": {}}),
+    ]
+)
+NO_VERSION = [way for way in places_in(json.loads(to_json(EXAMPLE))) if way != ("schema_version",)]
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.sampled_from(NO_VERSION), VALUES | JSON, st.sampled_from(["replace", "remove", "add"]))
+def test_what_the_schema_forbids_is_never_read(
+    way: tuple[str | int, ...], value: Any, how: str
+) -> None:
+    """Any value in place of another, one that is missing, and one that is too much."""
+    data = json.loads(to_json(EXAMPLE))
+    inner = data
+    *above, last = way
+    for key in above:
+        inner = inner[key]
+    if how == "remove":
+        del inner[last]
+    elif how == "replace" or isinstance(inner, list):
+        inner[last] = value
+    else:
+        inner[f"{last}s"] = value
+    try:
+        run = from_json(json.dumps(data), "changed.json")
+    except DataError:
+        return
+
+    for document in (data, json.loads(to_json(run))):
+        VALIDATOR.validate(document)
+
+
+def nested(depth: int) -> str:
+    """A file whose metadata are nested so deep."""
+    text = changed(lambda data: in_case("metadata")(data, "DEEP"), EXAMPLE)
+    return text.replace('"DEEP"', '{"a":' * depth + "1" + "}" * depth)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"schema_version": ' + "[" * 10_000, nested(5000)]
+)
+def test_a_file_that_is_nested_too_deep_is_refused(text: str) -> None:
+    """It names the file, and ends in no traceback."""
+    with pytest.raises(DataError, match=r"^deep\.json"):
+        from_json(text, "deep.json")
+
+
+@pytest.mark.parametrize("depth", range(300, 1000, 20))
+def test_what_is_nested_so_deep_that_it_can_be_read_can_be_written(depth: int) -> None:
+    """A run that was taken in can always be given back."""
+    try:
+        run = from_json(nested(depth), "deep.json")
+    except DataError:
+        return
+
+    assert run == from_json(to_json(run), "again.json")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize(
+    "put", [in_case("duration_s"), in_case("times", "values_s", 0), in_case("metadata", "op")]
+)
+def test_a_number_that_no_float_can_be_is_refused(
+    put: Callable[[dict[str, Any], Any], None], number: str
+) -> None:
+    """Nobody can calculate with it."""
+    text = changed(lambda data: put(data, "NUMBER"), EXAMPLE).replace('"NUMBER"', number)
+    with pytest.raises(DataError, match=r"^bad\.json"):
+        from_json(text, "bad.json")
+
+
+def test_a_whole_number_that_no_float_can_be_is_no_time() -> None:
+    """It is a number of JSON, whose size has no limit."""
+    text = changed(lambda data: in_case("duration_s")(data, 10**400), EXAMPLE)
+    with pytest.raises(DataError, match=r" @ \$\.cases\[0\]\.duration_s"):
+        from_json(text, "bad.json")
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        (r"\ud800", "?"),
+        (r"\uDFFF", "?"),
+        (r"\ud83d\ude00", "😀"),
+        (r"\ud83d\ud83d\ude00", "?😀"),
+        (r"\ude00\ud83d", "??"),
+        (r"\\ud800", r"\ud800"),
+        (r"\\\ud800", r"\?"),
+        (r"\n\u00e9\ud7ff", "\né\ud7ff"),
+    ],
+)
+def test_half_a_pair_of_surrogates_is_read_as_a_question_mark(stored: str, read: str) -> None:
+    """No file and no terminal takes it; all else in a text stays as it is."""
+    text = changed(lambda data: in_case("stmt")(data, "TEXT"), EXAMPLE).replace("TEXT", stored)
+
+    assert read == from_json(text, "file").cases[0].stmt
+
+
+@given(st.text(st.characters(), max_size=8))
+def test_every_text_is_read_as_one_that_files_take(words: str) -> None:
+    """Halves of pairs are all that is replaced."""
+    text = changed(lambda data: in_case("stmt")(data, words), EXAMPLE)
+    whole = json.loads(json.dumps(words)).encode(errors="replace").decode()
+
+    assert whole == from_json(text, "file").cases[0].stmt
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_no_json_is_not_written(value: float) -> None:
+    """A store can hold it, of a file that another version read."""
+    record = make_record("a", outcome=attrs.evolve(OK, duration_s=value))
+    with pytest.raises(DataError, match="a holds a number that JSON does not know"):
+        to_json(make_run(record))
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
