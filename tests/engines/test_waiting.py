@@ -50,16 +50,19 @@ def test_what_was_dropped_is_not_taken() -> None:
 
 @pytest.mark.usefixtures("hasty_threads")
 def test_lanes_may_take_and_drop_at_the_same_time() -> None:
-    """Every order is handed out once, or dropped; none twice."""
-    orders = make_orders(600)
-    waiting = Waiting(orders)
+    """One looks for wide orders behind narrow ones, while these are taken and dropped."""
+    narrow = make_orders(900)
+    wide = [make_order("wide", str(number), num_threads=2) for number in range(300)]
+    waiting = Waiting([*narrow, *wide])
 
-    def take(_: int) -> list[WorkOrder]:
-        return list(iter(lambda: waiting.take(1), None))
+    def take(cores: int) -> list[WorkOrder]:
+        return list(iter(lambda: waiting.take(cores), None))
 
-    with ThreadPoolExecutor(3) as lanes:
-        dropped = lanes.submit(lambda: [waiting.drop(one) for one in orders[::3]])
-        taken = [one for found in lanes.map(take, range(2)) for one in found]
+    with ThreadPoolExecutor(4) as lanes:
+        dropped = lanes.submit(lambda: [waiting.drop(one) for one in narrow[::3]])
+        found_wide = lanes.submit(take, 2)
+        taken = [one for found in lanes.map(take, [1, 1]) for one in found]
         dropped.result()
 
-    assert (len(taken), True) == (len(set(taken)), set(orders) >= set(taken) >= set(orders[1::3]))
+    assert wide == found_wide.result()
+    assert (len(taken), True) == (len(set(taken)), set(taken) >= set(narrow[1::3]))
