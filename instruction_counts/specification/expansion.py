@@ -127,7 +127,9 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
     }
     python, cpp = code("statement", entry.statement.python), code("statement", entry.statement.cpp)
     global_setup, signature = code("global_setup", entry.global_setup), entry.signature
+    paths: Mapping[str, str] = {}
     if entry.model is not None:
+        paths = {str(entry.model.path): f"sha256 {entry.model.sha256}"}
         names = [one.name for one in entry.inputs]
         python, cpp = f"y = model({', '.join(names)})", _cpp_call(names)
         loaded = _loaded(entry.model, names)
@@ -138,7 +140,7 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
         return GroupedStmts(
             python,
             cpp,
-            GroupedSetup(setups[Language.PYTHON], setups[Language.CPP], global_setup or ""),
+            GroupedSetup(setups[Language.PYTHON], setups[Language.CPP], global_setup or "", paths),
             signature=signature,
             torchscript=entry.torchscript,
             autograd=entry.autograd,
@@ -176,8 +178,8 @@ def _cpp_call(names: Sequence[str]) -> str:
 
 
 def _loaded(model: Model, names: Sequence[str]) -> dict[Language, str]:
-    # The checksum is part of the code, and so of the definition: another file is another case. The
-    # profiling executor specialises during the first calls.
+    # The checksum is part of the code, and so of the definition: another file is another case, and
+    # the same one elsewhere is none. The profiling executor specialises during the first calls.
     path = json.dumps(str(model.path), ensure_ascii=False)
     checksum = f"sha256 {model.sha256}"
     return {

@@ -344,6 +344,19 @@ def test_a_model_is_loaded_from_its_file(write: WRITE, tmp_path: Path) -> None:
     )
 
 
+def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path) -> None:
+    """A baseline holds in every checkout."""
+    text = model_entry(hashlib.sha256(b"a model").hexdigest()) + "    label: net\n"
+    found = []
+    for name in ("a", "another"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "net.pt").write_bytes(b"a model")
+        (tmp_path / name / "spec.yaml").write_text(text, encoding="utf-8")
+        found.append([one.definition_hash for one in load(str(tmp_path / name / "spec.yaml"))])
+
+    assert found[0] == found[1]
+
+
 def test_a_model_that_was_changed_is_refused(write: WRITE, tmp_path: Path) -> None:
     """With the place, and what its checksum is now."""
     path = write(model_entry(hashlib.sha256(b"a model").hexdigest()))
