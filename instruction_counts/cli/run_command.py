@@ -134,7 +134,7 @@ def command(
     if interrupted:
         hint = f" Go on with: --resume {output[0]}" if output else ""
         console.error(f"Interrupted; what is finished is kept.{hint}")
-    sent = reporting.send(measured.run)
+    sent = reporting.send(measured.run, interrupted=interrupted)
     code = _exit_code(measured.run, interrupted=interrupted)
     return code if sent or code is not ExitCode.OK else ExitCode.ERROR
 
