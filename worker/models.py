@@ -22,7 +22,7 @@ import sys
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 Message = Dict[str, Any]
 
@@ -359,6 +359,7 @@ class Recorder:
         self.left_out: Counter[str] = Counter()
         self._inside = False
         self._known: Dict[int, Optional[Message]] = {}
+        self._replaced: Set[int] = set()
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -382,6 +383,8 @@ class Recorder:
     def watch(self, model: Any) -> None:
         """Note every call of a module below ``model``."""
         for path, module in model.named_modules():
+            if "forward" in vars(module):
+                self._replaced.add(id(module))
             module.forward = _watched(self, path, module, module.forward)
 
     def call(self, path: str, module: Any, forward: Any, args: Any, kwargs: Any) -> Any:
@@ -447,6 +450,9 @@ class Recorder:
         is_own = type(module).__module__.startswith("torch.nn.modules.")
         children = any(True for _ in module.children())
         if not is_own or kind in _CONTAINERS or (children and kind not in _WITH_CHILDREN):
+            return None
+        if id(module) in self._replaced:
+            self.taken_apart[kind] = "its forward was replaced"
             return None
         try:
             positional, keywords = _arguments(module)

@@ -138,6 +138,23 @@ def test_a_changed_module_is_written_as_its_operators() -> None:
     assert (["aten.linear"], ["Linear"]) == (types(answer), list(answer["taken_apart"]))
 
 
+def test_a_module_with_another_forward_is_written_as_its_operators() -> None:
+    """It is no layer of torch's any more, whatever its attributes tell."""
+    answer = traced("Replaced", {**IMAGE, "shape": [2, 4]})
+
+    assert (["aten.add.Tensor"], {"Linear": "its forward was replaced"}) == (
+        types(answer),
+        answer["taken_apart"],
+    )
+
+
+def test_what_hooks_of_a_module_do_stands_beside_it() -> None:
+    """They run before and after its forward, which stays the layer that it is."""
+    answer = traced("Hooked", {**IMAGE, "shape": [2, 4]})
+
+    assert ["aten.add.Tensor", "Linear", "aten.mul.Tensor"] == types(answer)
+
+
 @pytest.mark.parametrize(
     ("module", "positional", "keywords"),
     [
