@@ -454,6 +454,11 @@ class Recorder:
         if id(module) in self._replaced:
             self.taken_apart[kind] = "its forward was replaced"
             return None
+        parameters = list(module.parameters())
+        gets_gradient = {self.backward and one.requires_grad for one in parameters}
+        if len(gets_gradient) > 1:
+            self.taken_apart[kind] = "some of its parameters are frozen, and others are not"
+            return None
         try:
             positional, keywords = _arguments(module)
             again = self._again(module, positional, keywords)
@@ -463,14 +468,15 @@ class Recorder:
         if again != _looks(module):
             self.taken_apart[kind] = "its attributes do not tell how it was made"
             return None
-        dtypes = {str(one.dtype) for one in module.parameters() if one.is_floating_point()}
+        dtypes = {str(one.dtype) for one in parameters if one.is_floating_point()}
         return {
             "kind": "module",
             "type": kind,
             "positional": positional,
             "keywords": keywords,
             "dtype": dtypes.pop() if len(dtypes) == 1 else "torch.float32",
-            "has_parameters": any(one.requires_grad for one in module.parameters()),
+            "has_parameters": True in gets_gradient,
+            "is_frozen": self.backward and gets_gradient == {False},
         }
 
     def _again(self, module: Any, positional: List[Any], keywords: Message) -> Any:

@@ -45,6 +45,8 @@ def module(layer: Layer) -> str | None:
     if not is_usual or any(one.dtype not in _DTYPES for one in layer.inputs):
         return None
     mode = f"model->{'train' if layer.training else 'eval'}();"
+    if layer.is_frozen:
+        mode += "\nfor (auto& one : model->parameters()) one.requires_grad_(false);"
     if layer.type in _WITHOUT_OPTIONS and not layer.positional and not layer.keywords:
         return f"auto model = torch::nn::{layer.type}();\n{mode}"
     keywords = dict(layer.keywords)

@@ -71,6 +71,7 @@ def code_of(module: nn.Module) -> str:
         type=type(module).__name__,
         positional=layers._frozen(positional),
         keywords=tuple((name, layers._frozen(value)) for name, value in keywords.items()),
+        is_frozen=True,
     )
     return f"{{\n{cpp.tensor(IMAGE, gradient=False)}\n{cpp.module(layer)}\nmodel->forward(x);\n}}"
 
