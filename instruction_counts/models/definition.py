@@ -197,7 +197,8 @@ def _constructor(layer: Layer) -> str:
     texts += [f"{name}={_flat(value)}" for name, value in layer.keywords]
     cast = "" if layer.dtype == "torch.float32" else f".to({layer.dtype})"
     mode = "train" if layer.training else "eval"
-    return f"model = torch.nn.{layer.type}({', '.join(texts)}){cast}.{mode}()"
+    frozen = ".requires_grad_(False)" if layer.is_frozen else ""
+    return f"model = torch.nn.{layer.type}({', '.join(texts)}){cast}.{mode}(){frozen}"
 
 
 def _flat(value: Any) -> str:
@@ -233,6 +234,7 @@ def _facts(layer: Layer) -> dict[str, Any]:
             *([dict(layer.keywords)] if layer.keywords else []),
         ]
         facts["training"] = layer.training
+        facts.update({"frozen": True} if layer.is_frozen else {})
     else:
         facts["call"] = layer.call
     facts["inputs"] = [{"shape": list(one.shape), "dtype": one.dtype} for one in layer.inputs]

@@ -116,6 +116,18 @@ def test_a_module_is_built_again_in_both_languages(tmp_path: Path) -> None:
     assert "torch::NoGradGuard no_grad;" in cpp.timer_args.setup
 
 
+def test_a_frozen_module_is_frozen_in_both_languages(tmp_path: Path) -> None:
+    """A gradient that the model does not compute is not counted."""
+    frozen = attrs.evolve(CONV, has_parameters=False, is_frozen=True)
+    content = written(make_trace("Net", (frozen, "")), mode=Mode(backward=True))
+    _, _, python, cpp, *_ = cases(tmp_path, content)
+
+    assert (True, True) == (
+        python.timer_args.setup.endswith(".eval().requires_grad_(False)"),
+        "one.requires_grad_(false);" in cpp.timer_args.setup,
+    )
+
+
 def test_strides_are_kept(tmp_path: Path) -> None:
     """The memory is as large as they need it."""
     last = cases(tmp_path, written(*TRACES))[-1]
