@@ -136,29 +136,40 @@ class Measured:
         self._durations, self._recorder = durations, recorder
         self._started_at = now().isoformat(timespec="seconds")
         self._records: list[Record] = []
+        self._before: Run | None = None
         self.run_id: int | None = None
         """The number that the recorder gave; None where there is none, or it failed."""
 
     @property
     def run(self) -> Run:
         """The run, as far as it is."""
-        fingerprints = {name: one.fingerprint for name, one in self._engines.items()}
+        builds = {name: one.fingerprint for name, one in self._engines.items()}
+        machine = self._machine
+        if self._before is not None:
+            builds = {**self._before.builds, **builds}
+            machine = machine or self._before.machine
         records = tuple(self._records)
         names = {one.name for one in self._engines.values()}
         engine = names.pop() if len(names) == 1 else self._engine
-        return Run(__version__, engine, fingerprints, records, self._started_at, self._machine)
+        return Run(__version__, engine, builds, records, self._started_at, machine)
 
     def take_in(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
     ) -> bool:
         """Measure ``orders``, but for those that ``done`` holds; True if interrupted.
 
-        What ``done`` holds beyond the orders is kept too, so that its file loses nothing.
+        What ``done`` holds beyond the orders is kept too, however it ended and on whatever build,
+        so that its file loses nothing.
+
+        Raises:
+            DataError: ``done`` was measured by another engine, or on another build.
         """
-        reusable = self._reusable(done)
-        waiting = [order for order in orders if not _holds(reusable, order)]
+        self._check_same(done)
+        self._before = done
+        known = {record.identity: record for record in done.cases} if done is not None else {}
+        waiting = [order for order in orders if not _holds(known, order)]
         asked = {identity_of(order.case, order.build.name) for order in waiting}
-        self._records = [one for identity, one in reusable.items() if identity not in asked]
+        self._records = [one for identity, one in known.items() if identity not in asked]
         if self._durations is not None:
             waiting = longest_first(waiting, read_durations(self._durations))
         if self._recorder is not None:
@@ -178,14 +189,9 @@ class Measured:
             self._note_durations()
         return interrupted
 
-    def _reusable(self, done: Run | None) -> dict[Identity, Record]:
-        """What an earlier run measured, if it was this engine on these very builds.
-
-        Raises:
-            DataError: it was not.
-        """
+    def _check_same(self, done: Run | None) -> None:
         if done is None:
-            return {}
+            return
         for name, engine in self._engines.items():
             before = done.builds.get(name)
             # What is counted under Valgrind is known only when the server is up.
@@ -196,8 +202,6 @@ class Measured:
                     f'--resume: the file was measured by another engine or build than "{name}" is',
                     "Measure anew without --resume, or name the same build.",
                 )
-        ok = (record for record in done.cases if record.outcome.status is Status.OK)
-        return {record.identity: record for record in ok}
 
     def _measure(self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int) -> None:
         possible = []
@@ -277,10 +281,11 @@ def _checked(event: Event) -> Event:
 
 
 def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:
-    """Whether ``records`` hold all that ``order`` asks for, of the same code."""
+    """Whether ``records`` hold all that ``order`` asks for, of the same code, and it went well."""
     record = records.get(identity_of(order.case, order.build.name))
     return (
         record is not None
+        and record.outcome.status is Status.OK
         and record.definition_hash == order.case.definition_hash
         and (record.outcome.instructions is not None or not order.counts)
         and (record.outcome.times is not None or not order.times)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import attrs
@@ -32,7 +32,7 @@ from instruction_counts.measurements import Machine, Status
 from instruction_counts.operators.metrics import without_metrics
 from instruction_counts.report import operators, table
 from instruction_counts.results.export import Exporter, read_json
-from instruction_counts.results.records import Run
+from instruction_counts.results.records import Record, Run, identity_of
 from instruction_counts.results.store import Store
 from instruction_counts.select import Selection, select
 
@@ -135,7 +135,7 @@ def command(
         hint = f" Go on with: --resume {output[0]}" if output else ""
         console.error(f"Interrupted; what is finished is kept.{hint}")
     sent = reporting.send(measured.run)
-    code = _exit_code(measured.run, interrupted=interrupted)
+    code = _exit_code(_asked_for(measured.run, orders), interrupted=interrupted)
     return code if sent or code is not ExitCode.OK else ExitCode.ERROR
 
 
@@ -187,9 +187,15 @@ def _saved(store: Store, run_id: int) -> str:
     return f"Saved as run {run_id}.{hint}"
 
 
-def _exit_code(run: Run, *, interrupted: bool) -> ExitCode:
+def _asked_for(run: Run, orders: Iterable[WorkOrder]) -> list[Record]:
+    """The records of the orders: with --resume, a run holds whatever else the file held."""
+    asked = {identity_of(order.case, order.build.name) for order in orders}
+    return [record for record in run.cases if record.identity in asked]
+
+
+def _exit_code(records: Iterable[Record], *, interrupted: bool) -> ExitCode:
     if interrupted:
         return ExitCode.INTERRUPTED
     bad = {Status.FAILED, Status.TIMEOUT}
-    failed = any(record.outcome.status in bad for record in run.cases)
+    failed = any(record.outcome.status in bad for record in records)
     return ExitCode.CASES_FAILED if failed else ExitCode.OK

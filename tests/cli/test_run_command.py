@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from instruction_counts.cli.run_command import _saved
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.run_command import _asked_for, _exit_code, _saved
 from instruction_counts.results.records import Run
 from instruction_counts.results.store import Store
-from tests.fakes import make_record, make_run
+from tests.fakes import failed, make_order, make_record, make_run
 
 
 def said_of_the_last(path: Path, *runs: Run) -> str:
@@ -28,3 +29,14 @@ def test_a_later_run_can_be_compared_with_the_one_before(tmp_path: Path) -> None
     assert "Saved as run 3. Compare: main.py compare 1 3" == said_of_the_last(
         tmp_path, run, make_run(), run
     )
+
+
+def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() -> None:
+    """It is in the file that was gone on with, and stays there."""
+    run = make_run(make_record("a"), make_record("b", outcome=failed()))
+    codes = [
+        _exit_code(_asked_for(run, [make_order(label) for label in labels]), interrupted=False)
+        for labels in ("a", "ab")
+    ]
+
+    assert [ExitCode.OK, ExitCode.CASES_FAILED] == codes

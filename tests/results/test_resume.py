@@ -12,7 +12,13 @@ from instruction_counts.application import Measured
 from instruction_counts.errors import DataError
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import FailureKind, FunctionCosts, Outcome, Status
+from instruction_counts.measurements import (
+    FailureKind,
+    FunctionCosts,
+    Machine,
+    Outcome,
+    Status,
+)
 from instruction_counts.results.export import Exporter, read_json
 from instruction_counts.results.records import Record, Run
 from tests.fakes import (
@@ -154,6 +160,39 @@ def test_what_was_measured_before_stays_though_it_is_not_selected_now() -> None:
     run, _ = measure([make_order("b")], FakeEngine(), make_run(DONE))
 
     assert [("b",), ("a",)] == [record.label for record in run.cases]
+
+
+@pytest.mark.parametrize(
+    "outcome", [failed(), failed(FailureKind.TIMEOUT), Outcome(Status.SKIPPED)]
+)
+def test_what_failed_before_stays_too_though_it_is_not_selected_now(outcome: Outcome) -> None:
+    """Its reason would be lost for good where the same file is written."""
+    done = make_record("a", outcome=outcome)
+    run, _ = measure([make_order("b")], FakeEngine(), make_run(done))
+
+    assert [("b",), ("a",)] == [record.label for record in run.cases]
+
+
+def test_a_build_that_is_not_measured_now_stays_with_its_cases() -> None:
+    """Without its fingerprint nothing could be compared with them."""
+    other = attrs.evolve(FINGERPRINT, torch="2.14.0")
+    done = make_run(DONE, make_record("a", build="other"))
+    done = attrs.evolve(done, builds={"other": other, BUILD.name: FINGERPRINT})
+    run, _ = measure([make_order("b")], FakeEngine(), done)
+
+    assert ({"other": other, BUILD.name: FINGERPRINT}, {"other", BUILD.name}) == (
+        run.builds,
+        {record.build for record in run.cases},
+    )
+
+
+def test_what_the_machine_could_do_before_stays() -> None:
+    """Where it is not measured now."""
+    machine = Machine(10**10, 10**11)
+    done = attrs.evolve(make_run(DONE), machine=machine)
+    run, _ = measure([make_order("b")], FakeEngine(), done)
+
+    assert machine == run.machine
 
 
 def test_a_refused_order_has_a_record_with_the_reason() -> None:
