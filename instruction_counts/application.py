@@ -16,6 +16,7 @@ from instruction_counts.builds.fingerprint import BuildFacts
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.missing import Lack, missing
 from instruction_counts.cache import Cache
+from instruction_counts.engines.alike import AlikeEngine, Kind
 from instruction_counts.engines.compiler import CompileError, Compiler
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import ForkEngine, Profile
@@ -131,7 +132,8 @@ class Measured:
         progress: Callable[[int], AbstractContextManager[console.Progress]] = console.progress,
     ) -> None:
         self._plan, self._progress = plan, progress
-        self._engine, self._engines, self._exporters = engine, engines, exporters
+        self._engine, self._exporters, self._kind = engine, exporters, Kind()
+        self._engines = {name: AlikeEngine(one, self._kind) for name, one in engines.items()}
         self._machine = machine
         self._durations, self._recorder = durations, recorder
         self._started_at = now().isoformat(timespec="seconds")
@@ -150,7 +152,7 @@ class Measured:
             machine = machine or self._before.machine
         records = tuple(self._records)
         names = {one.name for one in self._engines.values()}
-        engine = names.pop() if len(names) == 1 else self._engine
+        engine = self._kind.name or (names.pop() if len(names) == 1 else self._engine)
         return Run(__version__, engine, builds, records, self._started_at, machine)
 
     def take_in(
@@ -164,12 +166,12 @@ class Measured:
         Raises:
             DataError: ``done`` was measured by another engine, or on another build.
         """
-        self._check_same(done)
-        self._before = done
         known = {record.identity: record for record in done.cases} if done is not None else {}
         waiting = [order for order in orders if not _holds(known, order)]
         asked = {identity_of(order.case, order.build.name) for order in waiting}
         self._records = [one for identity, one in known.items() if identity not in asked]
+        if done is not None:
+            self._go_on_from(done)
         if self._durations is not None:
             waiting = longest_first(waiting, read_durations(self._durations))
         if self._recorder is not None:
@@ -189,9 +191,7 @@ class Measured:
             self._note_durations()
         return interrupted
 
-    def _check_same(self, done: Run | None) -> None:
-        if done is None:
-            return
+    def _go_on_from(self, done: Run) -> None:
         for name, engine in self._engines.items():
             before = done.builds.get(name)
             # What is counted under Valgrind is known only when the server is up.
@@ -200,8 +200,15 @@ class Measured:
             if done.engine != self._engine or not same:
                 raise DataError(
                     f'--resume: the file was measured by another engine or build than "{name}" is',
-                    "Measure anew without --resume, or name the same build.",
+                    "Measure anew without --resume, or name the same build, and the engine that "
+                    f"counted: --engine {done.engine}",
                 )
+        self._before = done
+        if any(record.outcome.instructions is not None for record in self._records):
+            self._kind.admits(done.engine)
+        self._engines = {
+            name: engine.after(done.builds[name]) for name, engine in self._engines.items()
+        }
 
     def _measure(self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int) -> None:
         possible = []
