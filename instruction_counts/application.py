@@ -21,7 +21,7 @@ from instruction_counts.engines.compiler import CompileError, Compiler
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import ForkEngine, Profile
 from instruction_counts.engines.timer import TimerEngine
-from instruction_counts.errors import BuildError, DataError
+from instruction_counts.errors import BuildError, DataError, UsageError
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished
@@ -139,6 +139,8 @@ class Measured:
         self._started_at = now().isoformat(timespec="seconds")
         self._records: list[Record] = []
         self._before: Run | None = None
+        self.unsaved: set[Exporter] = set()
+        """Those that could not write the last state of the run."""
         self.run_id: int | None = None
         """The number that the recorder gave; None where there is none, or it failed."""
 
@@ -184,11 +186,11 @@ class Measured:
             pass
         finally:
             self._restore_order(orders)
-            self._save(final=True)
             self._record(
                 lambda recorder, run_id: recorder.finish(run_id, self.run, interrupted=interrupted)
             )
             self._note_durations()
+            self._save(final=True)
         return interrupted
 
     def _go_on_from(self, done: Run) -> None:
@@ -272,12 +274,19 @@ class Measured:
         self._records += reversed(left_out)
 
     def _save(self, *, final: bool) -> None:
+        # A file that could not be written is told once, and tried again only at the end: what is
+        # measured goes on, and is stored.
         for exporter in self._exporters:
+            was_told = exporter in self.unsaved
+            if was_told and not final:
+                continue
             try:
                 exporter.update(self.run, final=final)
-            except DataError as error:
-                # What was stored cannot be read any more; the file stays as it was.
-                console.error(f"The file with the results is not up to date: {error}")
+                self.unsaved.discard(exporter)
+            except UsageError as error:
+                self.unsaved.add(exporter)
+                if not was_told:
+                    console.error(f"The file with the results is not up to date: {error}")
 
 
 def _checked(event: Event) -> Event:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from instruction_counts.cli.time_budget import planned, refuse_nothing, time_bud
 from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import UsageError
 from instruction_counts.execution.work import WorkOrder
+from instruction_counts.files import check_writable
 from instruction_counts.measurements import Machine, Status
 from instruction_counts.operators.metrics import without_metrics
 from instruction_counts.report import operators, table
@@ -100,7 +102,8 @@ def command(
         raise UsageError("--callgrind-out needs the fork engine", "Drop one.")
     cases = select(load(definitions), selection)
     reporting = Reporting.of(specification_of(definitions))
-    exporters = [Exporter(path) for path in (*output, *reporting.files)]
+    files = {path: Exporter(path) for path in (*output, *reporting.files)}
+    _check_writable(files, callgrind_out)
     done = read_json(resume) if resume else None
     pool = measuring.pool()
     lanes = measuring.jobs or pool.size
@@ -119,24 +122,32 @@ def command(
         durations = Cache().root / DURATIONS
         machine = _machine(orders, facts[0].build, measuring)
         measured = Measured(
-            measuring.engine, engines, exporters, durations, store, machine=machine, plan=plan
+            *(measuring.engine, engines, tuple(files.values()), durations, store),
+            machine=machine,
+            plan=plan,
         )
         interrupted = measured.take_in(orders, pool, lanes, done)
         refuse_nothing(measured.run)
-        _report(
-            measured.run,
-            (*output, *reporting.files),
-            allocations=allocations,
-            with_table=reporting.screen,
-        )
+        saved = [path for path, one in files.items() if one not in measured.unsaved]
+        _report(measured.run, saved, allocations=allocations, with_table=reporting.screen)
         if measured.run_id is not None:
             console.line(_saved(store, measured.run_id))
+            for path in files.keys() - set(saved):
+                console.error(f"Not saved: {path}. {_kept(measured.run_id, path.name)}")
     if interrupted:
         hint = f" Go on with: --resume {output[0]}" if output else ""
         console.error(f"Interrupted; what is finished is kept.{hint}")
-    sent = reporting.send(measured.run)
-    code = _exit_code(_asked_for(measured.run, orders), interrupted=interrupted)
-    return code if sent or code is not ExitCode.OK else ExitCode.ERROR
+    delivered = reporting.send(measured.run) and not measured.unsaved
+    records = _asked_for(measured.run, orders)
+    return _exit_code(records, interrupted=interrupted, delivered=delivered)
+
+
+def _check_writable(files: Iterable[Path], callgrind_out: Path | None) -> None:
+    """Raise before anything is measured."""
+    for path in files:
+        check_writable(path, "--output")
+    if callgrind_out is not None:
+        check_writable(callgrind_out / "callgrind.out", "--callgrind-out")
 
 
 def _wants_resources(case: Case, asked: bool | None) -> bool:
@@ -150,8 +161,12 @@ def _machine(orders: Sequence[WorkOrder], build: Build, measuring: Measuring) ->
     return measure_machine(build, measuring.pool().cores[0])
 
 
+def _kept(run_id: int, name: str = "FILE.json") -> str:
+    return f"The run is stored: main.py runs export {run_id} {shlex.quote(name)}"
+
+
 def _report(
-    run: Run, output: tuple[Path, ...], *, allocations: bool, with_table: bool = True
+    run: Run, output: Iterable[Path], *, allocations: bool, with_table: bool = True
 ) -> None:
     if with_table and any(record.outcome.status is Status.OK for record in run.cases):
         if operators.has_operators(run):
@@ -193,9 +208,11 @@ def _asked_for(run: Run, orders: Iterable[WorkOrder]) -> list[Record]:
     return [record for record in run.cases if record.identity in asked]
 
 
-def _exit_code(records: Iterable[Record], *, interrupted: bool) -> ExitCode:
+def _exit_code(records: Iterable[Record], *, interrupted: bool, delivered: bool) -> ExitCode:
     if interrupted:
         return ExitCode.INTERRUPTED
     bad = {Status.FAILED, Status.TIMEOUT}
     failed = any(record.outcome.status in bad for record in records)
-    return ExitCode.CASES_FAILED if failed else ExitCode.OK
+    if failed:
+        return ExitCode.CASES_FAILED
+    return ExitCode.OK if delivered else ExitCode.ERROR
