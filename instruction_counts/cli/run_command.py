@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -16,6 +15,7 @@ from instruction_counts.builds.build import Build
 from instruction_counts.builds.capability import measure_machine
 from instruction_counts.builds.fingerprint import probe
 from instruction_counts.cache import Cache
+from instruction_counts.cli import stored_run
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import (
@@ -25,14 +25,13 @@ from instruction_counts.cli.options import (
     store_option,
 )
 from instruction_counts.cli.reporting import Reporting
+from instruction_counts.cli.shown_run import show_run
 from instruction_counts.cli.time_budget import planned, refuse_nothing, time_budget_option
 from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import UsageError
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.files import check_writable
 from instruction_counts.measurements import Machine, Status
-from instruction_counts.operators.metrics import without_metrics
-from instruction_counts.report import operators, table
 from instruction_counts.results.export import Exporter, read_json
 from instruction_counts.results.records import Record, Run, identity_of
 from instruction_counts.results.store import Store
@@ -128,15 +127,11 @@ def command(
         )
         interrupted = measured.take_in(orders, pool, lanes, done)
         refuse_nothing(measured.run)
-        saved = [path for path, one in files.items() if one not in measured.unsaved]
-        _report(measured.run, saved, allocations=allocations, with_table=reporting.screen)
-        if measured.run_id is not None:
-            console.line(_saved(store, measured.run_id))
-            for path in files.keys() - set(saved):
-                console.error(f"Not saved: {path}. {_kept(measured.run_id, path.name)}")
+        show_run(measured.run, allocations=allocations, with_tables=reporting.screen)
+        written = _tell_where(measured, files, store)
     if interrupted:
-        hint = f" Go on with: --resume {output[0]}" if output else ""
-        console.error(f"Interrupted; what is finished is kept.{hint}")
+        hint = stored_run.go_on(measured.run_id, written)
+        console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
     delivered = reporting.send(measured.run) and not measured.unsaved
     records = _asked_for(measured.run, orders)
     return _exit_code(records, interrupted=interrupted, delivered=delivered)
@@ -161,45 +156,16 @@ def _machine(orders: Sequence[WorkOrder], build: Build, measuring: Measuring) ->
     return measure_machine(build, measuring.pool().cores[0])
 
 
-def _kept(run_id: int, name: str = "FILE.json") -> str:
-    return f"The run is stored: main.py runs export {run_id} {shlex.quote(name)}"
-
-
-def _report(
-    run: Run, output: Iterable[Path], *, allocations: bool, with_table: bool = True
-) -> None:
-    if with_table and any(record.outcome.status is Status.OK for record in run.cases):
-        if operators.has_operators(run):
-            _report_operators(run)
-        others = without_metrics(run.cases)
-        if others:
-            console.render(table.results(attrs.evolve(run, cases=others), allocations=allocations))
-            console.line("")
-        console.line(table.LEGEND, style="dim")
-    problems = list(table.problems(run))
-    if problems:
-        console.line("")
-    for problem in problems:
-        console.line(problem)
-    for one in table.left_out(run):
-        console.line(one)
-    console.line(table.summary(run))
-    for path in output:
+def _tell_where(measured: Measured, files: Mapping[Path, Exporter], store: Store) -> list[Path]:
+    """Tell where the run is; the files that hold it."""
+    written = [path for path, one in files.items() if one not in measured.unsaved]
+    for path in written:
         console.line(f"Saved: {path}")
-
-
-def _report_operators(run: Run) -> None:
-    console.render(operators.operators_table(run))
-    console.line("")
-    machine = operators.machine_line(run.machine)
-    console.line("\n".join([operators.LEGEND, *([machine] if machine else [])]), style="dim")
-
-
-def _saved(store: Store, run_id: int) -> str:
-    """Where the run is, and how to compare it with the one before."""
-    earlier = [one for one in store.summaries() if one.id < run_id and one.cases]
-    hint = f" Compare: main.py compare {earlier[0].id} {run_id}" if earlier else ""
-    return f"Saved as run {run_id}.{hint}"
+    if measured.run_id is not None:
+        console.line(stored_run.saved(store, measured.run_id))
+        for path in (path for path in files if path not in written):
+            console.error(f"Not saved: {path}. {stored_run.kept(measured.run_id, path)}")
+    return written
 
 
 def _asked_for(run: Run, orders: Iterable[WorkOrder]) -> list[Record]:
