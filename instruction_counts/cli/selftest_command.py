@@ -12,6 +12,7 @@ from instruction_counts.builds.fingerprint import probe
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.options import build_options, selection_options
 from instruction_counts.definitions import Definitions, load
+from instruction_counts.errors import UsageError
 from instruction_counts.measurements import Outcome
 from instruction_counts.report import selftest as report
 from instruction_counts.results.noise import store_noises
@@ -44,6 +45,9 @@ def command(
     change a count. Without a selection, a representative set is taken. Exits with 4 where a case
     failed or its count changed.
     """
+    if len(builds) != 1:
+        names = ", ".join(build.name for build in builds)
+        raise UsageError(f"a selftest measures one build, and there are: {names}", "Name one.")
     cases = load(definitions)
     cases = representative(cases) if selection == Selection() else select(cases, selection)
     facts = probe(builds[0])

@@ -129,6 +129,8 @@ def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture
         (["env", "--build", "a=python", "--build", "a=python"], 'two builds are called "a"'),
         (["list", "--definitions", "/nowhere.py"], "there is no file /nowhere.py"),
         (["list", "--only", "Pointwize/*"], "No case matches --only 'Pointwize/*'. Near: Point"),
+        (["list", "--seed", "0"], "--seed is for operators"),
+        (["list", "--dtype", "float32"], "--dtype is for operators"),
         (["show", "Pointwise/Math/ad"], "Near: Pointwise/Math/add"),
         (["--only", "Empti"], "Near: Empty"),
     ],
