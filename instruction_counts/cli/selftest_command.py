@@ -41,9 +41,9 @@ def command(
 ) -> int:
     """Count a set of cases several times under different conditions, and compare.
 
-    Fresh servers, another directory, a busy machine and a larger inherited environment must not
-    change a count. Without a selection, a representative set is taken. Exits with 4 where a case
-    failed or its count changed.
+    Fresh servers, another working directory and TMPDIR of this program, a busy machine and a larger
+    inherited environment must not change a count. Without a selection, a representative set is
+    taken. Exits with 4 where a case failed or its count changed.
     """
     if len(builds) != 1:
         names = ", ".join(build.name for build in builds)
