@@ -31,7 +31,13 @@ from instruction_counts.selftest import conditions, measure, representative
     metavar="K",
     help="Also count in K other memory layouts: other addresses on the heap and the stack.",
 )
-@click.option("--allocator", type=click.Choice(["steady", "system"]), default="steady")
+@click.option(
+    "--allocator",
+    type=click.Choice(["steady", "system"]),
+    default="steady",
+    show_default=True,
+    help="What allocates in the counted process, as for run.",
+)
 def command(
     definitions: Definitions,
     selection: Selection,
