@@ -189,8 +189,8 @@ class Measured:
             self._record(
                 lambda recorder, run_id: recorder.finish(run_id, self.run, interrupted=interrupted)
             )
-            self._note_durations()
             self._save(final=True)
+            self._note_durations()
         return interrupted
 
     def _go_on_from(self, done: Run) -> None:
