@@ -132,7 +132,7 @@ def command(
     if interrupted:
         hint = stored_run.go_on(measured.run_id, written)
         console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
-    delivered = reporting.send(measured.run) and not measured.unsaved
+    delivered = reporting.send(measured.run, interrupted=interrupted) and not measured.unsaved
     records = _asked_for(measured.run, orders)
     return _exit_code(records, interrupted=interrupted, delivered=delivered)
 

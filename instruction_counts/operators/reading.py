@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +21,7 @@ from instruction_counts.located import (
     integer,
     items,
     mapping,
+    number,
     one_of,
     read,
     text,
@@ -272,16 +272,10 @@ def distribution_of(node: Node) -> Distribution:
         raise Misfit(below, "[input, dimension]" if name == "index_of" else "[low, high]")
     if name == "index_of":
         return Distribution(name, of=text(pair[0]), dim=integer(pair[1]))
-    low, high = (integer(one) if name == "integers" else _number(one) for one in pair)
+    low, high = (integer(one) if name == "integers" else number(one) for one in pair)
     if low >= high:
         raise Misfit(below, "low below high")
     return Distribution(name, low, high)
-
-
-def _number(node: Node) -> float:
-    if type(node.value) not in {int, float} or not math.isfinite(node.value):
-        raise Misfit(node, "a number")
-    return float(node.value)
 
 
 def _kwarg(node: Node) -> Any:

@@ -183,6 +183,22 @@ def test_a_model_of_a_file_is_loaded_from_it(tmp_path: Path, kind: str, code: st
     assert code.format(path=path) in cases(tmp_path, content)[0].timer_args.setup
 
 
+@pytest.mark.parametrize("kind", ["factory", ".pt2"])
+def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path, kind: str) -> None:
+    """A baseline holds in every checkout."""
+    trace = make_trace("Net", (ADD, ""))
+    source = attrs.evolve(trace.source, target=str(tmp_path / "net.pt2"), kind=kind)
+    content = written(
+        trace if kind == "factory" else attrs.evolve(trace, source=source), folder=tmp_path
+    )
+    found = []
+    for name in ("one", "another/below"):
+        (tmp_path / name).mkdir(parents=True)
+        found.append([one.definition_hash for one in cases(tmp_path / name, content)])
+
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("name", ["a@b@c", "{net}", 'a"b', "it's", "#n: 1!r", "é 3"])
 def test_a_path_may_have_signs_that_code_uses(tmp_path: Path, name: str) -> None:
     """Each comes back as it was."""

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.operators.calls import Overrides
@@ -126,6 +131,33 @@ def test_shapes_by_name_and_by_input_exclude_each_other() -> None:
     """One of them would be passed over."""
     with pytest.raises(UsageError, match="--input replaces the shapes"):
         Asked(("small",), inputs={"x": ((1,),)}).overrides()
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "small", "x"]),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from("abx"), below),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all examples of a test."""
+    return tmp_path_factory.mktemp("overrides")
+
+
+@given(
+    stated=st.dictionaries(st.sampled_from(["dtype", "shape", "input", "seed"]), ANYTHING),
+    tagged=st.sampled_from(["", "seed: !!int ''", "dtype: !!bool maybe", "shape: !!set x"]),
+)
+def test_whatever_a_file_of_overrides_holds_it_is_read_or_refused(
+    folder: Path, stated: dict[str, Any], tagged: str
+) -> None:
+    """Without a traceback."""
+    path = folder / "overrides.yaml"
+    lines = [f"{name}: {json.dumps(value)}" for name, value in stated.items()]
+    path.write_text("\n".join([*lines, tagged]), encoding="utf-8")
+    with contextlib.suppress(DataError):
+        read_overrides(path)
 
 
 def test_the_largest_seed_is_taken(tmp_path: Path) -> None:
