@@ -37,7 +37,12 @@ _SHOWN = 10
 )
 @click.option("--all", "everything", is_flag=True, help=f"Not only the first {_SHOWN} of each.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: each category, with all that it lacks.",
 )
 @click.option(
     "--output",

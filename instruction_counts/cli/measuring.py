@@ -54,7 +54,7 @@ _OPTIONS = (
         default=600,
         show_default=True,
         metavar="SECONDS",
-        help="Limit for one case.",
+        help="Limit for each step of a case, such as compiling, timing and counting it.",
     ),
     click.option(
         "--retries",

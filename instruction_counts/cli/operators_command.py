@@ -66,7 +66,12 @@ command.add_command(coverage_command)
 @click.argument("patterns", nargs=-1)
 @_FILE
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: a list with an object for each operator.",
 )
 def list_(patterns: tuple[str, ...], operators_file: Path | None, form: str) -> None:
     """List operators: by name (torch.add, add, 'torch.fft.*') or category:NAME; default all."""
@@ -147,7 +152,13 @@ def _as_json(entry: Entry) -> dict[str, object]:
     "input is N, wherever it occurs.",
 )
 @click.option("--dtype", type=click.Choice(DTYPES), help="Of the inputs. Default: float32.")
-@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, LARGEST_SEED),
+    default=0,
+    show_default=True,
+    help="Of the inputs' values.",
+)
 @mode_options
 @build_options
 @measuring_options

@@ -124,7 +124,7 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
         own = {name: kwargs.pop(name) for name in _OF_OPERATORS}
         if not own["operators"]:
             for name, value in own.items():
-                if value:
+                if value not in (None, ()):
                     option = "--input" if name == "inputs" else f"--{name}"
                     raise UsageError(
                         f"{option.replace('_', '-')} is for operators",
