@@ -81,6 +81,8 @@ class Layouts:
 
     base: tuple[int, ...]
     new: tuple[int, ...]
+    edge: int | None = None
+    """How far base is known to reach, where that is no count of these: it makes no change."""
 
 
 @attrs.frozen
@@ -183,7 +185,8 @@ def judge_verified(
     either side moves on its own.
     """
     before, after = _instructions(difference.base), _instructions(difference.new)
-    base, new = (before.per_run, *layouts.base), (after.per_run, *layouts.new)
+    edge = () if layouts.edge is None else (layouts.edge,)
+    base, new = (before.per_run, *layouts.base, *edge), (after.per_run, *layouts.new)
     noise = max(_range(base), _range(new))
     gap = max(min(new) - max(base), min(base) - max(new))
     checked = attrs.evolve(difference, layouts=layouts, noise=noise)

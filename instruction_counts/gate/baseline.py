@@ -207,7 +207,7 @@ def verified_against(
         worse = (one.change or 0) > 0
         usual[one.key] = case.instructions
         edge[one.key] = case.instructions + (case.noise_floor if worse else -case.noise_floor)
-    return verified(comparison, [edge, *[usual] * (len(counts) - 1)], counts)
+    return verified(comparison, [usual] * len(counts), counts, edge)
 
 
 def to_json(baseline: Baseline) -> str:
