@@ -116,10 +116,20 @@ def _finding(one: Difference, limits: Limits, *, known: bool) -> Finding:
         level = Level.FAILS if limits.fail_on_missing else Level.UNGUARDED
         return Finding(one, level, "it was not measured")
     if one.verdict is Verdict.INCOMPARABLE or one.verdict is Verdict.FAILED:
-        return Finding(one, Level.UNGUARDED, one.reason.value)
+        level = Level.FAILS if _is_to_fail(one, limits) else Level.UNGUARDED
+        return Finding(one, level, one.reason.value)
     if one.verdict is Verdict.WORSE:
         return _of_worse(one, limits.rule_for(one.key), known=known)
     return Finding(one, Level.FINE)
+
+
+def _is_to_fail(one: Difference, limits: Limits) -> bool:
+    if one.verdict is Verdict.FAILED:
+        return False  # that has an exit code of its own
+    # With other code it has no baseline, and without a count it was not measured.
+    is_new = one.reason is Reason.DEFINITION_CHANGED
+    is_missing = one.new is not None and one.new_count is None
+    return (is_new and limits.fail_on_new) or (is_missing and limits.fail_on_missing)
 
 
 def _of_worse(one: Difference, rule: Rule, *, known: bool) -> Finding:
