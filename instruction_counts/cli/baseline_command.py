@@ -119,6 +119,8 @@ def _show_acceptance(found: Acceptance, *, pruned: bool) -> None:
     if found.absent:
         what = "are dropped" if pruned else "stay (--prune drops them)"
         console.line(f"{len(found.absent):,} cases of the baseline are not in the run: they {what}")
+    if found.uncounted:
+        console.line(f"{len(found.uncounted):,} cases of the baseline were not counted: they stay")
 
 
 @command.command("show")

@@ -172,16 +172,17 @@ def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
     """What accepting changes in ``before``, case by case, with the reason."""
     kept = set(found.kept)
     for one in found.comparison.differences:
-        if one.key in kept or one.key in found.absent:
-            continue
         was = before.cases.get(one.key)
         now = found.after.cases.get(one.key)
         if was == now or now is None:
             continue
-        told = [_old_and_new(one), one.verdict.value, one.reason.value]
-        if not one.change and was is not None:
+        causes = before.causes(one)[: report.CAUSES]
+        told = [_old_and_new(one), one.verdict.value, one.reason.value, *causes]
+        if one.key in kept:
+            told = [f"{now.instructions:,}", "keeps its count", "more is known of its noise"]
+        elif not one.change and was is not None:
             told = [f"{now.instructions:,}", "the same count", "other layers, noise or code"]
-        told += before.causes(one)[: report.CAUSES]
+            told += causes
         yield Text(f"  {report.title_of(one.key)}")
         for text in report.wrapped(told, " · "):
             yield Text(f"     {text}")

@@ -154,6 +154,16 @@ def test_cases_that_the_run_lacks_are_told(place: Workplace) -> None:
     assert 1 == len(read_baseline(place.baseline).cases)
 
 
+def test_cases_that_were_not_counted_are_told_and_stay(place: Workplace) -> None:
+    """Nothing says that they are gone."""
+    shown = place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
+
+    assert (True, 3) == (
+        "1 cases of the baseline were not counted: they stay" in shown,
+        len(read_baseline(place.baseline).cases),
+    )
+
+
 # Checking
 
 

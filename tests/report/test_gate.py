@@ -156,6 +156,22 @@ def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
     ] == [text.plain for text in report.acceptance(found, before)]
 
 
+def test_what_is_learnt_of_noise_is_told_too() -> None:
+    """The line in the file changes, though the count does not."""
+    old, new = (
+        side(cpp("a", outcome=counted(count, spread=spread)))
+        for count, spread in ((1_000_000, 0), (1_000_400, 9))
+    )
+    before = accept(None, old, {}, {}).after
+
+    assert (
+        "     1,000,000 · keeps its count · more is known of its noise"
+        == [
+            text.plain for text in report.acceptance(accept(before, new, before.cases, {}), before)
+        ][-1]
+    )
+
+
 def test_remarks_name_some_of_what_they_are_about() -> None:
     """And what to do."""
     about = tuple(key(str(number)) for number in range(7))
