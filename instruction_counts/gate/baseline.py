@@ -231,7 +231,7 @@ def from_json(text: str, name: str) -> Baseline:
     """
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{name} is not JSON: {error}", _AGAIN) from error
     version = data.get("baseline_version") if isinstance(data, dict) else None
     if type(version) is not int or version != FORMAT_VERSION:

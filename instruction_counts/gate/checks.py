@@ -106,7 +106,7 @@ def _read(path: Path) -> _Check:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return _Check([])
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}", remedy) from error
     version = data.get("check_version") if isinstance(data, dict) else None
     if type(version) is not int or version != FORMAT_VERSION:

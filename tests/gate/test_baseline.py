@@ -135,6 +135,7 @@ def test_what_was_edited_wrongly_is_named_with_its_place(
     ("text", "message"),
     [
         ("<<<<<<< HEAD", "b.json is not JSON"),
+        ("[" * 100_000, "b.json is not JSON"),
         ("[]", "baseline_version: expected 1, found None"),
         ('{"baseline_version": 2}', "baseline_version: expected 1, found 2"),
         ('{"baseline_version": true}', "baseline_version: expected 1, found True"),

@@ -49,6 +49,7 @@ def test_all_that_is_shown_is_in_the_file() -> None:
     ("text", "message"),
     [
         ("{", "cannot be read"),
+        ("[" * 100_000, "cannot be read"),
         ("[]", "check_version: expected 1, found None"),
         ('{"check_version": 1}', "holds no check"),
         ('{"check_version": 1, "cases": [{}]}', "holds no check"),
