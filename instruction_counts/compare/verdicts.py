@@ -40,6 +40,10 @@ class Verdict(enum.Enum):
     FAILED = "failed"
 
 
+ON_COUNTS = frozenset({Verdict.SAME, Verdict.BETTER, Verdict.WORSE, Verdict.AMBIGUOUS})
+"""What is said by two counts that were held against each other."""
+
+
 class Reason(enum.Enum):
     """Why."""
 
@@ -54,6 +58,7 @@ class Reason(enum.Enum):
     OUTPUT_DIFFERS = "output differs"
     DEFINITION_CHANGED = "definition changed"
     FINGERPRINT_DIFFERS = "fingerprint differs"
+    SKIPPED = "skipped"
     NOT_COUNTED = "not counted"
     ONLY_IN_NEW = "only in new"
     ONLY_IN_BASE = "only in base"
@@ -170,7 +175,7 @@ def is_suspect(difference: Difference, min_effect: MinEffect) -> bool:
     What looks like noise is a suspect, too: in several layouts a real change stands out.
     """
     counts = difference.base_count, difference.new_count
-    if None in counts or difference.verdict not in _ON_COUNTS:
+    if None in counts or difference.verdict not in ON_COUNTS:
         return False
     before, after = _instructions(difference.base), _instructions(difference.new)
     return min_effect.is_reached(after.per_run - before.per_run, before.per_run)
@@ -221,9 +226,6 @@ def noise_floor(
     return max(base.spread, new.spread, round(relative * larger))
 
 
-_ON_COUNTS = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE, Verdict.AMBIGUOUS}
-
-
 def _without_counts(
     base: Record | None,
     new: Record | None,
@@ -237,11 +239,13 @@ def _without_counts(
         return (
             (Verdict.MISSING, Reason.ONLY_IN_BASE) if missing else (Verdict.NEW, Reason.ONLY_IN_NEW)
         )
-    failed = base.outcome.status is not Status.OK, new.outcome.status is not Status.OK
+    failed = base.outcome.status in _FAILURES, new.outcome.status in _FAILURES
     if any(failed):
         return Verdict.FAILED, _FAILED[failed]
+    skipped = any(one.outcome.status is Status.SKIPPED for one in (base, new))
     counted = all(one.outcome.instructions is not None for one in (base, new))
     obstacles = {
+        Reason.SKIPPED: skipped,
         Reason.DEFINITION_CHANGED: base.definition_hash != new.definition_hash,
         Reason.OUTPUT_DIFFERS: output is not None and output.differs,
         Reason.NOT_COUNTED: not counted,
@@ -250,6 +254,8 @@ def _without_counts(
     found = next((reason for reason, is_there in obstacles.items() if is_there), None)
     return None if found is None else (Verdict.INCOMPARABLE, found)
 
+
+_FAILURES = {Status.FAILED, Status.TIMEOUT}
 
 _FAILED = {
     (True, True): Reason.FAILED_IN_BOTH,

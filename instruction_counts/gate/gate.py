@@ -63,7 +63,7 @@ class Gate:
     enforced: bool = True
     """Whether what fails is more than told."""
     carried: frozenset[Key] = frozenset()
-    """What exceeded its limit in the last check, and was left out in this one."""
+    """What exceeded its limit when it was last compared, and of which this check says nothing."""
 
     def at(self, level: Level) -> tuple[Finding, ...]:
         """The findings of one level."""
@@ -97,8 +97,13 @@ def apply_limits(
         if fail_on is FailOn.ANY and got_worse and finding.level is not Level.FAILS:
             finding = Finding(one, Level.FAILS, "whatever got worse is to fail")
         findings.append(finding)
-    carried = frozenset(exceeded_before & comparison.left_out.keys())
+    silent = {one.key for one in comparison.differences if one.verdict not in _TOLD}
+    carried = frozenset(exceeded_before & (silent | comparison.left_out.keys()))
     return Gate(comparison, tuple(findings), fail_on is not FailOn.NEVER, carried)
+
+
+_TOLD = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}
+"""What says whether a limit is exceeded. An ambiguous case may be either."""
 
 
 def _output_differs(one: Difference) -> bool:

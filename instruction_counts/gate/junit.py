@@ -11,7 +11,7 @@ import attrs
 
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Key
-from instruction_counts.compare.verdicts import Difference, Verdict
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.gate import Finding, Gate, Level
 
 
@@ -62,7 +62,8 @@ def _test_case(finding: Finding, gate: Gate, texts: Texts) -> ET.Element:
     elif finding.level is Level.FAILS and gate.enforced:
         _add(element, "failure", f"{_figures(one)}{finding.why}", texts.causes(one))
     elif finding.level is Level.UNGUARDED:
-        _add(element, "skipped", finding.why, ())
+        skipped = one.reason is Reason.SKIPPED
+        _add(element, "skipped", texts.reason(one) if skipped else finding.why, ())
     elif finding.why:
         told = ET.SubElement(element, "system-out")
         told.text = _clean(f"{_figures(one)}{finding.why}")

@@ -10,7 +10,7 @@ import attrs
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.compare.verdicts import Difference, Verdict
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase
 from instruction_counts.gate.gate import Finding, Gate, Level
@@ -142,10 +142,14 @@ def _table(findings: Iterable[Finding], causes: Causes) -> Iterator[str]:
             _number(one.new_count),
             _change(one),
             _number(one.noise),
-            report.reason_of(one) if one.verdict is Verdict.FAILED else finding.why,
+            report.reason_of(one) if _has_message(one) else finding.why,
             " · ".join(tuple(causes(one))[: report.CAUSES]),
         ]
         yield f"| {' | '.join(map(escaped, cells))} |"
+
+
+def _has_message(one: Difference) -> bool:
+    return one.verdict is Verdict.FAILED or one.reason is Reason.SKIPPED
 
 
 def _number(number: int | None) -> str:

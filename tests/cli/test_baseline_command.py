@@ -19,7 +19,14 @@ import yaml
 from core.types import Language
 from instruction_counts import cli
 from instruction_counts.gate.baseline import read_baseline
-from instruction_counts.measurements import Instructions, Outcome, Status, Window
+from instruction_counts.measurements import (
+    Failure,
+    FailureKind,
+    Instructions,
+    Outcome,
+    Status,
+    Window,
+)
 from instruction_counts.results.export import to_json
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
@@ -176,6 +183,7 @@ def test_cases_that_were_not_counted_are_told_and_stay(place: Workplace) -> None
         ({"tight": 1500}, 3),
         ({"loose": 1500}, 0),
         ({"added": 1}, 0),
+        ({"tight": Outcome(Status.SKIPPED)}, 0),
         ({"tight": failed()}, 4),
         ({"tight": failed(), "same": 1500}, 3),
     ],
@@ -249,6 +257,31 @@ def test_what_failed_fails_until_it_is_within_its_limit(place: Workplace) -> Non
         codes.append(place.check(changed, place.limits, *where))
 
     assert [0, 0, 3, 3, 0, 0] == codes
+
+
+def test_a_crash_in_between_launders_nothing(place: Workplace) -> None:
+    """What failed before it fails after it."""
+    state = place.folder / "check.json"
+    where = [f"--previous={state}", f"--output={state}"]
+    wobbling = Instructions(1106, exact=False, windows=(), spread=5)
+    counts = [Outcome(Status.OK, wobbling), failed()]
+    counts.append(Outcome(Status.OK, attrs.evolve(wobbling, per_run=1101)))
+
+    assert [3, 4, 3] == [
+        place.check({**BASE, "tight": one}, place.limits, *where) for one in counts
+    ]
+
+
+def test_a_skipped_case_is_told_as_not_guarded(place: Workplace) -> None:
+    """With the reason, everywhere; there were too few cores, say."""
+    refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
+    files = [place.folder / name for name in ("c.md", "junit.xml")]
+    options = [f"--output={files[0]}", f"--junit={files[1]}"]
+    place.check({**BASE, "tight": Outcome(Status.SKIPPED, failure=refused)}, *options)
+    told = [place.shown, *(path.read_text() for path in files)]
+
+    assert "PASSES: 3 cases; 1 not guarded" in place.shown
+    assert all("skipped: needs 64 contiguous cores" in text for text in told)
 
 
 def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> None:
