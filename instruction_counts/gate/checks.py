@@ -1,7 +1,7 @@
 """A check as JSON: what it found of each case, and what the next one has to know of it.
 
-Format history: 1, the first. 2: cases tell whether they exceeded a limit before, and some are
-skipped; 1 is read, too.
+Format history: 1, the first. 2: whether anything was compared; cases tell whether they exceeded a
+limit before, and some are skipped; 1 is read, too.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
     document = {
         "check_version": FORMAT_VERSION,
         "fails": gate.fails,
+        "compares": gate.compares,
         "layouts": gate.comparison.layouts,
         "cases": [_as_json(one, causes, carried=one.key in gate.carried) for one in gate.findings],
         "left_out": [

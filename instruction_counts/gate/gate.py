@@ -14,7 +14,7 @@ import attrs
 
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Key
-from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.compare.verdicts import ON_COUNTS, Difference, Reason, Verdict
 from instruction_counts.gate.limits import Limits, Rule
 
 
@@ -73,6 +73,11 @@ class Gate:
     def fails(self) -> bool:
         """Whether a case fails, and that is enforced."""
         return self.enforced and bool(self.at(Level.FAILS))
+
+    @property
+    def compares(self) -> bool:
+        """Whether any two counts were held against each other; where none were, nothing passed."""
+        return any(one.verdict in ON_COUNTS for one in self.comparison.differences)
 
     @property
     def has_failed_cases(self) -> bool:

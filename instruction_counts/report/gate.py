@@ -87,13 +87,13 @@ def brief(gate: Gate) -> Iterator[Text]:
     yield Text(verdict(gate), style="bold red" if gate.fails else "bold")
 
 
-def verdict(gate: Gate) -> str:
+def verdict(gate: Gate, *, interrupted: bool = False) -> str:
     """The whole in one line: ``FAILS: 2 cases of 300; 1 at the edge``."""
     failing, edge, soft, bare = (
         len(gate.at(level)) for level in (Level.FAILS, Level.EDGE, Level.SOFT, Level.UNGUARDED)
     )
     total = len(gate.findings)
-    said = "FAILS" if gate.fails else "PASSES"
+    said = _said(gate, interrupted=interrupted)
     parts = [f"{said}: {failing:,} of {_cases(total)} fail the limits"]
     if not gate.fails:
         parts = [f"{said}: {_cases(total)}"]
@@ -108,6 +108,14 @@ def verdict(gate: Gate) -> str:
     if gate.comparison.left_out:
         parts.append(f"{len(gate.comparison.left_out):,} left out")
     return "; ".join(parts)
+
+
+def _said(gate: Gate, *, interrupted: bool) -> str:
+    if interrupted:
+        return "INTERRUPTED"
+    if gate.fails:
+        return "FAILS"
+    return "PASSES" if gate.compares else "NOTHING WAS COMPARED"
 
 
 def _cases(number: int) -> str:

@@ -18,6 +18,8 @@ import yaml
 
 from core.types import Language
 from instruction_counts import cli
+from instruction_counts.cli.baseline_command import refuse_uncounted
+from instruction_counts.errors import BuildError
 from instruction_counts.gate.baseline import read_baseline
 from instruction_counts.measurements import (
     Failure,
@@ -28,7 +30,7 @@ from instruction_counts.measurements import (
     Window,
 )
 from instruction_counts.results.export import to_json
-from tests.fakes import FINGERPRINT, failed, make_record, make_run
+from tests.fakes import FACTS, FINGERPRINT, failed, make_record, make_run
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -300,6 +302,58 @@ def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> Non
 def test_a_file_that_cannot_be_written_is_refused_first(option: str, place: Workplace) -> None:
     """Before anything is measured."""
     assert 1 == place.check(BASE, option)
+
+
+LONG = "x" * 250
+"""A name that no file system takes, with what is written beside the file for a moment."""
+
+
+@pytest.mark.parametrize("option", [f"--output={LONG}.md", f"--junit={LONG}.xml"])
+def test_a_file_that_turns_out_not_to_be_writable_is_an_error(
+    option: str, place: Workplace
+) -> None:
+    """After the verdict was shown, and with the option."""
+    code = place.check(BASE, option)
+
+    assert (1, True, True) == (
+        code,
+        "PASSES: 3 cases" in place.shown,
+        f"{option.partition('=')[0]} {LONG}" in "".join(place.shown.split("\n")),
+    )
+
+
+def test_a_baseline_that_cannot_be_written_is_an_error(place: Workplace) -> None:
+    """As everywhere."""
+    code, shown = place.call("accept", place.run_file(BASE), f"--output={LONG}.json")
+
+    assert (1, True) == (code, "cannot be written" in shown)
+
+
+def test_counts_cannot_be_left_out_of_a_check(place: Workplace) -> None:
+    """Nothing would be left to check, and all would pass."""
+    code = place.check(BASE, "--no-counts")
+
+    assert (1, True) == (code, "--no-counts leaves nothing to check" in place.shown)
+
+
+def test_a_build_that_cannot_count_is_refused_before_it_is_measured() -> None:
+    """An image that lost Valgrind does not pass."""
+    facts = attrs.evolve(FACTS, fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
+
+    with pytest.raises(BuildError, match=r"no valgrind[^\n]*\n  apt-get install valgrind"):
+        refuse_uncounted(facts)
+
+
+def test_a_build_that_can_count_is_not_refused() -> None:
+    """Whatever else it lacks."""
+    refuse_uncounted(attrs.evolve(FACTS, compiler=""))
+
+
+def test_a_check_of_times_alone_does_not_pass(place: Workplace) -> None:
+    """A run without counts says nothing of what a baseline holds."""
+    code = place.check(dict.fromkeys(BASE, Outcome(Status.OK)))
+
+    assert (1, True) == (code, "nothing was compared" in place.shown)
 
 
 def test_a_run_and_a_build_are_one_too_many(place: Workplace) -> None:
