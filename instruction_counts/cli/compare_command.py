@@ -22,6 +22,7 @@ from instruction_counts.cli.options import (
     selection_options,
     store_option,
 )
+from instruction_counts.cli.saving import save
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.compare import export
 from instruction_counts.compare.comparison import Comparison, compare
@@ -29,7 +30,6 @@ from instruction_counts.compare.sides import Side, read_side
 from instruction_counts.compare.verdicts import MinEffect
 from instruction_counts.definitions import Definitions
 from instruction_counts.errors import UsageError
-from instruction_counts.files import write_atomically
 from instruction_counts.models.worth import Models
 from instruction_counts.report import comparison as report
 from instruction_counts.report import left_out
@@ -123,12 +123,12 @@ def command(
         suspects = comparison.suspects
         if len(to_measure) == 2 and suspects and layouts and not measured.interrupted:
             comparison = measured.check(comparison, layouts)
-    for write in writers:
-        write(comparison)
     _show(comparison, limit)
     gate = gating.applied(comparison)
     gating.show(gate)
-    for path in gating.write_junit(gate, report.causes, output):
+    # Only now, so that what was found is shown also where a file cannot be written.
+    paths = [write(comparison) for write in writers]
+    for path in gating.write_junit(gate, report.causes, paths):
         console.line(f"Saved: {path}")
     return gating.exit_code(gate, interrupted=measured.interrupted)
 
@@ -157,7 +157,7 @@ def narrowed(side: Side, selection: Selection, name: str) -> Side:
     return attrs.evolve(side, records=kept)
 
 
-def _writer(path: Path) -> Callable[[Comparison], None]:
+def _writer(path: Path) -> Callable[[Comparison], Path]:
     formats: dict[str, Callable[[Comparison], str | bytes]] = {
         ".json": lambda one: export.to_json(one, report.causes),
         ".json.gz": lambda one: gzip.compress(export.to_json(one, report.causes).encode(), mtime=0),
@@ -170,7 +170,7 @@ def _writer(path: Path) -> Callable[[Comparison], None]:
         raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
     if not path.parent.is_dir():
         raise UsageError(f"--output {path}: there is no folder {path.parent}", "Make it first.")
-    return lambda comparison: write_atomically(path, serialise(comparison))
+    return lambda comparison: save("--output", path, serialise(comparison))
 
 
 def _show(comparison: Comparison, limit: int) -> None:

@@ -194,6 +194,16 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     assert (1, True) == (code, "--output" in capsys.readouterr().err)
 
 
+def test_a_file_that_turns_out_not_to_be_writable_is_an_error_after_the_report(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was found is not lost with a file: this name is too long for what is written first."""
+    code = cli.main(["compare", *files, "--output", str(tmp_path / f"{'x' * 250}.md")])
+    shown = capsys.readouterr()
+
+    assert (1, True, True) == (code, "1 worse" in shown.out, "cannot be written" in shown.err)
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
