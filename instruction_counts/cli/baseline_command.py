@@ -8,9 +8,11 @@ from pathlib import Path
 import attrs
 import click
 
+from core.types import Language
 from instruction_counts import console
 from instruction_counts.builds.build import Build, default_build
 from instruction_counts.builds.fingerprint import BuildFacts, probe
+from instruction_counts.builds.missing import missing
 from instruction_counts.cli.compare_command import narrowed
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.concluding import Conclusion, writer
@@ -240,7 +242,7 @@ def check(
             comparison = checking.compared(narrowed(read_side(run, store), selection, run))
         else:
             facts = probe(build)
-            refuse_uncounted(facts)
+            refuse_unfit(facts, baseline)
             checking.refuse_obstacles(_expected_side(facts, measuring))
             comparison = checking.compared(measured.sides([build])[build.name])
             if comparison.suspects and layouts and not measured.interrupted:
@@ -311,17 +313,21 @@ def _expected_side(facts: BuildFacts, measuring: Measuring) -> Side:
     return Side(facts.build.name, measuring.engine, fingerprint, {})
 
 
-def refuse_uncounted(facts: BuildFacts) -> None:
-    """Refuse a build that would be measured without a count, and so pass whatever it costs.
+def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
+    """Refuse a build that would pass because it cannot be measured.
 
     Raises:
-        BuildError: its instructions cannot be counted.
+        BuildError: its instructions cannot be counted, or no C++ where the baseline has some.
     """
     if not facts.can_count:
         raise BuildError(
             f'build "{facts.build.name}": no valgrind on this machine, so nothing can be checked.',
             "apt-get install valgrind     or check a run that was counted elsewhere.",
         )
+    has_cpp = any(one.language is Language.CPP for one in baseline.cases.values())
+    for lack in missing(facts):
+        if lack.prevents == "c++" and has_cpp:
+            raise BuildError(lack.what, lack.remedy)
 
 
 def _one_build(builds: Sequence[Build], run: str | None) -> Build:

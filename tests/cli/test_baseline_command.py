@@ -18,9 +18,9 @@ import yaml
 
 from core.types import Language
 from instruction_counts import cli
-from instruction_counts.cli.baseline_command import refuse_uncounted
+from instruction_counts.cli.baseline_command import refuse_unfit
 from instruction_counts.errors import BuildError
-from instruction_counts.gate.baseline import read_baseline
+from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, read_baseline
 from instruction_counts.measurements import (
     Failure,
     FailureKind,
@@ -31,10 +31,12 @@ from instruction_counts.measurements import (
 )
 from instruction_counts.results.export import to_json
 from tests.fakes import FACTS, FINGERPRINT, failed, make_record, make_run
+from tests.gate.fakes import counted, cpp, side
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 LIMITS = 'default: {soft: 1%, hard: 10%}\nlimits: [{only: "*/loose", hard: never}]\n'
+HEAD = Head.of(side())
 BASE = {"tight": 1000, "loose": 1000, "same": 1000}
 
 
@@ -341,12 +343,22 @@ def test_a_build_that_cannot_count_is_refused_before_it_is_measured() -> None:
     facts = attrs.evolve(FACTS, fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
 
     with pytest.raises(BuildError, match=r"no valgrind[^\n]*\n  apt-get install valgrind"):
-        refuse_uncounted(facts)
+        refuse_unfit(facts, Baseline(HEAD, {}))
 
 
-def test_a_build_that_can_count_is_not_refused() -> None:
+@pytest.mark.parametrize("change", [{"compiler": ""}, {"has_cpp_headers": False}])
+def test_a_build_that_cannot_compile_is_refused_where_the_baseline_has_cpp(
+    change: dict[str, Any],
+) -> None:
+    """An image that lost its compiler does not pass either."""
+    case = BaselineCase.of(cpp("add", outcome=counted(1)))
+    with pytest.raises(BuildError, match=r"C\+\+ cases cannot be measured"):
+        refuse_unfit(attrs.evolve(FACTS, **change), Baseline(HEAD, {case.key: case}))
+
+
+def test_a_build_that_can_do_what_the_baseline_has_is_not_refused() -> None:
     """Whatever else it lacks."""
-    refuse_uncounted(attrs.evolve(FACTS, compiler=""))
+    refuse_unfit(attrs.evolve(FACTS, compiler=""), Baseline(HEAD, {}))
 
 
 def test_a_check_of_times_alone_does_not_pass(place: Workplace) -> None:
