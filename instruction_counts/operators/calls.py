@@ -17,6 +17,7 @@ from instruction_counts.operators.entries import (
     Shape,
     Tensor,
     at,
+    has_dimension,
 )
 
 
@@ -78,7 +79,8 @@ def calls(entry: Entry, overrides: Overrides) -> Iterator[Call]:
     """Every call of an entry that is asked for; an entry without a variant asked for has none.
 
     Raises:
-        UsageError: an input is named that the entry has not.
+        UsageError: an input is named that the entry has not, or has too few dimensions for what
+            is an index into it.
     """
     for dtype in overrides.dtypes or ("",):
         if not overrides.inputs:
@@ -165,9 +167,19 @@ def _value(
     wanted = entry.autograd if tensor.requires_grad is None else tensor.requires_grad
     distribution = tensor.distribution or usual(dtype)
     if distribution.name == "index_of":
-        size = sizes[distribution.of][distribution.dim]
+        size = _size_of(distribution, sizes[distribution.of], f"{entry.name}: {name}")
         distribution = Distribution("integers", 0, max(1, size))
     return Value(name, shape, dtype, distribution, can and wanted and not entry.in_place)
+
+
+def _size_of(index: Distribution, shape: Shape, place: str) -> int:
+    if not has_dimension(shape, index.dim):
+        raise UsageError(
+            f"{place} is an index into dimension {index.dim} of {index.of}, "
+            f"which has the shape {list(shape)}",
+            f"Give {index.of} more dimensions.",
+        )
+    return shape[index.dim]
 
 
 def usual(dtype: str) -> Distribution:

@@ -123,6 +123,11 @@ class Entry:
         yield from self.kwargs.values()
 
 
+def has_dimension(shape: Shape, dim: int) -> bool:
+    """Whether a shape has a dimension; negative ones are counted from its end."""
+    return -len(shape) <= dim < len(shape)
+
+
 def at(value: Any, variant: str) -> Any:
     """A value as it is in a variant."""
     return value.values[variant] if isinstance(value, ByVariant) else value

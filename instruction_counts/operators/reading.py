@@ -39,6 +39,8 @@ from instruction_counts.operators.entries import (
     Input,
     Shape,
     Tensor,
+    at,
+    has_dimension,
 )
 
 VERSION = 1
@@ -163,13 +165,26 @@ def _check_together(
         mistakes.note(Misfit(node, expected, "none in common"))
     for name, group in entry.inputs.items():
         for one in group if isinstance(group, tuple) else (group,):
-            of = one.distribution.of if one.distribution else ""
-            target = entry.inputs.get(of)
-            if of and (target is None or isinstance(target, tuple)):
-                below = parts["inputs"].value[name]
-                mistakes.note(Misfit(below, one_of(list(entry.inputs), of), f'index_of "{of}"'))
+            if one.distribution is not None and one.distribution.of:
+                mistakes.attempt(
+                    _check_index, entry, one.distribution, parts["inputs"].value[name]
+                )
     for name in set(entry.inputs) & set(entry.kwargs):
         mistakes.note(Misfit(parts["kwargs"].value[name], f"{name} once: it is an input, too"))
+
+
+def _check_index(entry: Entry, index: Distribution, node: Node) -> None:
+    target = entry.inputs.get(index.of)
+    if target is None or isinstance(target, tuple):
+        raise Misfit(node, one_of(list(entry.inputs), index.of), f'index_of "{index.of}"')
+    for variant in entry.variants:
+        size = at(target.shape, variant)
+        if not has_dimension(size, index.dim):
+            raise Misfit(
+                node,
+                f"a dimension of {index.of}, which is {list(size)}",
+                f"index_of [{index.of}, {index.dim}]",
+            )
 
 
 def _names(node: Node, among: Mapping[str, Node]) -> tuple[str, ...]:

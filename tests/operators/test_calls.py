@@ -88,6 +88,22 @@ def test_an_index_stays_below_the_size_of_what_it_indexes() -> None:
     assert call.values[1].distribution == Distribution("integers", 0, 5)
 
 
+def test_an_index_into_a_dimension_that_a_shape_lacks_is_refused() -> None:
+    """When another shape is asked for than the entry has."""
+    index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=1))
+    entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": index})
+    with pytest.raises(UsageError, match=r"^torch\.take: index is an index into dimension 1 of input"):
+        call_of(entry, inputs=({"input": (5,)},))
+
+
+def test_a_dimension_can_be_counted_from_the_end() -> None:
+    """As torch does."""
+    index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=-1))
+    entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": index})
+    call = call_of(entry, inputs=({"input": (5, 2)},))
+    assert Distribution("integers", 0, 2) == call.values[1].distribution
+
+
 def test_integers_have_no_backward_pass() -> None:
     """Although the operator differentiates."""
     entry = Entry("torch.neg", "arithmetic", {"input": SQUARE})

@@ -151,6 +151,12 @@ MISTAKES = {
         'index_of "y"',
         "one of x",
     ),
+    "an index into no dimension": (
+        ["category: a", "inputs: {x: square, y: {shape: [2], distribution: {index_of: [x, 2]}}}"],
+        7,
+        "index_of [x, 2]",
+        "a dimension of x, which is [2, 2]",
+    ),
     "a gradient of integers": (
         ["category: a", "inputs: {x: {shape: [2], dtype: int8, requires_grad: true}}"],
         7,
