@@ -42,9 +42,11 @@ from instruction_counts.operators.entries import (
     at,
     has_dimension,
 )
+from instruction_counts.operators.names import is_argument, is_variable
 
 VERSION = 1
 _NAME = re.compile(r"(?:torch(?:\.(?:nn\.functional|linalg|fft|special|sparse))?|Tensor)\.\w+")
+_MOST_TENSORS = 1_000
 _TORCH_OBJECT = re.compile(r"torch\.\w+")
 _REMEDY = "See docs/operators.md for the form of an entry."
 
@@ -118,7 +120,7 @@ def _entry(
             inputs[input_name] = found
     kwargs: dict[str, Any] = {}
     for kwarg_name, below in attempt("kwargs", mapping, {}).items():
-        kwargs[kwarg_name] = mistakes.attempt(_kwarg, below)
+        kwargs[kwarg_name] = mistakes.attempt(_kwarg, kwarg_name, below)
     entry = Entry(
         name=name,
         category=attempt("category", _word, ""),
@@ -169,8 +171,20 @@ def _check_together(
                 mistakes.attempt(
                     _check_index, entry, one.distribution, parts["inputs"].value[name]
                 )
+    _check_variables(entry, parts, mistakes)
     for name in set(entry.inputs) & set(entry.kwargs):
         mistakes.note(Misfit(parts["kwargs"].value[name], f"{name} once: it is an input, too"))
+
+
+def _check_variables(entry: Entry, parts: Mapping[str, Node], mistakes: Mistakes) -> None:
+    owners: dict[str, str] = {}
+    for name, one in entry.inputs.items():
+        of_list = [f"{name}_{place}" for place in range(len(one))] if isinstance(one, tuple) else ()
+        for variable in of_list or (name,):
+            other = owners.setdefault(variable, name)
+            if other != name:
+                found = f'"{variable}" of {other} and of {name}'
+                mistakes.note(Misfit(parts["inputs"].value[name], "each variable once", found))
 
 
 def _check_index(entry: Entry, index: Distribution, node: Node) -> None:
@@ -246,8 +260,8 @@ def _shape(node: Node, families: Mapping[str, ByVariant]) -> Shape | ByVariant:
 
 
 def _input(name: str, node: Node, families: Mapping[str, ByVariant]) -> Input:
-    if not name.isidentifier():
-        raise Misfit(node, "the name of an argument", f'"{name}"')
+    if not is_variable(name):
+        raise Misfit(node, "a name that a variable can have here, in Python and in C++", f'"{name}"')
     if not isinstance(node.value, dict) or "list" not in node.value:
         return _tensor(node, families)
     several = node.value["list"]
@@ -256,7 +270,7 @@ def _input(name: str, node: Node, families: Mapping[str, ByVariant]) -> Input:
     if isinstance(several.value, list):
         fields(rest)
         return tuple(_tensor(one, families) for one in several.value)
-    return (_tensor(rest, families),) * integer(several, 1)
+    return (_tensor(rest, families),) * integer(several, 1, _MOST_TENSORS)
 
 
 def _tensor(node: Node, families: Mapping[str, ByVariant]) -> Tensor:
@@ -299,7 +313,9 @@ def _number(node: Node) -> float:
     return float(node.value)
 
 
-def _kwarg(node: Node) -> Any:
+def _kwarg(name: str, node: Node) -> Any:
+    if not is_argument(name):
+        raise Misfit(node, "the name of an argument", f'"{name}"')
     if isinstance(node.value, dict):
         return by_variant(node, _plain)
     return _plain(node)

@@ -157,6 +157,38 @@ MISTAKES = {
         "index_of [x, 2]",
         "a dimension of x, which is [2, 2]",
     ),
+    "a name that the backward pass has": (
+        ["category: a", "inputs: {gradient: [1]}"],
+        7,
+        '"gradient"',
+        "a name that a variable can have here",
+    ),
+    "a name that C++ has": (["category: a", "inputs: {int: [1]}"], 7, '"int"', "a variable can"),
+    "a name that Python has": (["category: a", "inputs: {in: [1]}"], 7, '"in"', "a variable can"),
+    "an argument that is no name": (
+        ["category: a", 'kwargs: {"a b": 1}'],
+        7,
+        '"a b"',
+        "the name of an argument",
+    ),
+    "an argument that is a word of Python": (
+        ["category: a", "kwargs: {from: 1}"],
+        7,
+        '"from"',
+        "the name of an argument",
+    ),
+    "a list of endless tensors": (
+        ["category: a", "inputs: {x: {list: 10000000000, shape: [1]}}"],
+        7,
+        "10000000000",
+        "at most 1000",
+    ),
+    "a variable twice": (
+        ["category: a", "inputs: {x_0: [1], x: {list: 2, shape: [1]}}"],
+        7,
+        '"x_0" of x_0 and of x',
+        "each variable once",
+    ),
     "a gradient of integers": (
         ["category: a", "inputs: {x: {shape: [2], dtype: int8, requires_grad: true}}"],
         7,
