@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 import numpy as np
 
+from core.errors import quoted
 from instruction_counts.errors import UsageError
 from instruction_counts.operators.entries import Entry, Shape, Tensor, at
 
@@ -16,6 +18,8 @@ SIZE = "N"
 _SLACK = 1e-3
 _LEAST_POINTS = 4
 _MOST_ELEMENTS = 2**28
+_MOST_DIMENSIONS = 64
+_PART = re.compile(rf"{SIZE}|[0-9]{{1,18}}")  # what fits into torch's sizes
 
 Template = tuple[int | str, ...]
 
@@ -135,7 +139,7 @@ def sizes_in(text: str) -> tuple[int, ...]:
     """``16:65536`` is powers of four, ``16:65536:2`` of two; ``16,100,1000`` is just these.
 
     Raises:
-        UsageError: the text has another form.
+        UsageError: the text has another form, or a size at which no tensor fits into memory.
     """
     parts = text.split(":")
     try:
@@ -143,15 +147,17 @@ def sizes_in(text: str) -> tuple[int, ...]:
             found = tuple(int(part) for part in text.split(","))
         else:
             low, high, factor = (int(part) for part in [*parts, "4"][:3])
-            if factor < 2 or low < 1 or high < low:
+            if factor < 2 or not 1 <= low <= high <= _MOST_ELEMENTS:
                 raise ValueError(text)
             steps = math.floor(math.log(high / low, factor) + 1e-9)
             found = tuple(low * factor**step for step in range(steps + 1))
     except ValueError:
         found = ()
-    if not found or len(parts) > 3 or min(found) < 1 or sorted(set(found)) != list(found):
+    is_range = bool(found) and len(parts) <= 3 and sorted(set(found)) == list(found)
+    if not is_range or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
         raise UsageError(
-            f'--sizes "{text}" is no range of sizes', "For example: 16:65536, 16:4096:2 or 10,100"
+            f"--sizes {quoted(text)} is no range of sizes from 1 to {_MOST_ELEMENTS:,}",
+            "For example: 16:65536, 16:4096:2 or 10,100",
         )
     return found
 
@@ -163,10 +169,16 @@ def templates(entry: Entry, asked: Sequence[str]) -> dict[str, Template]:
     that shapes that belong together keep doing so.
 
     Raises:
-        UsageError: a template has another form, names no input, or there is no ``N`` anywhere.
+        UsageError: a template has another form, names no input or one that another names, or
+            there is no ``N`` anywhere.
     """
     tensors = {name: one for name, one in entry.inputs.items() if isinstance(one, Tensor)}
-    found = dict(_template(text, entry, tensors) for text in asked)
+    found: dict[str, Template] = {}
+    for text in asked:
+        name, shape = _template(text, entry, tensors)
+        if name in found:
+            raise UsageError(f"--scale {name} is there twice", "Give each input one shape.")
+        found[name] = shape
     if not asked:
         variant = "typical" if "typical" in entry.variants else entry.variants[0]
         shapes = {name: at(one.shape, variant) for name, one in tensors.items()}
@@ -194,8 +206,8 @@ def _template(text: str, entry: Entry, tensors: Mapping[str, Tensor]) -> tuple[s
             f'--scale {name}: {entry.name} has no tensor "{name}"',
             f"It has {', '.join(tensors) or 'none'}.",
         )
-    if not all(part == SIZE or part.isdigit() for part in parts):
-        raise UsageError(f'--scale "{text}" is no shape', f"For example: input=[{SIZE},64]")
+    if len(parts) > _MOST_DIMENSIONS or not all(map(_PART.fullmatch, parts)):
+        raise UsageError(f"--scale {quoted(text)} is no shape", f"For example: input=[{SIZE},64]")
     return name, tuple(SIZE if part == SIZE else int(part) for part in parts)
 
 

@@ -41,7 +41,14 @@ def test_a_range_of_sizes_is_geometric(text: str, expected: tuple[int, ...]) -> 
     assert sizes_in(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "a", "4:1", "1:4:1", "0:4", "4,2", "2,2", "-1", "1:2:3:4"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "a", "4:1", "1:4:1", "0:4", "4,2", "2,2", "-1", "1:2:3:4"),
+        *(f"1:1{'0' * 400}", f"1{'0' * 5000}", f"1,{2**28 + 1}"),
+    ],
+    ids=lambda text: text[:9],
+)
 def test_what_is_no_range_of_sizes_is_refused(text: str) -> None:
     """With an example of one."""
     with pytest.raises(UsageError, match="For example: 16:65536"):
@@ -83,6 +90,9 @@ def test_shapes_grow_as_they_are_asked_to() -> None:
         ("x=[N]", "no tensor"),
         ("input=[M]", "is no shape"),
         ("input", "is no shape"),
+        ("input=[N,²]", "is no shape"),
+        (f"input=[N,1{'0' * 5000}]", "is no shape"),
+        (f"input=[{'N,' * 64}N]", "is no shape"),
         ("input=[3]", "no shape that could grow"),
     ],
 )
@@ -90,6 +100,12 @@ def test_a_shape_that_cannot_grow_is_refused(asked: str, expected: str) -> None:
     """With what would be possible."""
     with pytest.raises(UsageError, match=expected):
         templates(MM, [asked])
+
+
+def test_an_input_that_is_asked_to_grow_in_two_ways_is_refused() -> None:
+    """One of them would be passed over."""
+    with pytest.raises(UsageError, match="--scale input is there twice"):
+        templates(MM, ["input=[N]", "input=[N,N]"])
 
 
 @pytest.mark.parametrize("complexity", COMPLEXITIES, ids=lambda one: one.name)
