@@ -111,6 +111,12 @@ class Entry:
         )
 
     @property
+    def follows_dtype(self) -> bool:
+        """Whether there is a tensor whose dtype can be asked for."""
+        groups = (one if isinstance(one, tuple) else (one,) for one in self.inputs.values())
+        return any(tensor.dtype is None for group in groups for tensor in group)
+
+    @property
     def variants(self) -> tuple[str, ...]:
         """The variants that all values of the entry have; ``typical`` where none differs."""
         sets = [set(one.values) for one in self._values() if isinstance(one, ByVariant)]
