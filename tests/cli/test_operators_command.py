@@ -62,6 +62,12 @@ def test_a_wrong_use_is_one_message(
     assert expected in capsys.readouterr().err
 
 
+def test_operators_without_cpp_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the cases that there are."""
+    assert cli.main(["list", "--operators", "Tensor.numpy"]) == 0
+    assert "1 operator has no C++: Tensor.numpy" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_an_operator_is_measured_over_a_range_of_sizes(
     capsys: pytest.CaptureFixture[str], tmp_path: pytest.TempPathFactory
