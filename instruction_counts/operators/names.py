@@ -23,7 +23,7 @@ _CPP_KEYWORDS = frozenset(
     short signed sizeof static static_assert static_cast struct switch template this thread_local
     throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
     xor xor_eq
-    """.split()
+    """.split()  # noqa: SIM905 - a list has a line for each of them
 )
 
 

@@ -168,9 +168,7 @@ def _check_together(
     for name, group in entry.inputs.items():
         for one in group if isinstance(group, tuple) else (group,):
             if one.distribution is not None and one.distribution.of:
-                mistakes.attempt(
-                    _check_index, entry, one.distribution, parts["inputs"].value[name]
-                )
+                mistakes.attempt(_check_index, entry, one.distribution, parts["inputs"].value[name])
     _check_variables(entry, parts, mistakes)
     for name in set(entry.inputs) & set(entry.kwargs):
         mistakes.note(Misfit(parts["kwargs"].value[name], f"{name} once: it is an input, too"))
@@ -261,7 +259,9 @@ def _shape(node: Node, families: Mapping[str, ByVariant]) -> Shape | ByVariant:
 
 def _input(name: str, node: Node, families: Mapping[str, ByVariant]) -> Input:
     if not is_variable(name):
-        raise Misfit(node, "a name that a variable can have here, in Python and in C++", f'"{name}"')
+        raise Misfit(
+            node, "a name that a variable can have here, in Python and in C++", f'"{name}"'
+        )
     if not isinstance(node.value, dict) or "list" not in node.value:
         return _tensor(node, families)
     several = node.value["list"]

@@ -117,7 +117,9 @@ def test_an_index_into_a_dimension_that_a_shape_lacks_is_refused() -> None:
     """When another shape is asked for than the entry has."""
     index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=1))
     entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": index})
-    with pytest.raises(UsageError, match=r"^torch\.take: index is an index into dimension 1 of input"):
+    with pytest.raises(
+        UsageError, match=r"^torch\.take: index is an index into dimension 1 of input"
+    ):
         call_of(entry, inputs=({"input": (5,)},))
 
 
