@@ -26,13 +26,13 @@ from instruction_counts.errors import UsageError
 from instruction_counts.measurements import Status
 from instruction_counts.operators.calls import Overrides
 from instruction_counts.operators.catalogue import load_schemas
+from instruction_counts.operators.complexity import fit
 from instruction_counts.operators.definitions import definitions
 from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, VARIANTS, Entry
 from instruction_counts.operators.reading import read_operators
 from instruction_counts.operators.sizes import (
     at_size,
     check_sizes,
-    fit,
     sizes_in,
     templates,
     usual_sizes,
@@ -137,14 +137,14 @@ def _as_json(entry: Entry) -> dict[str, object]:
     "sizes_text",
     metavar="FIRST:LAST[:FACTOR]",
     help="The sizes N: a range by a factor (4), or a list 10,100,1000. Default: up to 65,536 "
-    "elements in a tensor.",
+    "elements in an input, fewer where the output is much larger.",
 )
 @click.option(
     "--scale",
     multiple=True,
     metavar="NAME=[N,…]",
-    help="The shape of an input with N in it. Repeatable. Default: the first size of the first "
-    "input is N, wherever it occurs.",
+    help="The shape of an input with N in it. Repeatable. Default: what the entry "
+    "suggests, or else the first size of the first input is N, wherever it occurs.",
 )
 @click.option("--dtype", type=click.Choice(DTYPES), help="Of the inputs. Default: float32.")
 @click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True)
@@ -181,7 +181,8 @@ def sizes_command(
         raise UsageError("sizes are measured on one build", "Name one --build.")
     entry = _one_entry(operator, operators_file)
     shapes = templates(entry, scale)
-    sizes = sizes_in(sizes_text) if sizes_text else usual_sizes(shapes)
+    stated = sizes_text or ("" if scale else entry.sizes)
+    sizes = sizes_in(stated) if stated else usual_sizes(shapes)
     check_sizes(shapes, sizes)
     console.note(", ".join(f"{name} {_shape(shape)}" for name, shape in shapes.items()))
     modes = attrs.evolve(

@@ -31,7 +31,12 @@ DISTRIBUTIONS = (
     "lower_triangular",
 )
 
+SIZE = "N"
+"""What stands for the size in a template."""
+
 Shape: TypeAlias = tuple[int, ...]
+Template: TypeAlias = tuple[int | str, ...]
+"""A shape that grows with `SIZE`."""
 
 
 @attrs.frozen
@@ -93,6 +98,10 @@ class Entry:
     cpp: str | bool | None = None
     """None derives it from torch's schema; False is none."""
     overload: str | None = None
+    scale: Mapping[str, Template] = attrs.field(factory=dict)
+    """How inputs grow over a range of sizes; nothing grows them by a rule."""
+    sizes: str = ""
+    """The range that is usual, as ``--sizes`` has it; empty goes by the elements of the inputs."""
     note: str = ""
     file: str = ""
     line: int = 0

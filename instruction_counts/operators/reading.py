@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.errors import DataError
+from instruction_counts.errors import DataError, UsageError
 from instruction_counts.located import (
     Misfit,
     Mistakes,
@@ -32,17 +32,20 @@ from instruction_counts.operators.entries import (
     DISTRIBUTIONS,
     DTYPES,
     FLOATS,
+    SIZE,
     VARIANTS,
     ByVariant,
     Distribution,
     Entry,
     Input,
     Shape,
+    Template,
     Tensor,
     at,
     has_dimension,
 )
 from instruction_counts.operators.names import is_argument, is_variable
+from instruction_counts.operators.sizes import sizes_in
 
 VERSION = 1
 _NAME = re.compile(r"(?:torch(?:\.(?:nn\.functional|linalg|fft|special|sparse))?|Tensor)\.\w+")
@@ -93,6 +96,8 @@ _FIELDS = (
     "python",
     "cpp",
     "overload",
+    "scale",
+    "sizes",
     "note",
 )
 
@@ -132,6 +137,8 @@ def _entry(
         python=attempt("python", text, None),
         cpp=attempt("cpp", _cpp, None),
         overload=attempt("overload", _overload, None),
+        scale=attempt("scale", functools.partial(_scale, inputs=inputs), {}),
+        sizes=attempt("sizes", _sizes, ""),
         note=attempt("note", text, ""),
         file=node.file,
         line=node.line,
@@ -311,6 +318,27 @@ def _number(node: Node) -> float:
     if type(node.value) not in {int, float} or not math.isfinite(node.value):
         raise Misfit(node, "a number")
     return float(node.value)
+
+
+def _scale(node: Node, inputs: Mapping[str, Input]) -> dict[str, Template]:
+    tensors = [name for name, one in inputs.items() if isinstance(one, Tensor)]
+    found: dict[str, Template] = {}
+    for name, below in mapping(node).items():
+        if name not in tensors:
+            raise Misfit(below, one_of(tensors, name), f'"{name}"')
+        found[name] = tuple(SIZE if one.value == SIZE else integer(one, 0) for one in items(below))
+    if not any(SIZE in shape for shape in found.values()):
+        raise Misfit(node, f"{SIZE} in some shape, such as [{SIZE}, 64]")
+    return found
+
+
+def _sizes(node: Node) -> str:
+    found = text(node)
+    try:
+        sizes_in(found)
+    except UsageError as error:
+        raise Misfit(node, error.remedy) from None
+    return found
 
 
 def _kwarg(name: str, node: Node) -> Any:

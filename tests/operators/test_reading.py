@@ -38,6 +38,14 @@ def test_an_entry_has_its_inputs_in_their_order(tmp_path: Path) -> None:
     assert list(entry.inputs.items()) == [("input", Tensor(family)), ("other", Tensor((8,)))]
 
 
+def test_an_entry_can_say_over_which_sizes_it_grows(tmp_path: Path) -> None:
+    """How its inputs grow, and the range."""
+    entry = entry_of(
+        tmp_path, "category: a", "inputs: {x: [1, 64]}", "scale: {x: [N, 64]}", 'sizes: "4:64:2"'
+    )
+    assert ({"x": ("N", 64)}, "4:64:2") == (entry.scale, entry.sizes)
+
+
 def test_shapes_by_variant_can_stand_in_the_entry(tmp_path: Path) -> None:
     """With or without the other fields of an input."""
     entry = entry_of(
@@ -189,6 +197,19 @@ MISTAKES = {
         '"x_0" of x_0 and of x',
         "each variable once",
     ),
+    "growth of no input": (
+        ["category: a", "inputs: {x: [1]}", "scale: {y: [N]}"],
+        8,
+        '"y"',
+        "one of x",
+    ),
+    "growth that is none": (
+        ["category: a", "inputs: {x: [1]}", "scale: {x: [3]}"],
+        8,
+        "'x': [3]",
+        "N in some shape",
+    ),
+    "no range of sizes": (["category: a", 'sizes: "9:1"'], 7, "9:1", "For example: 16:65536"),
     "a gradient of integers": (
         ["category: a", "inputs: {x: {shape: [2], dtype: int8, requires_grad: true}}"],
         7,
