@@ -174,7 +174,7 @@ def _operators(
     if samples is not None:
         raise UsageError("--samples is for torch's samples", "Add: --source op_db")
     return standard.OperatorSource(
-        operators, asked.overrides(), operators_file or standard.standard_file()
+        operators, asked.overrides(), operators_file or standard.standard_file(), console.note
     )
 
 
