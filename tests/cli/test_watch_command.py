@@ -265,6 +265,19 @@ def test_a_token_is_not_sent_in_clear_text(
     assert (1, True, False) == (code, "readable on its way" in said, "secret" in said)
 
 
+def test_a_token_that_cannot_be_sent_is_refused_before_anything_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that it was read from ends in a line break."""
+    monkeypatch.setenv("INSTRUCTION_COUNTS_TOKEN", "secret\n")
+    command = ["--command", f"touch {tmp_path}/asked", "--webhook", "https://a.example/hook"]
+    code = run_watch(tmp_path, *command)
+    said = capsys.readouterr().err
+
+    assert (1, True, False) == (code, "INSTRUCTION_COUNTS_TOKEN holds" in said, "secret" in said)
+    assert not (tmp_path / "asked").exists()
+
+
 def test_a_state_of_another_watch_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
