@@ -23,6 +23,7 @@ from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import selection_options, store_option
+from instruction_counts.cli.seconds import SecondsRange
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Key, Side, side_of
 from instruction_counts.compare.verdicts import Difference, MinEffect
@@ -86,7 +87,7 @@ _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
 @click.option("--once", is_flag=True, help="Look once, and end. The default.")
 @click.option(
     "--every",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SecondsRange(),
     metavar="SECONDS",
     help="Look again and again, with so long a pause, until interrupted.",
 )
