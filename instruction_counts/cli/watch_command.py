@@ -30,7 +30,8 @@ from instruction_counts.compare.verdicts import Difference, MinEffect
 from instruction_counts.definitions import Definitions
 from instruction_counts.errors import BuildError, DataError, UsageError
 from instruction_counts.history import watching
-from instruction_counts.history.watching import Alert, LastBuild, State, Station
+from instruction_counts.history.watch_state import Alert, LastBuild, State, read_state, write_state
+from instruction_counts.history.watching import Station
 from instruction_counts.history.webhook import Webhook
 from instruction_counts.report.comparison import causes, title_of
 from instruction_counts.results.noise import read_noises
@@ -131,13 +132,13 @@ def command(
     )
     watched = json.dumps([listing, build_cmd, str(definitions), attrs.asdict(selection)])
     path = state_file or _state_file(watched)
-    state = watching.read_state(path, watched)
+    state = read_state(path, watched)
     made = {} if state.last is None else {state.last.python: state.last.name}
     make = functools.partial(made_build, build_cmd, made=made) if build_cmd else _given_build
     with Store.open(db) as store:
         lab = StoreLab(definitions, selection, measuring, store, layouts)
         station = StoreStation(make, lab, min_effect)
-        save = functools.partial(watching.write_state, path)
+        save = functools.partial(write_state, path)
         while True:
             known = len(state.alerts)
             try:

@@ -1,99 +1,23 @@
 """Watching builds as they come: each is compared with the one before, and each step alerts once.
 
-What was seen, and what was said of it, is kept in a file between runs of the program.
-
-File format history: 1, the first.
+What was seen, and what was said of it, is a `State`.
 """
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol
 
 import attrs
-import cattrs
 
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Key, Side
 from instruction_counts.compare.verdicts import Difference
 from instruction_counts.errors import BuildError, DataError
-from instruction_counts.files import write_atomically
 from instruction_counts.history.candidates import is_change
-
-_VERSION = 1
-
-
-class Delivery(enum.Enum):
-    """How far an alert got."""
-
-    WAITING = "waiting"
-    SENDING = "sending"
-    """Begun. If the program ends in between, nobody knows whether it arrived."""
-    SENT = "sent"
-
-
-@attrs.frozen
-class Alert:
-    """One step of one case."""
-
-    id: str
-    """The same for the same step, however often it is seen."""
-    case: str
-    base: str
-    """The build before the step, as it was named."""
-    new: str
-    verdict: str
-    reason: str
-    base_count: int | None
-    new_count: int | None
-    change: int | None
-    run: str
-    """Where it was measured: ``run 12, NAME``."""
-    verified: bool
-    causes: tuple[str, ...] = ()
-    delivery: Delivery = Delivery.WAITING
-
-
-@attrs.frozen
-class LastBuild:
-    """The build that the next one is compared with."""
-
-    line: str
-    """As the command printed it."""
-    name: str
-    python: str
-    run_id: int
-
-
-@attrs.frozen
-class State:
-    """How far a watch got."""
-
-    watched: str
-    """What is watched: another command or selection needs a file of its own."""
-    seen: tuple[str, ...] = ()
-    """The builds that were looked at, also broken ones."""
-    last: LastBuild | None = None
-    alerts: tuple[Alert, ...] = ()
-
-    def with_alerts(self, alerts: Iterable[Alert]) -> State:
-        """With further alerts; those that it has already stay as they are."""
-        known = {one.id for one in self.alerts}
-        return attrs.evolve(
-            self, alerts=(*self.alerts, *(one for one in alerts if one.id not in known))
-        )
-
-    def marked(self, alert: Alert, delivery: Delivery) -> State:
-        """With an alert that got so far."""
-        alerts = (
-            attrs.evolve(one, delivery=delivery) if one.id == alert.id else one
-            for one in self.alerts
-        )
-        return attrs.evolve(self, alerts=tuple(alerts))
+from instruction_counts.history.watch_state import CONVERTER, Alert, Delivery, LastBuild, State
 
 
 class Station(Protocol):
@@ -197,48 +121,9 @@ def new_names(lines: str, seen: Iterable[str]) -> Iterator[str]:
             yield name
 
 
-def read_state(path: Path, watched: str) -> State:
-    """The state in a file; a fresh one where there is none.
-
-    Raises:
-        DataError: the file holds something else, or another watch's state.
-    """
-    remedy = "Name another file with --state, or remove it to start anew."
-    try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return State(watched)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", remedy) from error
-    if not isinstance(data, Mapping) or data.get("version") != _VERSION:
-        raise DataError(f"{path} is no state of a watch, or of another version", remedy)
-    try:
-        state = _CONVERTER.structure(data["state"], State)
-    except (cattrs.BaseValidationError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: it holds no state of a watch", remedy) from error
-    if state.watched != watched:
-        raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
-    return state
-
-
-def write_state(path: Path, state: State) -> None:
-    """Replace the state in a file.
-
-    Raises:
-        DataError: it cannot be written.
-    """
-    document = {"version": _VERSION, "state": _CONVERTER.unstructure(state)}
-    try:
-        write_atomically(path, json.dumps(document, indent=1) + "\n")
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be written: {error.strerror}", "Name another file with --state."
-        ) from error
-
-
 def alert_to_json(alert: Alert) -> str:
     """An alert for those who receive it, in one line."""
-    document = _CONVERTER.unstructure(alert)
+    document = CONVERTER.unstructure(alert)
     del document["delivery"]
     return json.dumps({"text": text_of(alert), **document})
 
@@ -252,9 +137,6 @@ def text_of(alert: Alert) -> str:
         f"{alert.verdict}: {alert.case}{counts} between {alert.base} and {alert.new} "
         f"({alert.reason}{sure}){causes}"
     )
-
-
-_CONVERTER = cattrs.Converter(forbid_extra_keys=True)
 
 
 def _alert(

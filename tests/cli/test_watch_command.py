@@ -29,8 +29,7 @@ from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Side, side_of
 from instruction_counts.compare.verdicts import MinEffect
 from instruction_counts.errors import BuildError, DataError
-from instruction_counts.history import watching
-from instruction_counts.history.watching import LastBuild, State
+from instruction_counts.history.watch_state import LastBuild, State, read_state, write_state
 from instruction_counts.results.store import Store
 from instruction_counts.select import Selection
 from tests.fakes import make_record
@@ -57,10 +56,10 @@ class Watch:
         """Look at what is there; the steps that were found since the first look."""
         path = self.folder / "state.json"
         send = (outlets or Outlets(self.folder / "alerts.jsonl")).send
-        save = functools.partial(watching.write_state, path)
-        before = watching.read_state(path, "w")
+        save = functools.partial(write_state, path)
+        before = read_state(path, "w")
         state = look(before, "\n".join(self.counts), FakeStation(self.counts), send, save)
-        assert state == watching.read_state(path, "w")
+        assert state == read_state(path, "w")
         return steps_in(state)
 
     @property
@@ -114,7 +113,7 @@ def test_a_file_takes_an_alert_once(tmp_path: Path) -> None:
     """Also where the webhook fails after it, and all is tried again."""
     watch = Watch(tmp_path, {"a": 1000, "b": 2000})
     watch.look()
-    (alert,) = watching.read_state(tmp_path / "state.json", "w").alerts
+    (alert,) = read_state(tmp_path / "state.json", "w").alerts
     Outlets(tmp_path / "alerts.jsonl").send(alert)
 
     assert 1 == len(watch.sent)
@@ -222,7 +221,7 @@ def test_a_build_that_does_not_start_is_passed_over_once(
     """It is not tried at each look."""
     command = ["--command", "echo a=/nowhere/a", "--once"]
     codes = [run_watch(tmp_path, *command) for _ in range(2)]
-    state = watching.read_state(tmp_path / "state.json", _watched(tmp_path))
+    state = read_state(tmp_path / "state.json", _watched(tmp_path))
 
     assert ([0, 0], ("a=/nowhere/a",)) == (codes, state.seen)
     assert 1 == capsys.readouterr().err.count("a=/nowhere/a is broken, and passed over")
@@ -282,7 +281,7 @@ def test_a_state_of_another_watch_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Else builds of this one would be taken for seen."""
-    watching.write_state(tmp_path / "state.json", State("another"))
+    write_state(tmp_path / "state.json", State("another"))
     code = run_watch(tmp_path, "--command", "true")
 
     assert (1, True) == (code, "belongs to another watch" in capsys.readouterr().err)

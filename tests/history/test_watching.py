@@ -6,7 +6,6 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import attrs
 import pytest
@@ -19,7 +18,7 @@ from instruction_counts.compare.sides import Key, Side, key_of
 from instruction_counts.compare.verdicts import Difference
 from instruction_counts.errors import BuildError, DataError
 from instruction_counts.history import watching
-from instruction_counts.history.watching import Alert, Delivery, LastBuild, State
+from instruction_counts.history.watch_state import Alert, Delivery, LastBuild, State
 from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 
@@ -213,49 +212,6 @@ def test_an_alert_that_may_have_arrived_is_not_sent_again() -> None:
     assert ([second], []) == (sent, delivered(state)[1])
     assert {Delivery.SENT} == {one.delivery for one in state.alerts}
     assert first not in sent
-
-
-# The file
-
-
-def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:
-    """With all that is in it."""
-    path = tmp_path / "state.json"
-    watching.write_state(path, WAITING)
-
-    assert WAITING == watching.read_state(path, "w")
-
-
-def test_there_is_no_state_at_first(tmp_path: Path) -> None:
-    """Nothing was seen."""
-    assert State("w") == watching.read_state(tmp_path / "none.json", "w")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "cannot be read"),
-        ("[]", "is no state of a watch, or of another version"),
-        ('{"version": 2}', "is no state of a watch, or of another version"),
-        ('{"version": 1}', "holds no state of a watch"),
-        ('{"version": 1, "state": {"watched": "w", "more": 1}}', "holds no state of a watch"),
-        ('{"version": 1, "state": {"watched": "another"}}', "belongs to another watch: another"),
-    ],
-)
-def test_a_file_that_holds_something_else_is_refused(
-    text: str, message: str, tmp_path: Path
-) -> None:
-    """With what to do."""
-    path = tmp_path / "state.json"
-    path.write_text(text)
-    with pytest.raises(DataError, match=message):
-        watching.read_state(path, "w")
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """With the option."""
-    with pytest.raises(DataError, match=r"cannot be written.*\n.*--state"):
-        watching.write_state(tmp_path / "none" / "state.json", WAITING)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,132 @@
+"""How far a watch got: what was seen, and what was said of it, in a file between its runs.
+
+File format history: 1, the first.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+
+from instruction_counts.errors import DataError
+from instruction_counts.files import write_atomically
+
+_VERSION = 1
+
+
+class Delivery(enum.Enum):
+    """How far an alert got."""
+
+    WAITING = "waiting"
+    SENDING = "sending"
+    """Begun. If the program ends in between, nobody knows whether it arrived."""
+    SENT = "sent"
+
+
+@attrs.frozen
+class Alert:
+    """One step of one case."""
+
+    id: str
+    """The same for the same step, however often it is seen."""
+    case: str
+    base: str
+    """The build before the step, as it was named."""
+    new: str
+    verdict: str
+    reason: str
+    base_count: int | None
+    new_count: int | None
+    change: int | None
+    run: str
+    """Where it was measured: ``run 12, NAME``."""
+    verified: bool
+    causes: tuple[str, ...] = ()
+    delivery: Delivery = Delivery.WAITING
+
+
+@attrs.frozen
+class LastBuild:
+    """The build that the next one is compared with."""
+
+    line: str
+    """As the command printed it."""
+    name: str
+    python: str
+    run_id: int
+
+
+@attrs.frozen
+class State:
+    """How far a watch got."""
+
+    watched: str
+    """What is watched: another command or selection needs a file of its own."""
+    seen: tuple[str, ...] = ()
+    """The builds that were looked at, also broken ones."""
+    last: LastBuild | None = None
+    alerts: tuple[Alert, ...] = ()
+
+    def with_alerts(self, alerts: Iterable[Alert]) -> State:
+        """With further alerts; those that it has already stay as they are."""
+        known = {one.id for one in self.alerts}
+        return attrs.evolve(
+            self, alerts=(*self.alerts, *(one for one in alerts if one.id not in known))
+        )
+
+    def marked(self, alert: Alert, delivery: Delivery) -> State:
+        """With an alert that got so far."""
+        alerts = (
+            attrs.evolve(one, delivery=delivery) if one.id == alert.id else one
+            for one in self.alerts
+        )
+        return attrs.evolve(self, alerts=tuple(alerts))
+
+
+CONVERTER = cattrs.Converter(forbid_extra_keys=True)
+"""Alerts and states as plain data, and back."""
+
+
+def read_state(path: Path, watched: str) -> State:
+    """The state in a file; a fresh one where there is none.
+
+    Raises:
+        DataError: the file holds something else, or another watch's state.
+    """
+    remedy = "Name another file with --state, or remove it to start anew."
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return State(watched)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}", remedy) from error
+    if not isinstance(data, Mapping) or data.get("version") != _VERSION:
+        raise DataError(f"{path} is no state of a watch, or of another version", remedy)
+    try:
+        state = CONVERTER.structure(data["state"], State)
+    except (cattrs.BaseValidationError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: it holds no state of a watch", remedy) from error
+    if state.watched != watched:
+        raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
+    return state
+
+
+def write_state(path: Path, state: State) -> None:
+    """Replace the state in a file.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    document = {"version": _VERSION, "state": CONVERTER.unstructure(state)}
+    try:
+        write_atomically(path, json.dumps(document, indent=1) + "\n")
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written: {error.strerror}", "Name another file with --state."
+        ) from error

@@ -1,0 +1,65 @@
+"""The state of a watch: what is kept comes back, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.errors import DataError
+from instruction_counts.history.watch_state import (
+    Alert,
+    Delivery,
+    LastBuild,
+    State,
+    read_state,
+    write_state,
+)
+
+ALERT = Alert(
+    *("0123", "add", "b0", "b1", "worse", "exact difference", 1000, 2000, 1000, "run 2, b1"),
+    verified=True,
+    causes=("+1000 f",),
+    delivery=Delivery.SENDING,
+)
+STATE = State("w", ("b0", "b1"), LastBuild("b1=/b1", "b1", "/b1", 2), (ALERT,))
+
+
+def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:
+    """With all that is in it."""
+    path = tmp_path / "state.json"
+    write_state(path, STATE)
+
+    assert STATE == read_state(path, "w")
+
+
+def test_there_is_no_state_at_first(tmp_path: Path) -> None:
+    """Nothing was seen."""
+    assert State("w") == read_state(tmp_path / "none.json", "w")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot be read"),
+        ("[]", "is no state of a watch, or of another version"),
+        ('{"version": 2}', "is no state of a watch, or of another version"),
+        ('{"version": 1}', "holds no state of a watch"),
+        ('{"version": 1, "state": {"watched": "w", "more": 1}}', "holds no state of a watch"),
+        ('{"version": 1, "state": {"watched": "another"}}', "belongs to another watch: another"),
+    ],
+)
+def test_a_file_that_holds_something_else_is_refused(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    """With what to do."""
+    path = tmp_path / "state.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_state(path, "w")
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """With the option."""
+    with pytest.raises(DataError, match=r"cannot be written.*\n.*--state"):
+        write_state(tmp_path / "none" / "state.json", STATE)
