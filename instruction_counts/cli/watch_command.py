@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -30,7 +31,14 @@ from instruction_counts.compare.verdicts import Difference, MinEffect
 from instruction_counts.definitions import Definitions
 from instruction_counts.errors import BuildError, DataError, UsageError
 from instruction_counts.history import watching
-from instruction_counts.history.watch_state import Alert, LastBuild, State, read_state, write_state
+from instruction_counts.history.watch_state import (
+    Alert,
+    LastBuild,
+    State,
+    held,
+    read_state,
+    write_state,
+)
 from instruction_counts.history.watching import Station
 from instruction_counts.history.webhook import Webhook
 from instruction_counts.report.comparison import causes, title_of
@@ -130,27 +138,41 @@ def command(
         alert,
         Webhook(webhook, os.environ.get(_TOKEN, ""), notice=console.note) if webhook else None,
     )
-    watched = json.dumps([listing, build_cmd, str(definitions), attrs.asdict(selection)])
-    path = state_file or _state_file(watched)
-    state = read_state(path, watched)
-    made = {} if state.last is None else {state.last.python: state.last.name}
-    make = functools.partial(made_build, build_cmd, made=made) if build_cmd else _given_build
+    asked = [listing, build_cmd, str(definitions), attrs.asdict(selection)]
     with Store.open(db) as store:
-        lab = StoreLab(definitions, selection, measuring, store, layouts)
-        station = StoreStation(make, lab, min_effect)
-        save = functools.partial(write_state, path)
-        while True:
-            known = len(state.alerts)
-            try:
-                state = look(state, listed(listing), station, outlets.send, save)
-            except BuildError as error:
-                if every is None:
-                    raise
-                console.error(str(error))
-            found = len(state.alerts) - known
-            if every is None:
-                return ExitCode.REGRESSION if found else ExitCode.OK
-            time.sleep(every)
+        names = [json.dumps([*asked, place_of(store)]), json.dumps(asked)]
+        path = state_file or _state_file(*names)
+        with held(path):
+            state = read_state(path, *names)
+            made = {} if state.last is None else {state.last.python: state.last.name}
+            make = (
+                functools.partial(made_build, build_cmd, made=made) if build_cmd else _given_build
+            )
+            lab = StoreLab(definitions, selection, measuring, store, layouts)
+            station = StoreStation(make, lab, min_effect)
+            save = functools.partial(write_state, path)
+
+            def look_again(state: State) -> State:
+                return look(state, listed(listing), station, outlets.send, save)
+
+            return _watch(state, look_again, every)
+
+
+def _watch(state: State, look_again: Callable[[State], State], every: float | None) -> ExitCode:
+    """Look once, or again and again with a pause of so many seconds."""
+    while every is not None:
+        try:
+            state = look_again(state)
+        except BuildError as error:
+            console.error(str(error))
+        time.sleep(every)
+    found = len(look_again(state).alerts) - len(state.alerts)
+    return ExitCode.REGRESSION if found else ExitCode.OK
+
+
+def place_of(store: Store) -> str:
+    """Which database it is, wherever the program is started: runs are known by their numbers."""
+    return store.name if "://" in store.name else str(Path(store.name).resolve())
 
 
 def look(
@@ -245,6 +267,9 @@ class StoreStation:
             console.note(f"Run {last.run_id} of {last.name} is gone: nothing to compare with.")
             return None
         run = self.lab.store.load(last.run_id)
+        if last.name not in run.builds:
+            console.note(f"Run {last.run_id} has no {last.name}: nothing to compare with.")
+            return None
         return side_of(run, last.name, f"run {last.run_id}, {last.name}")
 
     def compare(self, base: Side, new: Side) -> Comparison:
@@ -279,10 +304,18 @@ def _described(one: Difference) -> tuple[str, tuple[str, ...]]:
     return title_of(one.key), causes(one)
 
 
-def _state_file(watched: str) -> Path:
+def _state_file(watched: str, first_name: str) -> Path:
+    """The file for what is watched; one that an earlier version wrote of it is taken over."""
     folder = user_data_path("instruction-counts")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{folder} cannot be made: {error.strerror}", "Name --state.") from error
-    return folder / f"watch-{hashlib.sha256(watched.encode()).hexdigest()[:12]}.json"
+    path, before = (
+        folder / f"watch-{hashlib.sha256(one.encode()).hexdigest()[:12]}.json"
+        for one in (watched, first_name)
+    )
+    if not path.exists():
+        with contextlib.suppress(FileNotFoundError):
+            before.rename(path)
+    return path

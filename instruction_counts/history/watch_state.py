@@ -1,23 +1,26 @@
 """How far a watch got: what was seen, and what was said of it, in a file between its runs.
 
-File format history: 1, the first.
+File format history: 1, the first; 2, with the database in what is watched. Version 1 is read, too.
 """
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 import cattrs
+from filelock import FileLock, Timeout
 
-from instruction_counts.errors import DataError
+from instruction_counts.errors import DataError, UsageError
 from instruction_counts.files import write_atomically
 
-_VERSION = 1
+_VERSION = 2
+_READABLE = (1, 2)
 
 
 class Delivery(enum.Enum):
@@ -67,7 +70,7 @@ class State:
     """How far a watch got."""
 
     watched: str
-    """What is watched: another command or selection needs a file of its own."""
+    """What is watched: another command, selection or database needs a file of its own."""
     seen: tuple[str, ...] = ()
     """The builds that were looked at, also broken ones."""
     last: LastBuild | None = None
@@ -93,8 +96,36 @@ CONVERTER = cattrs.Converter(forbid_extra_keys=True)
 """Alerts and states as plain data, and back."""
 
 
-def read_state(path: Path, watched: str) -> State:
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep others from the state in a file meanwhile; a process that dies lets go of it.
+
+    Raises:
+        UsageError: another watch has it.
+        DataError: nothing can be written there.
+    """
+    lock_path = path.with_name(f"{path.name}.lock")
+    lock = FileLock(lock_path, timeout=0)
+    try:
+        lock_path.touch()  # FileLock would wait for the folder to become writable
+        lock.acquire()
+    except Timeout as error:
+        raise UsageError(
+            f"another watch is at work, and keeps its place in {path}",
+            "Wait until it is done, or name another file with --state.",
+        ) from error
+    except OSError as error:
+        raise _not_writable(path, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def read_state(path: Path, watched: str, first_name: str = "") -> State:
     """The state in a file; a fresh one where there is none.
+
+    ``first_name`` is what files of version 1 call ``watched``.
 
     Raises:
         DataError: the file holds something else, or another watch's state.
@@ -106,12 +137,14 @@ def read_state(path: Path, watched: str) -> State:
         return State(watched)
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", remedy) from error
-    if not isinstance(data, Mapping) or data.get("version") != _VERSION:
+    if not isinstance(data, Mapping) or data.get("version") not in _READABLE:
         raise DataError(f"{path} is no state of a watch, or of another version", remedy)
     try:
         state = CONVERTER.structure(data["state"], State)
     except (cattrs.BaseValidationError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"{path} cannot be read: it holds no state of a watch", remedy) from error
+    if data["version"] == 1 and state.watched == first_name:
+        state = attrs.evolve(state, watched=watched)
     if state.watched != watched:
         raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
     return state
@@ -127,6 +160,10 @@ def write_state(path: Path, state: State) -> None:
     try:
         write_atomically(path, json.dumps(document, indent=1) + "\n")
     except OSError as error:
-        raise DataError(
-            f"{path} cannot be written: {error.strerror}", "Name another file with --state."
-        ) from error
+        raise _not_writable(path, error) from error
+
+
+def _not_writable(path: Path, error: OSError) -> DataError:
+    return DataError(
+        f"{path} cannot be written: {error.strerror}", "Name another file with --state."
+    )

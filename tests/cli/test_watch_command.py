@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import shutil
@@ -24,12 +25,12 @@ from benchmarks import injected
 from instruction_counts import cli
 from instruction_counts.builds.build import Build, parse_build
 from instruction_counts.cli.measuring import Measuring
-from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look
+from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look, place_of
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Side, side_of
 from instruction_counts.compare.verdicts import MinEffect
 from instruction_counts.errors import BuildError, DataError
-from instruction_counts.history.watch_state import LastBuild, State, read_state, write_state
+from instruction_counts.history.watch_state import LastBuild, State, held, read_state, write_state
 from instruction_counts.results.store import Store
 from instruction_counts.select import Selection
 from tests.fakes import make_record
@@ -150,6 +151,20 @@ def test_a_run_that_was_deleted_is_nothing_to_compare_with(tmp_path: Path) -> No
     """The watch goes on with the build at hand."""
     with Store.open(tmp_path / "runs.db") as store:
         assert station_of(store).stored(LastBuild("l", "default", "/python", 7)) is None
+
+
+def test_a_run_without_the_build_is_nothing_to_compare_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The database was made anew, and has another run of that number."""
+    with Store.open(tmp_path / "runs.db") as store:
+        number = store.import_run(run_of(1000, 1))
+        side = station_of(store).stored(LastBuild("l", "nightly", "/python", number))
+
+    assert (None, True) == (
+        side,
+        f"Run {number} has no nightly: nothing to compare with." in capsys.readouterr().err,
+    )
 
 
 @attrs.define
@@ -285,6 +300,56 @@ def test_a_state_of_another_watch_is_refused(
     code = run_watch(tmp_path, "--command", "true")
 
     assert (1, True) == (code, "belongs to another watch" in capsys.readouterr().err)
+
+
+def test_a_state_belongs_to_one_database(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs are known by their numbers: the same ones of another database are foreign."""
+    run_watch(tmp_path, "--command", "echo a=/nowhere/a")
+    command = ["--command", "echo a=/nowhere/a", "--state", str(tmp_path / "state.json")]
+    code = cli.main(["watch", *command, "--db", str(tmp_path / "other.db")])
+
+    assert (1, True) == (code, "belongs to another watch" in capsys.readouterr().err)
+
+
+def test_a_database_is_the_same_wherever_a_watch_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its path may be a relative one."""
+    monkeypatch.chdir(tmp_path)
+    with Store.open("runs.db") as near, Store.open(tmp_path / "runs.db") as far:
+        assert [str(tmp_path / "runs.db")] * 2 == [place_of(near), place_of(far)]
+
+
+def test_a_second_watch_over_one_state_ends_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A look took longer than the time to the next one; it is not asked for builds."""
+    with held(tmp_path / "state.json"):
+        code = run_watch(tmp_path, "--command", f"touch {tmp_path}/asked")
+
+    assert (1, True) == (code, "another watch is at work" in capsys.readouterr().err)
+    assert not (tmp_path / "asked").exists()
+
+
+def test_the_place_of_an_earlier_version_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it saw is not measured once more; its file had another name."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    command = ["--command", "echo a=/nowhere/a", "--db", str(tmp_path / "runs.db")]
+    cli.main(["watch", *command])
+    (file,) = (tmp_path / "instruction-counts").glob("watch-*.json")
+    first_name = json.dumps(json.loads(json.loads(file.read_text())["state"]["watched"])[:-1])
+    digest = hashlib.sha256(first_name.encode()).hexdigest()[:12]
+    state = {"watched": first_name, "seen": ["a=/nowhere/a"], "last": None, "alerts": []}
+    file.unlink()
+    file.with_name(f"watch-{digest}.json").write_text(json.dumps({"version": 1, "state": state}))
+    capsys.readouterr()
+    code = cli.main(["watch", *command])
+
+    assert (0, "") == (code, capsys.readouterr().err)
 
 
 def test_a_build_command_makes_the_builds(
