@@ -288,7 +288,14 @@ class StoreStation:
         # A command may call each build the same, say ``nightly``.
         before = base.name if base.name != new.name else f"{base.name} before"
         sides = lab.measure([Build(before, base.python), Build(new.name, new.python)])
+        known = self.stored(base)
+        if known is not None and _torch_of(known) != _torch_of(sides[before]):
+            raise BuildError(f"{base.python} is not {base.line} any more", "Keep it for a while.")
         return lab.check(self.compare(sides[before], sides[new.name]))
+
+
+def _torch_of(side: Side) -> tuple[str, str]:
+    return side.fingerprint.torch, side.fingerprint.torch_git
 
 
 def _given_build(line: str) -> Build:

@@ -1,6 +1,7 @@
 """How far a watch got: what was seen, and what was said of it, in a file between its runs.
 
-File format history: 1, the first; 2, with the database in what is watched. Version 1 is read, too.
+File format history: 1, the first; 2, with the database in what is watched, and
+with the cases whose last count is of a build before the last one. Version 1 is read, too.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import attrs
 import cattrs
 from filelock import FileLock, Timeout
 
+from instruction_counts.compare.sides import Key
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.files import write_atomically
 
@@ -66,6 +68,14 @@ class LastBuild:
 
 
 @attrs.frozen
+class Waiting:
+    """Cases without a count since a build: they are compared with it when they have one again."""
+
+    build: LastBuild
+    cases: tuple[Key, ...]
+
+
+@attrs.frozen
 class State:
     """How far a watch got."""
 
@@ -75,6 +85,8 @@ class State:
     """The builds that were looked at, also broken ones."""
     last: LastBuild | None = None
     alerts: tuple[Alert, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    """The oldest build first; all are older than the last one."""
 
     def with_alerts(self, alerts: Iterable[Alert]) -> State:
         """With further alerts; those that it has already stay as they are."""

@@ -8,16 +8,23 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import attrs
 
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Key, Side
-from instruction_counts.compare.verdicts import Difference
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
 from instruction_counts.errors import BuildError, DataError
 from instruction_counts.history.candidates import is_change
-from instruction_counts.history.watch_state import CONVERTER, Alert, Delivery, LastBuild, State
+from instruction_counts.history.watch_state import (
+    CONVERTER,
+    Alert,
+    Delivery,
+    LastBuild,
+    State,
+    Waiting,
+)
 
 
 class Station(Protocol):
@@ -39,18 +46,22 @@ class Station(Protocol):
         """Measure cases once more on both builds, then in other memory layouts."""
 
 
+Describe: TypeAlias = "Callable[[Difference], tuple[str, tuple[str, ...]]]"
+"""The title of a case, and the causes of its change."""
+
+
 def look_at(
     state: State,
     name: str,
     station: Station,
-    describe: Callable[[Difference], tuple[str, tuple[str, ...]]],
+    describe: Describe,
     notice: Callable[[str], None],
 ) -> State:
     """Look at one new build; the state after it, with an alert for each step that was verified.
 
-    A suspect alerts only if it still differs when both builds are measured once more, and as it
-    differs then; unverified only where one of the builds does not start any more. ``describe``
-    gives the title of a case and the causes of its change.
+    Each case is compared with the last build on which it had a count; where that cannot be, a
+    notice says so. A suspect alerts only if it still differs when both builds are measured once
+    more, and as it differs then; unverified only where that cannot be measured.
     """
     seen = attrs.evolve(state, seen=(*state.seen, name))
     try:
@@ -58,26 +69,24 @@ def look_at(
     except BuildError as error:
         notice(f"{name} is broken, and passed over: {error.message}")
         return seen
-    if not any(_is_counted(side, key) for key in side.records):
+    if not _counted(side):
         notice(f"{name} is broken, and passed over: no case has a count")
         return seen
-    before = state.last
-    base = station.stored(before) if before is not None else None
-    seen = attrs.evolve(seen, last=build)
-    if before is None or base is None:
-        return seen
-    suspects = {one.key: one for one in station.compare(base, side).differences if is_change(one)}
-    if not suspects:
-        return seen
-    try:
-        again = station.verify(before, build, list(suspects))
-    except BuildError as error:
-        notice(f"{name}: {len(suspects)} suspects cannot be verified: {error.message}")
-        found = list(suspects.values())
-    else:
-        # The direction may be another one: what was seen first may have been an outlier.
-        found = [one for one in again.differences if one.key in suspects and is_change(one)]
-    return seen.with_alerts(_alert(one, before.line, name, side, describe) for one in found)
+    alerts: list[Alert] = []
+    waiting = _still_waiting(state, side)
+    for base, before in _bases(state, side, station):
+        found = station.compare(before, _only(side, before.records))
+        lost = [one for one in found.differences if one.new_count is None]
+        if lost:
+            notice(f"{name}: no count, and so nothing to compare: {_titles(lost, describe)}")
+            waiting.append(Waiting(base, tuple(one.key for one in lost)))
+        for why, those in _incomparable(found):
+            titles = _titles(those, describe)
+            notice(f"{name}: not comparable with {base.line}, {why}: {titles}")
+        suspects = [one for one in found.differences if is_change(one)]
+        steps = _verified(suspects, base, build, station, notice) if suspects else []
+        alerts += (_alert(one, base.line, name, side, describe) for one in steps)
+    return attrs.evolve(seen, last=build, waiting=tuple(waiting)).with_alerts(alerts)
 
 
 def deliver(
@@ -139,12 +148,102 @@ def text_of(alert: Alert) -> str:
     )
 
 
+_NAMED = 3
+"""So many cases are named in a notice."""
+
+
+def _counted(side: Side) -> frozenset[Key]:
+    """The cases that have a count."""
+    return frozenset(
+        key for key, one in side.records.items() if one.outcome.instructions is not None
+    )
+
+
+def _only(side: Side, keys: Iterable[Key]) -> Side:
+    """The side with these cases, as far as it has them."""
+    kept = {key: side.records[key] for key in keys if key in side.records}
+    return attrs.evolve(side, records=kept)
+
+
+def _still_waiting(state: State, new: Side) -> list[Waiting]:
+    """The cases that waited for a count, and have none on the new build either."""
+    now = _counted(new)
+    found = (
+        attrs.evolve(one, cases=tuple(key for key in one.cases if key not in now))
+        for one in state.waiting
+    )
+    return [one for one in found if one.cases]
+
+
+def _bases(state: State, new: Side, station: Station) -> Iterator[tuple[LastBuild, Side]]:
+    """The builds that the new one is compared with, each with the cases that are."""
+    now = _counted(new)
+    for one in state.waiting:
+        back = [key for key in one.cases if key in now]
+        before = station.stored(one.build) if back else None
+        if before is not None:
+            yield one.build, _only(before, back)
+    before = station.stored(state.last) if state.last is not None else None
+    if state.last is not None and before is not None:
+        counted = _counted(before)
+        yield state.last, _only(before, [key for key in before.records if key in counted])
+
+
+def _incomparable(comparison: Comparison) -> Iterator[tuple[str, list[Difference]]]:
+    """What has a count on both sides and still cannot be compared, by the reason."""
+    found: dict[Reason, list[Difference]] = {}
+    for one in comparison.differences:
+        if one.verdict is Verdict.INCOMPARABLE and one.new_count is not None and not is_change(one):
+            found.setdefault(one.reason, []).append(one)
+    facts = "".join(
+        f", {one.name} {one.base or 'none'} → {one.new or 'none'}"
+        for one in comparison.disagreements
+        if one.prevents
+    )
+    for reason, those in found.items():
+        yield reason.value + (facts if reason is Reason.FINGERPRINT_DIFFERS else ""), those
+
+
+def _verified(
+    suspects: Sequence[Difference],
+    base: LastBuild,
+    new: LastBuild,
+    station: Station,
+    notice: Callable[[str], None],
+) -> list[Difference]:
+    """The suspects that still differ, as they do then; as they were where that is not known."""
+    try:
+        again = station.verify(base, new, [one.key for one in suspects])
+    except BuildError as error:
+        notice(f"{new.line}: {len(suspects)} suspects cannot be verified: {error.message}")
+        return list(suspects)
+    judged = {one.key: one for one in again.differences if _is_judged(one)}
+    unknown = sum(one.key not in judged for one in suspects)
+    if unknown:
+        notice(
+            f"{new.line}: {unknown} of {len(suspects)} suspects cannot be verified: "
+            "they fail when they are measured again"
+        )
+    # The direction may be another one: what was seen first may have been an outlier.
+    return [one for one in (judged.get(one.key, one) for one in suspects) if is_change(one)]
+
+
+def _is_judged(one: Difference) -> bool:
+    return is_change(one) or one.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
+
+
+def _titles(differences: Sequence[Difference], describe: Describe) -> str:
+    named = [describe(one)[0] for one in differences[:_NAMED]]
+    more = len(differences) - len(named)
+    return "; ".join(named) + (f" and {more} more" if more else "")
+
+
 def _alert(
     one: Difference,
     base: str,
     new: str,
     side: Side,
-    describe: Callable[[Difference], tuple[str, tuple[str, ...]]],
+    describe: Describe,
 ) -> Alert:
     case, causes = describe(one)
     digest = hashlib.sha256(json.dumps([case, base, new]).encode()).hexdigest()
@@ -162,7 +261,3 @@ def _alert(
         verified=one.verified,
         causes=causes,
     )
-
-
-def _is_counted(side: Side, key: Key) -> bool:
-    return side.records[key].outcome.instructions is not None

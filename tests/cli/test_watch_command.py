@@ -27,7 +27,7 @@ from instruction_counts.builds.build import Build, parse_build
 from instruction_counts.cli.measuring import Measuring
 from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look, place_of
 from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Side, side_of
+from instruction_counts.compare.sides import Side, key_of, side_of
 from instruction_counts.compare.verdicts import MinEffect
 from instruction_counts.errors import BuildError, DataError
 from instruction_counts.history.watch_state import LastBuild, State, held, read_state, write_state
@@ -210,9 +210,9 @@ def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
 @pytest.mark.parametrize(
     ("name", "names"), [("old", ["old", "new"]), ("new", ["new before", "new"])]
 )
-def test_suspects_are_measured_on_both_builds(name: str, names: list[str]) -> None:
+def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_path: Path) -> None:
     """Only they are; also where both builds have the same name."""
-    lab = FakeLab()
+    lab = FakeLab(Store.open(tmp_path / "runs.db"))
     station = StoreStation(parse_build, cast("Any", lab), MinEffect())
     builds = [LastBuild("l", one, f"/{one}", 1) for one in (name, "new")]
     key = (("Group", "add"), *make_record().identity[2:])
@@ -222,6 +222,29 @@ def test_suspects_are_measured_on_both_builds(name: str, names: list[str]) -> No
         lab.asked,
         [one.verdict.value for one in found.differences],
     )
+
+
+def verify_after(store: Store, day: int) -> Comparison:
+    """Verify a suspect, where the base was of this day when it was stored, and is of the first."""
+    number = store.import_run(run_of(1000, day))
+    station = StoreStation(parse_build, cast("Any", FakeLab(store)), MinEffect())
+    builds = [LastBuild("l", "default", "/a", number), LastBuild("m", "new", "/b", 2)]
+    return station.verify(builds[0], builds[1], [key_of(make_record())])
+
+
+def test_a_build_that_was_replaced_verifies_nothing(tmp_path: Path) -> None:
+    """A virtual environment that is upgraded in place is not the build before any more."""
+    with (
+        Store.open(tmp_path / "runs.db") as store,
+        pytest.raises(BuildError, match="/a is not l any more"),
+    ):
+        verify_after(store, 2)
+
+
+def test_a_build_that_is_still_there_verifies(tmp_path: Path) -> None:
+    """By its version and its commit."""
+    with Store.open(tmp_path / "runs.db") as store:
+        assert 1 == len(verify_after(store, 1).differences)
 
 
 def run_watch(tmp_path: Path, *args: str) -> int:

@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from instruction_counts.compare.sides import key_of
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.history.watch_state import (
     Alert,
     Delivery,
     LastBuild,
     State,
+    Waiting,
     held,
     read_state,
     write_state,
 )
+from tests.fakes import make_record
 
 ALERT = Alert(
     *("0123", "add", "b0", "b1", "worse", "exact difference", 1000, 2000, 1000, "run 2, b1"),
@@ -24,7 +27,13 @@ ALERT = Alert(
     causes=("+1000 f",),
     delivery=Delivery.SENDING,
 )
-STATE = State("w", ("b0", "b1"), LastBuild("b1=/b1", "b1", "/b1", 2), (ALERT,))
+STATE = State(
+    "w",
+    ("b0", "b1"),
+    LastBuild("b1=/b1", "b1", "/b1", 2),
+    (ALERT,),
+    (Waiting(LastBuild("b0=/b0", "b0", "/b0", 1), (key_of(make_record("add", "mm")),)),),
+)
 
 
 def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:
