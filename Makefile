@@ -2,7 +2,7 @@
 # make test   set up, then lint, type-check and test
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about 15 minutes)
-# make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 20 minutes)
+# make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 45 minutes)
 # make bench-scale  set up, then list, measure, store and compare very many cases (about 15 minutes)
 
 PYTHON ?= python3

@@ -1,6 +1,6 @@
 """Whether a check can be relied on: it fails with a change and passes without, time after time.
 
-    make bench-guard      (about 20 minutes; ARGS="--times 3" for less)
+    make bench-guard      (about 45 minutes; ARGS="--times 3" for less)
 
 A baseline is accepted once. Then `baseline check` is run by turns on the same build and on one with
 a known change: a wrapper around one function of torch. Exit codes, the verdict of the summary and

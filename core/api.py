@@ -53,16 +53,26 @@ def _check_text(field: str, value: object) -> None:
         raise DefinitionError(field, quoted(value), "text")
 
 
+def _check_paths(paths: object) -> None:
+    _raise_if_broken(paths)
+    texts = [*paths.keys(), *paths.values()] if isinstance(paths, Mapping) else [paths]
+    if not isinstance(paths, Mapping) or not all(isinstance(one, str) for one in texts):
+        raise DefinitionError("paths", quoted(paths), "a mapping from paths to texts")
+
+
 @attrs.frozen
 class GroupedSetup:
     """Setup code in both languages, run once before the statement; each text is dedented.
 
     ``global_setup`` goes to the top of the C++ file, outside every function (``#include`` lines).
+    ``paths`` are absolute paths that stand in the texts as literals, each with what identifies it
+    in the definition hash: a path relative to the file, or a checksum.
     """
 
     py_setup: str = attrs.field(default="", converter=_dedented)
     cpp_setup: str = attrs.field(default="", converter=_dedented)
     global_setup: str = attrs.field(default="", converter=_dedented)
+    paths: Mapping[str, str] = attrs.field(factory=dict, eq=False)
 
     def __attrs_post_init__(self) -> None:
         error = self.mistake()
@@ -74,6 +84,7 @@ class GroupedSetup:
         try:
             for name in ("py_setup", "cpp_setup", "global_setup"):
                 _check_text(name, getattr(self, name))
+            _check_paths(self.paths)
         except DefinitionError as error:
             return error
         return None

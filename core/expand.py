@@ -70,6 +70,7 @@ def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
                 ),
                 _model_source(group) if runtime is RuntimeMode.JIT else None,
                 group.metadata,
+                group.setup.paths,
             )
 
 

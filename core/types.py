@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import functools
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -95,7 +97,8 @@ class Case:
     ``model_source`` is the Python source that defines ``jit_model`` for TorchScript cases; the
     worker runs it inside the build under test, saves the result, and puts the path of the file
     where ``timer_args.setup`` holds `core.invocation.MODEL_PATH`. ``metadata`` holds JSON values
-    that the definition gave; it takes no part in what is measured, nor in equality.
+    that the definition gave; it takes no part in what is measured, nor in equality. ``paths`` holds
+    absolute paths in the code, each with what identifies it elsewhere, too.
     """
 
     label: Label
@@ -103,6 +106,7 @@ class Case:
     timer_args: TimerArgs
     model_source: str | None = None
     metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
+    paths: Mapping[str, str] = attrs.field(factory=dict, eq=False)
 
     @property
     def num_threads(self) -> int:
@@ -121,9 +125,12 @@ class Case:
         threads = f"{self.num_threads} thread{'' if self.num_threads == 1 else 's'}"
         return " · ".join([" / ".join(self.label), *modes, threads])
 
-    @property
+    @functools.cached_property
     def definition_hash(self) -> str:
-        """Changes when the code of the case does, and never otherwise (SHA-256, 16 digits)."""
+        """Changes when the code of the case does, and never otherwise (SHA-256, 16 digits).
+
+        Of ``paths`` it holds what identifies them, so that it is the same in every checkout.
+        """
         parts = (
             self.autolabels.language.value,
             self.timer_args.stmt,
@@ -132,4 +139,8 @@ class Case:
             str(self.num_threads),
             self.model_source or "",
         )
-        return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
+        code = "\0".join(parts)
+        for path, name in self.paths.items():
+            for literal in (repr(path), json.dumps(path, ensure_ascii=False)):
+                code = code.replace(literal, f"<{name}>")
+        return hashlib.sha256(code.encode()).hexdigest()[:16]

@@ -16,11 +16,12 @@ from instruction_counts.builds.fingerprint import BuildFacts
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.missing import Lack, missing
 from instruction_counts.cache import Cache
+from instruction_counts.engines.alike import AlikeEngine, Kind
 from instruction_counts.engines.compiler import CompileError, Compiler
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import ForkEngine, Profile
 from instruction_counts.engines.timer import TimerEngine
-from instruction_counts.errors import BuildError, DataError
+from instruction_counts.errors import BuildError, DataError, UsageError
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished
@@ -131,34 +132,48 @@ class Measured:
         progress: Callable[[int], AbstractContextManager[console.Progress]] = console.progress,
     ) -> None:
         self._plan, self._progress = plan, progress
-        self._engine, self._engines, self._exporters = engine, engines, exporters
+        self._engine, self._exporters, self._kind = engine, exporters, Kind()
+        self._engines = {name: AlikeEngine(one, self._kind) for name, one in engines.items()}
         self._machine = machine
         self._durations, self._recorder = durations, recorder
         self._started_at = now().isoformat(timespec="seconds")
         self._records: list[Record] = []
+        self._before: Run | None = None
+        self.unsaved: set[Exporter] = set()
+        """Those that could not write the last state of the run."""
         self.run_id: int | None = None
         """The number that the recorder gave; None where there is none, or it failed."""
 
     @property
     def run(self) -> Run:
         """The run, as far as it is."""
-        fingerprints = {name: one.fingerprint for name, one in self._engines.items()}
+        builds = {name: one.fingerprint for name, one in self._engines.items()}
+        machine = self._machine
+        if self._before is not None:
+            builds = {**self._before.builds, **builds}
+            machine = machine or self._before.machine
         records = tuple(self._records)
         names = {one.name for one in self._engines.values()}
-        engine = names.pop() if len(names) == 1 else self._engine
-        return Run(__version__, engine, fingerprints, records, self._started_at, self._machine)
+        engine = self._kind.name or (names.pop() if len(names) == 1 else self._engine)
+        return Run(__version__, engine, builds, records, self._started_at, machine)
 
     def take_in(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
     ) -> bool:
         """Measure ``orders``, but for those that ``done`` holds; True if interrupted.
 
-        What ``done`` holds beyond the orders is kept too, so that its file loses nothing.
+        What ``done`` holds beyond the orders is kept too, however it ended and on whatever build,
+        so that its file loses nothing.
+
+        Raises:
+            DataError: ``done`` was measured by another engine, or on another build.
         """
-        reusable = self._reusable(done)
-        waiting = [order for order in orders if not _holds(reusable, order)]
+        known = {record.identity: record for record in done.cases} if done is not None else {}
+        waiting = [order for order in orders if not _holds(known, order)]
         asked = {identity_of(order.case, order.build.name) for order in waiting}
-        self._records = [one for identity, one in reusable.items() if identity not in asked]
+        self._records = [one for identity, one in known.items() if identity not in asked]
+        if done is not None:
+            self._go_on_from(done)
         if self._durations is not None:
             waiting = longest_first(waiting, read_durations(self._durations))
         if self._recorder is not None:
@@ -171,21 +186,14 @@ class Measured:
             pass
         finally:
             self._restore_order(orders)
-            self._save(final=True)
             self._record(
                 lambda recorder, run_id: recorder.finish(run_id, self.run, interrupted=interrupted)
             )
+            self._save(final=True)
             self._note_durations()
         return interrupted
 
-    def _reusable(self, done: Run | None) -> dict[Identity, Record]:
-        """What an earlier run measured, if it was this engine on these very builds.
-
-        Raises:
-            DataError: it was not.
-        """
-        if done is None:
-            return {}
+    def _go_on_from(self, done: Run) -> None:
         for name, engine in self._engines.items():
             before = done.builds.get(name)
             # What is counted under Valgrind is known only when the server is up.
@@ -194,10 +202,15 @@ class Measured:
             if done.engine != self._engine or not same:
                 raise DataError(
                     f'--resume: the file was measured by another engine or build than "{name}" is',
-                    "Measure anew without --resume, or name the same build.",
+                    "Measure anew without --resume, or name the same build, and the engine that "
+                    f"counted: --engine {done.engine}",
                 )
-        ok = (record for record in done.cases if record.outcome.status is Status.OK)
-        return {record.identity: record for record in ok}
+        self._before = done
+        if any(record.outcome.instructions is not None for record in self._records):
+            self._kind.admits(done.engine)
+        self._engines = {
+            name: engine.after(done.builds[name]) for name, engine in self._engines.items()
+        }
 
     def _measure(self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int) -> None:
         possible = []
@@ -261,12 +274,19 @@ class Measured:
         self._records += reversed(left_out)
 
     def _save(self, *, final: bool) -> None:
+        # A file that could not be written is told once, and tried again only at the end: what is
+        # measured goes on, and is stored.
         for exporter in self._exporters:
+            was_told = exporter in self.unsaved
+            if was_told and not final:
+                continue
             try:
                 exporter.update(self.run, final=final)
-            except DataError as error:
-                # What was stored cannot be read any more; the file stays as it was.
-                console.error(f"The file with the results is not up to date: {error}")
+                self.unsaved.discard(exporter)
+            except UsageError as error:
+                self.unsaved.add(exporter)
+                if not was_told:
+                    console.error(f"The file with the results is not up to date: {error}")
 
 
 def _checked(event: Event) -> Event:
@@ -277,10 +297,11 @@ def _checked(event: Event) -> Event:
 
 
 def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:
-    """Whether ``records`` hold all that ``order`` asks for, of the same code."""
+    """Whether ``records`` hold all that ``order`` asks for, of the same code, and it went well."""
     record = records.get(identity_of(order.case, order.build.name))
     return (
         record is not None
+        and record.outcome.status is Status.OK
         and record.definition_hash == order.case.definition_hash
         and (record.outcome.instructions is not None or not order.counts)
         and (record.outcome.times is not None or not order.times)

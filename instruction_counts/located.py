@@ -1,4 +1,4 @@
-"""Reading YAML so that every mistake is told with its file, its line and its field.
+"""Reading YAML and JSON so that every mistake is told with its file, its line and its field.
 
 `read` gives a tree of `Node`; the functions below it take one apart, and raise `Misfit` where it
 holds something else. `Mistakes` gathers them, so that all of a file are reported at once.
@@ -7,6 +7,7 @@ holds something else. `Mistakes` gathers them, so that all of a file are reporte
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,13 +16,26 @@ import attrs
 import yaml
 
 from core.errors import quoted
+from instruction_counts import located_json
 from instruction_counts.errors import DataError
 
 T = TypeVar("T")
 _MOST_NODES = 1_000_000
 _DEEPEST = 100
+_LONGEST = 100
+_UNFIT = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
+"""What PyYAML raises for a text that its tag does not fit: !!bool maybe, !!int, !!timestamp x."""
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library's is ten times faster
+
+
+class _JsonLoader(_Loader):  # type: ignore[misc]
+    """Takes every number of JSON for one."""
+
+
+_JsonLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", located_json.NUMBER, list("-0123456789")
+)
 
 
 @attrs.frozen
@@ -96,15 +110,13 @@ class Mistakes:
 
 
 def read(path: Path, remedy: str = "") -> Node:
-    """The tree of a YAML (or JSON) file.
+    """The tree of a YAML file, or of a JSON file, which is told by its name.
 
     Raises:
         DataError: the file is missing or is no YAML, or a mapping has one key twice.
     """
     try:
-        data = path.read_bytes()
-        _check_depth(path, data, remedy)
-        root = yaml.compose(data, Loader=_Loader)
+        root = _composed(path, path.read_bytes(), remedy)
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}", remedy) from error
     except yaml.MarkedYAMLError as error:
@@ -112,6 +124,9 @@ def read(path: Path, remedy: str = "") -> Node:
         raise DataError(f"{path}{line}: no YAML: {error.problem}", remedy) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: no YAML: {error}", remedy) from error
+    except located_json.JsonError as error:
+        place = f"{path}:{error.line}" if error.line else str(path)
+        raise DataError(f"{place}: no JSON: {error.reason}", remedy) from error
     if root is None:
         return Node(str(path), 1, "", None)
     try:
@@ -120,7 +135,14 @@ def read(path: Path, remedy: str = "") -> Node:
         raise DataError(str(misfit), remedy) from None
 
 
-def _check_depth(path: Path, data: bytes, remedy: str) -> None:
+def _composed(path: Path, data: bytes, remedy: str) -> Any:
+    is_json = path.suffix.lower() == ".json"
+    content = located_json.as_yaml(data) if is_json else data
+    _check_depth(path, content, remedy)
+    return yaml.compose(content, Loader=_JsonLoader if is_json else _Loader)
+
+
+def _check_depth(path: Path, data: str | bytes, remedy: str) -> None:
     """Refuse what is nested so deeply that taking it apart would overflow the stack."""
     depth = 0
     for event in yaml.parse(data, Loader=_Loader):
@@ -161,10 +183,16 @@ class _Tree:
 
     def _scalar(self, found: yaml.ScalarNode, path: str) -> Any:
         try:
-            return self._construct(found)
-        except (yaml.YAMLError, ValueError):
+            value = self._construct(found)
+            str(value)  # raises where hexadecimal digits make a number that is too long to show
+            is_plain = not isinstance(value, dict | list | set)  # as a tag can make of a text
+        except (yaml.YAMLError, *_UNFIT):
+            is_plain = False
+        if not is_plain:
+            text = found.value if len(found.value) <= _LONGEST else f"{found.value[:_LONGEST]}…"
             node = Node(self._file, found.start_mark.line + 1, path, found.value)
-            raise Misfit(node, "a plain value", f"{found.tag} {found.value}") from None
+            raise Misfit(node, "a plain value", f"{found.tag} {text}")
+        return value
 
     def _mapping(self, found: yaml.MappingNode, path: str) -> dict[str, Node]:
         value: dict[str, Node] = {}
@@ -244,6 +272,17 @@ def integer(node: Node, minimum: int | None = None, maximum: int | None = None) 
         most = "" if maximum is None else f", at most {maximum}"
         raise Misfit(node, f"a whole number{least}{most}")
     return node.value
+
+
+def number(node: Node) -> float:
+    """A finite number."""
+    try:
+        found = float(node.value) if type(node.value) in {int, float} else math.nan
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise Misfit(node, "a number")
+    return found
 
 
 def choice(node: Node, options: Iterable[str]) -> str:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
+from core.errors import DefinitionError
 from core.expand import materialize
 from core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts import console
@@ -31,18 +32,24 @@ from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.work import Timing, WorkOrder
 from instruction_counts.located import one_of
 from instruction_counts.measurements import Machine, Status
-from instruction_counts.operators.calls import Overrides, together
-from instruction_counts.operators.catalogue import load_schemas
+from instruction_counts.operators.calls import Overrides, calls, together
+from instruction_counts.operators.catalogue import Schema, load_schemas
 from instruction_counts.operators.cpp_code import native_name
-from instruction_counts.operators.definitions import definitions
-from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, Entry, Shape, Tensor
-from instruction_counts.operators.metrics import as_dict, metrics_of
+from instruction_counts.operators.definitions import definitions_of, schemas_by_name
+from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, Entry, Shape, Tensor, at
+from instruction_counts.operators.metrics import Metrics, as_dict, metrics_of
+from instruction_counts.operators.names import is_argument
+from instruction_counts.operators.python_code import literal
 from instruction_counts.operators.reading import read_operators
 from instruction_counts.operators.source import selected, standard_file
 from instruction_counts.results.records import Run
 
 _LABELLED = {"dtype", "run_backward", "seed"}
 _TEST = "test"
+_OWN_ARGUMENTS = "torch.nn.functional."
+
+_Schemas: TypeAlias = Callable[[], Mapping[str, Sequence[Schema]]]
+"""All overloads by name, where they are needed."""
 
 
 @attrs.frozen
@@ -74,7 +81,8 @@ def run_performance_test(
         inputs: for each test the arguments by their own names: a shape for a tensor, anything else
             as it is passed. What is left out is as the operator's entry has it. ``dtype``,
             ``run_backward`` and ``seed`` may stand there, too, for that test alone. None is one
-            test with the entry's typical shapes.
+            test with the entry's typical shapes. C++ that the entry states holds for its own
+            arguments; with others, there is none.
         run_backward: whether forward and backward are measured together as well, so that backward
             can be told apart.
         dtype: of the tensors whose dtype the entry leaves open; float32 by default.
@@ -87,10 +95,12 @@ def run_performance_test(
 
     Returns:
         Dictionaries with units in their names, in the order of ``inputs``; ``test`` is the place in
-        it, ``arguments`` what was asked for. A test that failed has ``status`` and ``error``.
+        it, ``arguments`` what was asked for. A test that failed, or that C++ was asked of in vain
+        (``skipped``), has ``status`` and ``error``.
 
     Raises:
-        UsageError: an operator, argument, dtype or language is not known.
+        UsageError: an operator, argument, dtype or language is not known, or the operator's
+            statement has no place for an argument.
         BuildError: the build cannot measure.
     """
     entry = _entry(op)
@@ -101,8 +111,9 @@ def run_performance_test(
         raise UsageError(
             f"inputs={inputs!r} is no list of dictionaries", 'For example: [{"input": (8,)}]'
         )
-    tests = [_test(entry, common, one) for one in (inputs or [{}])]
-    return _measured(tests, Timing(warmup, runs), languages, build)
+    schemas = _standard_schemas()
+    tests = [_test(entry, common, one, schemas) for one in (inputs or [{}])]
+    return _measured(tests, Timing(warmup, runs), languages, build, schemas)
 
 
 def run_category(
@@ -123,13 +134,19 @@ def run_category(
     """
     entries = selected(read_operators(standard_file()), (f"category:{category}",))
     asked = {"dtype": dtype, "run_backward": run_backward, "seed": seed}
-    tests = [_test(entry, asked, {}) for entry in entries]
-    return _measured(tests, Timing(warmup, runs), languages, build)
+    schemas = _standard_schemas()
+    tests = [_test(entry, asked, {}, schemas) for entry in entries]
+    return _measured(tests, Timing(warmup, runs), languages, build, schemas)
 
 
 def categories() -> tuple[str, ...]:
     """The categories of operators, in the order of the file."""
     return tuple(dict.fromkeys(entry.category for entry in read_operators(standard_file())))
+
+
+def _standard_schemas() -> _Schemas:
+    """Those of the torch beside this program, read when they are first asked for."""
+    return functools.cache(lambda: schemas_by_name(load_schemas(default_build(), Cache())))
 
 
 def _entry(op: str | Callable[..., Any]) -> Entry:
@@ -159,10 +176,12 @@ def _attribute(value: Any, name: str) -> Any:
     return getattr(value, name, None)
 
 
-def _test(entry: Entry, common: Mapping[str, Any], arguments: Mapping[str, Any]) -> _Test:
+def _test(
+    entry: Entry, common: Mapping[str, Any], arguments: Mapping[str, Any], schemas: _Schemas
+) -> _Test:
     asked = {**common, **arguments}
     shapes: dict[str, tuple[Shape, ...]] = {}
-    kwargs = dict(entry.kwargs)
+    kwargs: dict[str, Any] = {}
     for name, value in asked.items():
         if name in _LABELLED:
             continue
@@ -174,7 +193,7 @@ def _test(entry: Entry, common: Mapping[str, Any], arguments: Mapping[str, Any])
                 "Leave it out.",
             )
         else:
-            _check_name(entry, name)
+            _check_name(entry, name, schemas)
             kwargs[name] = tuple(value) if isinstance(value, list | tuple) else value
     dtype, seed = asked["dtype"], asked["seed"]
     if dtype is not None and str(dtype).removeprefix("torch.") not in DTYPES:
@@ -188,15 +207,44 @@ def _test(entry: Entry, common: Mapping[str, Any], arguments: Mapping[str, Any])
         together(shapes),
         seed,
     )
-    changed = attrs.evolve(entry, kwargs=kwargs)
+    changed = _with_arguments(entry, kwargs, usual)
     return _Test(changed, overrides, bool(asked["run_backward"]), dict(arguments))
 
 
-def _check_name(entry: Entry, name: str) -> None:
-    """Refuse what is neither in the entry nor an argument of any schema of the operator."""
-    native = native_name(entry.name)
-    schemas = load_schemas(default_build(), Cache())
-    known = {one.name for schema in schemas if schema.name == native for one in schema.arguments}
+def _with_arguments(entry: Entry, kwargs: Mapping[str, Any], variant: str) -> Entry:
+    """The entry with these arguments, and without the code that it states for others."""
+    others = [
+        name
+        for name, value in kwargs.items()
+        if name not in entry.kwargs or literal(value) != literal(at(entry.kwargs[name], variant))
+    ]
+    if not others:
+        return entry
+    names = ", ".join(others)
+    if entry.python is not None:
+        raise UsageError(
+            f"{entry.name} is measured as {entry.python}, which has no place for {names}",
+            f"Leave {names} out.",
+        )
+    changed = attrs.evolve(entry, kwargs={**entry.kwargs, **kwargs})
+    if not isinstance(entry.cpp, str):
+        return changed
+    # What a schema of the same name would give is not sure to be the same operator.
+    note = f"the C++ of its entry, {entry.cpp}, has no place for {names}"
+    return attrs.evolve(changed, cpp=False, note=note)
+
+
+def _check_name(entry: Entry, name: str, schemas: _Schemas) -> None:
+    """Refuse what is neither in the entry nor an argument of any schema of the operator.
+
+    Where no schema tells the arguments, torch does, when it is called.
+    """
+    if name in entry.kwargs:
+        return
+    overloads = schemas().get(native_name(entry.name), ())
+    if is_argument(name) and (not overloads or entry.name.startswith(_OWN_ARGUMENTS)):
+        return
+    known = {one.name for schema in overloads for one in schema.arguments}
     names = [*entry.inputs, *entry.kwargs, *(known - {"self", "out"})]
     if name not in names:
         raise UsageError(f"{entry.name} has no argument {name}", f"It has {one_of(names, name)}.")
@@ -212,19 +260,22 @@ def _shape(entry: Entry, name: str, value: Any) -> Shape:
 
 
 def _measured(
-    tests: Sequence[_Test], timing: Timing, languages: Sequence[str], build: str | None
+    tests: Sequence[_Test],
+    timing: Timing,
+    languages: Sequence[str],
+    build: str | None,
+    schemas: _Schemas,
 ) -> list[dict[str, Any]]:
-    if isinstance(languages, str) or not languages:
-        raise UsageError(f"languages={languages!r}", 'For example: ("python", "c++")')
+    wanted = _languages(languages)
     for name, value, least in (("warmup", timing.warmup_runs, 0), ("runs", timing.runs, 1)):
         if value is not None and (type(value) is not int or value < least):
             raise UsageError(f"{name}={value!r}", f"A whole number, at least {least}.")
-    wanted = {Language.parse(one) for one in languages}
+    made = [_cases(test, number, wanted, schemas) for number, test in enumerate(tests)]
+    cases = [case for several in made for case in several if case.autolabels.language in wanted]
     measured_on = parse_build(build) if build else default_build()
     facts = probe(measured_on)
     pool = CorePool(available_cores())
     machine = measure_machine(measured_on, pool.cores[0])
-    cases = [case for number, test in enumerate(tests) for case in _cases(test, number, wanted)]
     orders = plan(cases, facts, lambda case, on: _order(case, on, timing), skip=False)
     engine = make_engine("fork", facts, Profile(), console.note)
     measured = Measured(
@@ -232,17 +283,35 @@ def _measured(
     )
     if measured.take_in(orders, pool, pool.size, None):
         raise KeyboardInterrupt
-    return _dictionaries(measured.run, tests, machine)
+    found = _dictionaries(measured.run, machine)
+    if Language.CPP in wanted:
+        found += _without_cpp(made, measured_on.name, machine)
+    for one in found:
+        one["arguments"] = dict(tests[one["test"]].arguments)
+    return sorted(found, key=lambda one: (one["test"], one["language"] != "Python"))
+
+
+def _languages(languages: Sequence[str]) -> set[Language]:
+    try:
+        found = set() if isinstance(languages, str) else {Language.parse(one) for one in languages}
+    except DefinitionError:
+        found = set()
+    if not found:
+        raise UsageError(f"languages={languages!r}", 'For example: ("python", "c++")')
+    return found
 
 
 def _order(case: Case, build: Build, timing: Timing) -> WorkOrder:
     return WorkOrder(case, build, timing=timing, resources=True)
 
 
-def _cases(test: _Test, number: int, wanted: set[Language]) -> list[Case]:
-    """The cases of a test; its number makes their labels differ from those of other tests."""
-    schemas = load_schemas(default_build(), Cache()) if Language.CPP in wanted else ()
-    made = definitions((test.entry,), test.overrides, schemas)
+def _cases(test: _Test, number: int, wanted: set[Language], schemas: _Schemas) -> list[Case]:
+    """The cases of a test in every language that has one, Python in any case.
+
+    Its number makes their labels differ from those of other tests.
+    """
+    known = schemas() if Language.CPP in wanted else {}
+    made = definitions_of(calls(test.entry, test.overrides), known)
     return [
         attrs.evolve(
             case,
@@ -250,13 +319,12 @@ def _cases(test: _Test, number: int, wanted: set[Language]) -> list[Case]:
             metadata={**case.metadata, _TEST: number},
         )
         for case in materialize(made)
-        if case.autolabels.language in wanted
-        and case.autolabels.runtime is RuntimeMode.EAGER
+        if case.autolabels.runtime is RuntimeMode.EAGER
         and (test.run_backward or case.autolabels.autograd is AutogradMode.FORWARD)
     ]
 
 
-def _dictionaries(run: Run, tests: Sequence[_Test], machine: Machine) -> list[dict[str, Any]]:
+def _dictionaries(run: Run, machine: Machine) -> list[dict[str, Any]]:
     failed = {
         (record.label, record.language): record
         for record in run.cases
@@ -264,12 +332,35 @@ def _dictionaries(run: Run, tests: Sequence[_Test], machine: Machine) -> list[di
     }
     results = []
     for one in metrics_of(run.cases):
-        found = {**as_dict(one, machine), "status": "ok", "error": ""}
+        found = {"test": one.metadata[_TEST], "arguments": {}, **as_dict(one, machine)}
+        found |= {"status": "ok", "error": ""}
         record = failed.get((one.label, one.language))
         if record is not None:
             failure = record.outcome.failure
             found["status"] = record.outcome.status.value
             found["error"] = failure.summary if failure else ""
-        number = one.metadata[_TEST]
-        results.append({"test": number, "arguments": dict(tests[number].arguments), **found})
-    return sorted(results, key=lambda one: (one["test"], one["language"] != "Python"))
+        results.append(found)
+    return results
+
+
+def _without_cpp(
+    made: Sequence[Sequence[Case]], build: str, machine: Machine | None
+) -> list[dict[str, Any]]:
+    """A dictionary for each test without C++, with the reason."""
+    results = []
+    for case in (several[0] for several in made if several):
+        metadata = case.metadata
+        if "no_cpp" not in metadata:
+            continue
+        one = Metrics(
+            label=case.label,
+            operator=metadata["operator"],
+            language=Language.CPP,
+            runtime=RuntimeMode.EAGER,
+            num_threads=1,
+            build=build,
+            metadata=metadata,
+        )
+        found = {"test": metadata[_TEST], "arguments": {}, **as_dict(one, machine)}
+        results.append({**found, "status": Status.SKIPPED.value, "error": metadata["no_cpp"]})
+    return results

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,7 +41,10 @@ def conditions(layouts: int) -> tuple[Condition, ...]:
     """What must not matter, then ``layouts`` memory layouts, which may."""
     return (
         Condition("fresh servers"),
-        Condition("fresh servers again, in another directory", another_directory=True),
+        Condition(
+            "fresh servers again, from another working directory and TMPDIR",
+            another_directory=True,
+        ),
         Condition("under load on every core", busy=True),
         Condition("with a larger inherited environment", variables=_MANY_VARIABLES),
         *(Condition(f"memory layout {number}", layout=number) for number in range(1, layouts + 1)),
@@ -69,6 +73,7 @@ def measure(
     notice: Callable[[str], None],
 ) -> dict[Case, Outcome]:
     """Count ``cases`` once, in servers of their own, under ``condition``."""
+    facts = _anchored(facts)
     orders = [WorkOrder(case, facts.build, times=False, retries=1) for case in cases]
     cores = available_cores()
     pool = CorePool(cores)
@@ -87,11 +92,20 @@ def measure(
     return outcomes
 
 
+def _anchored(facts: BuildFacts) -> BuildFacts:
+    """The same build from any directory: its command is written for the one of now."""
+    build = facts.build
+    if build.source_cmd is None:
+        return facts
+    command = f"cd -- {shlex.quote(str(Path.cwd()))} && {build.source_cmd}"
+    return attrs.evolve(facts, build=attrs.evolve(build, source_cmd=command))
+
+
 @contextlib.contextmanager
 def _arranged(condition: Condition, cores: Sequence[int]) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         if condition.another_directory:
-            stack.enter_context(_temporary_folder_elsewhere())
+            stack.enter_context(_elsewhere())
         if condition.busy:
             stack.enter_context(_load(cores))
         os.environ.update(condition.variables)
@@ -103,17 +117,25 @@ def _arranged(condition: Condition, cores: Sequence[int]) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _temporary_folder_elsewhere() -> Iterator[None]:
-    before = tempfile.tempdir
+def _elsewhere() -> Iterator[None]:
+    """Let the program work in another directory, which is its TMPDIR, too.
+
+    Neither may reach a counted process, where the length of a path moves what lies behind it.
+    """
     name = "a-folder-with-a-longer-name-than-usual"
+    before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
     with tempfile.TemporaryDirectory(prefix="instruction-counts-") as folder:
         elsewhere = Path(folder) / name
         elsewhere.mkdir()
-        tempfile.tempdir = str(elsewhere)
+        tempfile.tempdir = os.environ["TMPDIR"] = str(elsewhere)
         try:
-            yield
+            with contextlib.chdir(elsewhere):
+                yield
         finally:
             tempfile.tempdir = before
+            del os.environ["TMPDIR"]
+            if variable is not None:
+                os.environ["TMPDIR"] = variable
 
 
 @contextlib.contextmanager

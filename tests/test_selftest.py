@@ -5,7 +5,9 @@ from __future__ import annotations
 import functools
 import io
 import json
+import os
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +16,8 @@ import pytest
 from rich.console import Console
 
 from core.types import AutogradMode, Case, Language, RuntimeMode
+from instruction_counts.builds.build import Build
+from instruction_counts.builds.hermetic import sourced_environment, work_folder
 from instruction_counts.definitions import STANDARD, load
 from instruction_counts.errors import DataError
 from instruction_counts.measurements import Instructions, Outcome, Status
@@ -26,7 +30,7 @@ from instruction_counts.results.noise import (
     read_noises,
     store_noises,
 )
-from instruction_counts.selftest import conditions, representative
+from instruction_counts.selftest import _anchored, _arranged, conditions, representative
 from tests.fakes import FACTS, FINGERPRINT, failed, make_case, together
 
 A, B = make_case("a"), make_case("b", stmt="x - y")
@@ -69,6 +73,47 @@ def test_every_round_has_a_title_of_its_own() -> None:
     titles = [one.title for one in conditions(3)]
 
     assert len(titles) == len(set(titles))
+
+
+def place() -> tuple[str, str, str]:
+    """Where the program works, where its temporary files go, and what its processes inherit."""
+    return str(Path.cwd()), tempfile.gettempdir(), os.environ.get("TMPDIR", "")
+
+
+ELSEWHERE = next(one for one in conditions(0) if one.another_directory)
+
+
+def test_another_directory_is_one_with_a_path_of_another_length() -> None:
+    """For the program and its temporary files: what is inherited of either is longer."""
+    before = place()
+    with _arranged(ELSEWHERE, ()):
+        differ = [len(now) != len(then) for now, then in zip(place(), before, strict=True)]
+
+    assert ([True] * 3, before) == (differ, place())
+
+
+def test_the_folders_of_counted_processes_have_paths_of_one_length() -> None:
+    """Wherever the program is started from: a longer one moves what lies behind it."""
+    usual = work_folder()
+    with _arranged(ELSEWHERE, ()):
+        elsewhere = work_folder()
+    for folder in (usual, elsewhere):
+        folder.rmdir()
+
+    assert len(str(usual)) == len(str(elsewhere))
+
+
+def test_a_command_of_a_build_is_run_where_the_program_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may name files there."""
+    (tmp_path / "env.sh").write_text("export FOUND=yes\n")
+    facts = attrs.evolve(FACTS, build=Build("a", source_cmd=". ./env.sh"))
+    monkeypatch.chdir(tmp_path)
+    build = _anchored(facts).build
+    monkeypatch.chdir("/")
+
+    assert "yes" == sourced_environment(build)["FOUND"]
 
 
 # Representative cases

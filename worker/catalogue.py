@@ -14,6 +14,7 @@ the path of a request and the path of its answer, both JSON; the key ``question`
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import itertools
 import json
@@ -76,14 +77,18 @@ def locate(request: Message) -> Message:
             for path in sorted(libraries)
             if path.exists()
         ],
-        "sources": _sources(root) if request.get("sources") else [],
+        "sources": _sources(root) if request.get("sources") else "",
     }
 
 
-def _sources(root: Path) -> List[int]:
-    """How many Python files there are, and when the last of them changed."""
-    times = [path.stat().st_mtime_ns for path in root.rglob("*.py")]
-    return [len(times), max(times)]
+def _sources(root: Path) -> str:
+    """What is another one as soon as a Python file comes, goes, or has another time or size."""
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        about = path.stat()
+        state = (str(path.relative_to(root)), about.st_mtime_ns, about.st_size)
+        digest.update(repr(state).encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
 
 
 def _root() -> Path:

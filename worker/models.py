@@ -22,7 +22,7 @@ import sys
 import traceback
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 Message = Dict[str, Any]
 
@@ -359,6 +359,7 @@ class Recorder:
         self.left_out: Counter[str] = Counter()
         self._inside = False
         self._known: Dict[int, Optional[Message]] = {}
+        self._replaced: Set[int] = set()
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -382,6 +383,8 @@ class Recorder:
     def watch(self, model: Any) -> None:
         """Note every call of a module below ``model``."""
         for path, module in model.named_modules():
+            if "forward" in vars(module):
+                self._replaced.add(id(module))
             module.forward = _watched(self, path, module, module.forward)
 
     def call(self, path: str, module: Any, forward: Any, args: Any, kwargs: Any) -> Any:
@@ -448,6 +451,14 @@ class Recorder:
         children = any(True for _ in module.children())
         if not is_own or kind in _CONTAINERS or (children and kind not in _WITH_CHILDREN):
             return None
+        if id(module) in self._replaced:
+            self.taken_apart[kind] = "its forward was replaced"
+            return None
+        parameters = list(module.parameters())
+        gets_gradient = {self.backward and one.requires_grad for one in parameters}
+        if len(gets_gradient) > 1:
+            self.taken_apart[kind] = "some of its parameters are frozen, and others are not"
+            return None
         try:
             positional, keywords = _arguments(module)
             again = self._again(module, positional, keywords)
@@ -457,14 +468,15 @@ class Recorder:
         if again != _looks(module):
             self.taken_apart[kind] = "its attributes do not tell how it was made"
             return None
-        dtypes = {str(one.dtype) for one in module.parameters() if one.is_floating_point()}
+        dtypes = {str(one.dtype) for one in parameters if one.is_floating_point()}
         return {
             "kind": "module",
             "type": kind,
             "positional": positional,
             "keywords": keywords,
             "dtype": dtypes.pop() if len(dtypes) == 1 else "torch.float32",
-            "has_parameters": any(one.requires_grad for one in module.parameters()),
+            "has_parameters": True in gets_gradient,
+            "is_frozen": self.backward and gets_gradient == {False},
         }
 
     def _again(self, module: Any, positional: List[Any], keywords: Message) -> Any:

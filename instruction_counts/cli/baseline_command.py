@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
 import click
 
+from core.types import Language
 from instruction_counts import console
 from instruction_counts.builds.build import Build, default_build
 from instruction_counts.builds.fingerprint import BuildFacts, probe
+from instruction_counts.builds.missing import missing
 from instruction_counts.cli.compare_command import narrowed
 from instruction_counts.cli.compared_builds import ComparedBuilds
+from instruction_counts.cli.concluding import Conclusion, writer
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.gating import Gating, check_folder, gate_options, show_gate
+from instruction_counts.cli.gating import Gating, check_folder, gate_options
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.saving import save
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Key, Side, read_side
 from instruction_counts.definitions import Definitions
-from instruction_counts.errors import UsageError
-from instruction_counts.files import write_atomically
+from instruction_counts.errors import BuildError, UsageError
 from instruction_counts.gate import lint as linting
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import (
@@ -33,10 +36,8 @@ from instruction_counts.gate.baseline import (
     to_json,
     verified_against,
 )
-from instruction_counts.gate.checks import exceeded_in, moved_in, to_check_json
-from instruction_counts.gate.gate import Gate
+from instruction_counts.gate.checks import exceeded_in, moved_in
 from instruction_counts.gate.limits import read_limits
-from instruction_counts.report import comparison as comparison_report
 from instruction_counts.report import gate as report
 from instruction_counts.results.noise import read_noises
 from instruction_counts.results.store import Store
@@ -106,7 +107,7 @@ def accept_run(
     if dry_run:
         console.line(f"Nothing was written: {file}")
         return
-    write_atomically(file, to_json(found.after))
+    save("--output", file, to_json(found.after))
     console.line(f"Saved: {file} ({len(found.after.cases):,} cases). Commit it.")
 
 
@@ -119,6 +120,8 @@ def _show_acceptance(found: Acceptance, *, pruned: bool) -> None:
     if found.absent:
         what = "are dropped" if pruned else "stay (--prune drops them)"
         console.line(f"{len(found.absent):,} cases of the baseline are not in the run: they {what}")
+    if found.uncounted:
+        console.line(f"{len(found.uncounted):,} cases of the baseline were not counted: they stay")
 
 
 @command.command("show")
@@ -215,14 +218,16 @@ def check(
 
     RUN is a stored run (its number or tag) or a JSON file. Without it, the build that --build names
     is measured, or else the interpreter that runs this program. Exits with 3 where a hard limit is
-    exceeded, and with 4 where none is but cases failed.
+    exceeded, and with 4 where none is but cases failed; where nothing could be compared, with 1.
 
     \b
     Examples:
       python main.py baseline check baseline.json --limits limits.yaml --junit junit.xml
       python main.py baseline check baseline.json 12 --only 'Pointwise/*' --output comment.md
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    writers = [_writer(path) for path in output]
+    if measuring.no_counts:
+        raise UsageError("--no-counts leaves nothing to check", "Drop it.")
+    writers = [writer(path) for path in output]
     baseline = read_baseline(file)
     baseline = attrs.evolve(baseline, cases=_selected(baseline, selection))
     before = exceeded_in(previous) if previous is not None else frozenset[Key]()
@@ -236,19 +241,14 @@ def check(
         if run is not None:
             comparison = checking.compared(narrowed(read_side(run, store), selection, run))
         else:
-            checking.refuse_obstacles(_expected_side(probe(build), measuring))
+            facts = probe(build)
+            refuse_unfit(facts, baseline)
+            checking.refuse_obstacles(_expected_side(facts, measuring))
             comparison = checking.compared(measured.sides([build])[build.name])
             if comparison.suspects and layouts and not measured.interrupted:
                 comparison = measured.check_against(baseline, comparison, layouts)
-    gate = gating.applied(comparison, before)
-    for write in writers:
-        write(gate, baseline)
-    for text in comparison_report.head(comparison):
-        console.render(text)
-    show_gate(gate, baseline.causes, limit)
-    for path in gating.write_junit(gate, baseline.causes, output):
-        console.line(f"Saved: {path}")
-    return gating.exit_code(gate, interrupted=measured.interrupted)
+    conclusion = Conclusion(baseline, gating, writers, limit, before)
+    return (conclusion.of_interrupted if measured.interrupted else conclusion.of)(comparison)
 
 
 @attrs.frozen
@@ -313,6 +313,23 @@ def _expected_side(facts: BuildFacts, measuring: Measuring) -> Side:
     return Side(facts.build.name, measuring.engine, fingerprint, {})
 
 
+def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
+    """Refuse a build that would pass because it cannot be measured.
+
+    Raises:
+        BuildError: its instructions cannot be counted, or no C++ where the baseline has some.
+    """
+    if not facts.can_count:
+        raise BuildError(
+            f'build "{facts.build.name}": no valgrind on this machine, so nothing can be checked.',
+            "apt-get install valgrind     or check a run that was counted elsewhere.",
+        )
+    has_cpp = any(one.language is Language.CPP for one in baseline.cases.values())
+    for lack in missing(facts):
+        if lack.prevents == "c++" and has_cpp:
+            raise BuildError(lack.what, lack.remedy)
+
+
 def _one_build(builds: Sequence[Build], run: str | None) -> Build:
     if run is not None and builds != (default_build(),):
         raise UsageError("both a run and a build to measure are named", "Drop one.")
@@ -324,17 +341,3 @@ def _one_build(builds: Sequence[Build], run: str | None) -> Build:
 
 def _selected(baseline: Baseline, selection: Selection) -> dict[Key, BaselineCase]:
     return {key: one for key, one in baseline.cases.items() if selection.keeps_key(key)}
-
-
-def _writer(path: Path) -> Callable[[Gate, Baseline], None]:
-    check_folder("--output", path)
-    formats: dict[str, Callable[[Gate, Baseline], str]] = {
-        ".md": lambda gate, baseline: report.markdown(gate, baseline.causes),
-        ".json": lambda gate, baseline: to_check_json(gate, baseline.causes),
-    }
-    serialise = formats.get(path.suffix)
-    if serialise is None:
-        raise UsageError(
-            f"--output {path}: unknown format", f"End the name in {', '.join(formats)}."
-        )
-    return lambda gate, baseline: write_atomically(path, serialise(gate, baseline))

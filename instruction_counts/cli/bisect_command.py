@@ -84,7 +84,12 @@ COMMIT = "{commit}"
 )
 @min_effect_option
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: each change with its verdict, counts and causes.",
 )
 @measuring_options
 @store_option

@@ -16,7 +16,13 @@ from instruction_counts.cli.gating import Gating, gate_options
 from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
-from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.options import (
+    build_options,
+    is_given,
+    selection_options,
+    store_option,
+)
+from instruction_counts.cli.saving import save
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.compare import export
 from instruction_counts.compare.comparison import Comparison, compare
@@ -24,7 +30,6 @@ from instruction_counts.compare.sides import Side, read_side
 from instruction_counts.compare.verdicts import MinEffect
 from instruction_counts.definitions import Definitions
 from instruction_counts.errors import UsageError
-from instruction_counts.files import write_atomically
 from instruction_counts.models.worth import Models
 from instruction_counts.report import comparison as report
 from instruction_counts.report import left_out
@@ -102,28 +107,42 @@ def command(
     writers = [_writer(path) for path in output]
     named = {build.name: build for build in builds}
     to_measure = [named[name] for name in (base, new) if name in named]
-    if time_budget is not None and not to_measure:
-        raise UsageError("--time-budget: nothing is measured", "Drop it, or name a build.")
+    if not to_measure:
+        _refuse_to_measure(time_budget)
     with LazyStore(db, must_exist=not to_measure) as runs:
         store = runs.opened() if to_measure else None
         measured = ComparedBuilds(definitions, selection, measuring, store, time_budget)
-        sides = measured.sides(to_measure) if to_measure else {}
-        before, after = (
-            sides[name] if name in sides else narrowed(read_side(name, runs), selection, name)
+        sides = {  # first: what is not there must not cost a measurement
+            name: narrowed(read_side(name, runs), selection, name)
             for name in (base, new)
-        )
-        comparison = compare(before, after, read_noises(), min_effect)
+            if name not in named
+        }
+        if to_measure:
+            sides |= measured.sides(to_measure)
+        comparison = compare(sides[base], sides[new], read_noises(), min_effect)
         suspects = comparison.suspects
         if len(to_measure) == 2 and suspects and layouts and not measured.interrupted:
             comparison = measured.check(comparison, layouts)
-    for write in writers:
-        write(comparison)
     _show(comparison, limit)
     gate = gating.applied(comparison)
     gating.show(gate)
-    for path in gating.write_junit(gate, report.causes, output):
+    # Only now, so that what was found is shown also where a file cannot be written.
+    paths = [write(comparison) for write in writers]
+    for path in gating.write_junit(gate, report.causes, paths):
         console.line(f"Saved: {path}")
     return gating.exit_code(gate, interrupted=measured.interrupted)
+
+
+def _refuse_to_measure(time_budget: float | None) -> None:
+    """Refuse what says what to measure, where both sides are stored."""
+    if time_budget is not None:
+        raise UsageError("--time-budget: nothing is measured", "Drop it, or name a build.")
+    for name in ("definitions", "operators"):
+        if is_given(name):
+            raise UsageError(
+                f"--{name}: nothing is measured",
+                "Drop it, or name a build. --only selects among what is stored.",
+            )
 
 
 def narrowed(side: Side, selection: Selection, name: str) -> Side:
@@ -138,7 +157,7 @@ def narrowed(side: Side, selection: Selection, name: str) -> Side:
     return attrs.evolve(side, records=kept)
 
 
-def _writer(path: Path) -> Callable[[Comparison], None]:
+def _writer(path: Path) -> Callable[[Comparison], Path]:
     formats: dict[str, Callable[[Comparison], str | bytes]] = {
         ".json": lambda one: export.to_json(one, report.causes),
         ".json.gz": lambda one: gzip.compress(export.to_json(one, report.causes).encode(), mtime=0),
@@ -151,7 +170,7 @@ def _writer(path: Path) -> Callable[[Comparison], None]:
         raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
     if not path.parent.is_dir():
         raise UsageError(f"--output {path}: there is no folder {path.parent}", "Make it first.")
-    return lambda comparison: write_atomically(path, serialise(comparison))
+    return lambda comparison: save("--output", path, serialise(comparison))
 
 
 def _show(comparison: Comparison, limit: int) -> None:

@@ -11,8 +11,8 @@ from instruction_counts import console
 from instruction_counts.builds.build import Build
 from instruction_counts.cache import Cache
 from instruction_counts.cli.options import build_options
+from instruction_counts.cli.saving import save
 from instruction_counts.errors import UsageError
-from instruction_counts.files import write_atomically
 from instruction_counts.operators.catalogue import load_public_operators
 from instruction_counts.operators.coverage import coverage, in_categories, total
 from instruction_counts.operators.reading import read_operators
@@ -37,7 +37,12 @@ _SHOWN = 10
 )
 @click.option("--all", "everything", is_flag=True, help=f"Not only the first {_SHOWN} of each.")
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: each category, with all that it lacks.",
 )
 @click.option(
     "--output",
@@ -70,7 +75,8 @@ def command(
     public = in_categories(load_public_operators(builds[0], Cache()), categories)
     found = coverage(public, entries)
     if output is not None:
-        _write(output, report.markdown(found, builds[0].name))
+        save("--output", output, report.markdown(found, builds[0].name))
+        console.note(f"Saved: {output}")
     if form == "json":
         document = report.as_json(found, builds[0].name)
         console.write(json.dumps(document, indent=1, allow_nan=False))
@@ -79,14 +85,3 @@ def command(
     console.line("")
     for text in (*report.LEGEND, report.summary(total(found))):
         console.line(text)
-
-
-def _write(output: Path, text: str) -> None:
-    try:
-        write_atomically(output, text)
-    except OSError as error:
-        raise UsageError(
-            f"--output {output} cannot be written: {error.strerror}",
-            "Name a file in a folder that you may write to.",
-        ) from error
-    console.note(f"Saved: {output}")

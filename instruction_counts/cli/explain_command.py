@@ -12,11 +12,11 @@ import click
 from instruction_counts import console
 from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.options import mode_options, store_option
+from instruction_counts.cli.saving import save
 from instruction_counts.compare.functions import difference
 from instruction_counts.compare.profiles import write_callgrind, write_speedscope
 from instruction_counts.compare.sides import Key, Side, read_side
 from instruction_counts.errors import UsageError
-from instruction_counts.files import write_atomically
 from instruction_counts.measurements import Status
 from instruction_counts.report.comparison import title_of
 from instruction_counts.report.explain import SECTIONS, Explanation, Report, markdown, to_json
@@ -101,8 +101,7 @@ def command(
         write_speedscope(speedscope, title, explanation.difference)
         written.append(speedscope)
     for path, write in writers:
-        _save(path, write(explanation, limit))
-        written.append(path)
+        written.append(save("--output", path, write(explanation, limit)))
     for path in written:
         console.line(f"Saved: {path}")
 
@@ -175,13 +174,3 @@ def _writer(path: Path) -> Callable[[Explanation, int], str]:
         known = ", ".join(writers)
         raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
     return writers[path.suffix]
-
-
-def _save(path: Path, text: str) -> None:
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        raise UsageError(
-            f"--output {path} cannot be written: {error.strerror}",
-            "Name a file in a folder that you may write to.",
-        ) from error

@@ -13,10 +13,10 @@ import click
 
 from instruction_counts import console
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.saving import save
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Key
 from instruction_counts.errors import UsageError
-from instruction_counts.files import write_atomically
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.junit import to_junit
 from instruction_counts.gate.limits import Limits, read_limits
@@ -76,8 +76,7 @@ class Gating:
         """Write the JUnit file if it is asked for; returns ``written`` with it."""
         if self.junit is None:
             return tuple(written)
-        write_atomically(self.junit, to_junit(gate, report.texts(causes)))
-        return (*written, self.junit)
+        return (*written, save("--junit", self.junit, to_junit(gate, report.texts(causes))))
 
     def exit_code(self, gate: Gate, *, interrupted: bool = False) -> ExitCode:
         """What a script learns."""
@@ -88,7 +87,7 @@ class Gating:
         return ExitCode.CASES_FAILED if gate.has_failed_cases else ExitCode.OK
 
 
-def show_gate(gate: Gate, causes: report.Causes, limit: int) -> None:
+def show_gate(gate: Gate, causes: report.Causes, limit: int, *, interrupted: bool = False) -> None:
     """Print each case with what the limits make of it, and of all; at most ``limit`` of a kind."""
     for section in report.sections(gate):
         console.line("")
@@ -103,7 +102,9 @@ def show_gate(gate: Gate, causes: report.Causes, limit: int) -> None:
     titles = comparison_report.left_out_titles(gate.comparison)
     for one in left_out.lines(titles, len(gate.findings), limit):
         console.line(one, style="yellow")
-    console.line(report.verdict(gate), style="bold red" if gate.fails else "bold")
+    is_bad = gate.fails or not gate.compares
+    said = report.verdict(gate, interrupted=interrupted)
+    console.line(said, style="bold red" if is_bad else "bold")
 
 
 def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import click
@@ -11,7 +10,7 @@ from instruction_counts import console
 from instruction_counts.builds.build import Build
 from instruction_counts.cli.options import build_options
 from instruction_counts.errors import UsageError
-from instruction_counts.files import write_atomically
+from instruction_counts.files import check_writable, unwritable, write_atomically
 from instruction_counts.models.layers import Mode, ModelTrace, take_apart
 from instruction_counts.models.sources import (
     check,
@@ -110,7 +109,7 @@ def command(
         )
     if output.suffix != ".py":
         raise UsageError(f"--output {output}: a definition file ends in .py", "Name it so.")
-    _check_writable(output)
+    check_writable(output, "--output")  # taking models apart takes long
     if not force:
         check_unedited(output)
     mode = Mode(level, training, backward, real_data)
@@ -121,20 +120,6 @@ def command(
     _write(traces, mode, _again(models, inputs, batch_size, mode, output), output)
 
 
-def _check_writable(output: Path) -> None:
-    """Raise before the models are taken apart, which takes long."""
-    folder = next(one for one in output.absolute().parents if one.exists())
-    if not (folder.is_dir() and os.access(folder, os.W_OK)):
-        raise _unwritable(output, f"{folder} is not a folder that you may write to")
-
-
-def _unwritable(output: Path, reason: str) -> UsageError:
-    return UsageError(
-        f"--output {output} cannot be written: {reason}",
-        "Name a file in a folder that you may write to.",
-    )
-
-
 def _write(traces: list[ModelTrace], mode: Mode, again: list[str], output: Path) -> None:
     layers = unique_layers(traces)
     if not layers:
@@ -143,7 +128,7 @@ def _write(traces: list[ModelTrace], mode: Mode, again: list[str], output: Path)
         output.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(output, definition_file(traces, layers, mode, again, output.parent))
     except OSError as error:
-        raise _unwritable(output, str(error.strerror)) from error
+        raise unwritable(output, "--output", error) from error
     console.render(report.generated(traces, layers))
     for line in report.remarks(traces):
         console.line(line)

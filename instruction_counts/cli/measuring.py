@@ -17,6 +17,7 @@ from instruction_counts.application import make_engine, plan
 from instruction_counts.builds.build import DEFAULT_NAME
 from instruction_counts.builds.fingerprint import BuildFacts
 from instruction_counts.cli.options import is_given, specification_of
+from instruction_counts.cli.seconds import SecondsRange
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import Profile
 from instruction_counts.errors import UsageError
@@ -50,11 +51,11 @@ _OPTIONS = (
     click.option(
         "--timeout",
         "timeout_s",
-        type=click.FloatRange(min=0, min_open=True),
+        type=SecondsRange(),
         default=600,
         show_default=True,
         metavar="SECONDS",
-        help="Limit for one case.",
+        help="Limit for each step of a case, such as compiling, timing and counting it.",
     ),
     click.option(
         "--retries",

@@ -11,6 +11,9 @@ import click
 
 from instruction_counts.compare.verdicts import MinEffect
 
+# Of more digits a number can be infinite, or too long to be read.
+_PART = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)%\s*|\s*(\d{1,18})\s*")
+
 
 class MinEffectType(click.ParamType[MinEffect]):
     """``0.1%``, ``20`` (instructions), or both: ``0.1%,20``."""
@@ -24,7 +27,7 @@ class MinEffectType(click.ParamType[MinEffect]):
             return value
         effect = MinEffect()
         for part in str(value).split(","):
-            match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)%\s*|\s*(\d+)\s*", part)
+            match = _PART.fullmatch(part)
             if match is None:
                 self.fail(f"{part!r} is neither a share (0.1%) nor a number of instructions (20)")
             if match[1]:

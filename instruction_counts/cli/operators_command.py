@@ -12,8 +12,9 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from core.api import GroupedBenchmark
 from core.expand import materialize
-from core.types import Case
+from core.types import Label
 from instruction_counts import console
 from instruction_counts.builds.build import Build, default_build
 from instruction_counts.cache import Cache
@@ -24,20 +25,27 @@ from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, mode_options, store_option
 from instruction_counts.errors import UsageError
 from instruction_counts.measurements import Status
-from instruction_counts.operators.calls import Overrides
-from instruction_counts.operators.catalogue import load_schemas
-from instruction_counts.operators.definitions import definitions
-from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, VARIANTS, Entry
+from instruction_counts.operators.calls import Overrides, calls
+from instruction_counts.operators.catalogue import Schema, load_schemas
+from instruction_counts.operators.complexity import fit
+from instruction_counts.operators.definitions import definitions_of, schemas_by_name
+from instruction_counts.operators.entries import (
+    DTYPES,
+    LARGEST_SEED,
+    SIZE,
+    VARIANTS,
+    Entry,
+    Template,
+)
 from instruction_counts.operators.reading import read_operators
 from instruction_counts.operators.sizes import (
     at_size,
     check_sizes,
-    fit,
     sizes_in,
     templates,
     usual_sizes,
 )
-from instruction_counts.operators.source import selected, standard_file
+from instruction_counts.operators.source import remarks, selected, standard_file
 from instruction_counts.report import sizes as report
 from instruction_counts.report import table as results_table
 from instruction_counts.results.records import Record, Run
@@ -66,7 +74,12 @@ command.add_command(coverage_command)
 @click.argument("patterns", nargs=-1)
 @_FILE
 @click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="json: a list with an object for each operator.",
 )
 def list_(patterns: tuple[str, ...], operators_file: Path | None, form: str) -> None:
     """List operators: by name (torch.add, add, 'torch.fft.*') or category:NAME; default all."""
@@ -138,17 +151,23 @@ def _as_json(entry: Entry) -> dict[str, object]:
     "sizes_text",
     metavar="FIRST:LAST[:FACTOR]",
     help="The sizes N: a range by a factor (4), or a list 10,100,1000. Default: up to 65,536 "
-    "elements in a tensor.",
+    "elements in an input, fewer where the output is much larger.",
 )
 @click.option(
     "--scale",
     multiple=True,
     metavar="NAME=[N,…]",
-    help="The shape of an input with N in it. Repeatable. Default: the first size of the first "
-    "input is N, wherever it occurs.",
+    help="The shape of an input with N in it. Repeatable. Default: what the entry "
+    "suggests, or else the first size of the first input is N, wherever it occurs.",
 )
 @click.option("--dtype", type=click.Choice(DTYPES), help="Of the inputs. Default: float32.")
-@click.option("--seed", type=click.IntRange(0, LARGEST_SEED), default=0, show_default=True)
+@click.option(
+    "--seed",
+    type=click.IntRange(0, LARGEST_SEED),
+    default=0,
+    show_default=True,
+    help="Of the inputs' values.",
+)
 @mode_options
 @build_options
 @measuring_options
@@ -182,24 +201,51 @@ def sizes_command(
         raise UsageError("sizes are measured on one build", "Name one --build.")
     entry = _one_entry(operator, operators_file)
     shapes = templates(entry, scale)
-    sizes = sizes_in(sizes_text) if sizes_text else usual_sizes(shapes)
+    stated = sizes_text or ("" if scale else entry.sizes)
+    sizes = sizes_in(stated) if stated else usual_sizes(shapes)
     check_sizes(shapes, sizes)
-    console.note(", ".join(f"{name} {_shape(shape)}" for name, shape in shapes.items()))
+    console.note(_shapes(shapes))
     modes = attrs.evolve(
         modes,
         runtimes=modes.runtimes or ("Eager",),
         autograds=modes.autograds or ("Forward",),
     )
-    cases: list[Case] = []
-    for size in sizes:
-        asked = Overrides(
-            dtypes=(dtype,) if dtype else (), inputs=(at_size(shapes, size),), seed=seed
-        )
-        made = definitions((entry,), asked, load_schemas(default_build(), Cache()))
-        labelled = {(*label[:2], f"N={size}"): group for label, group in made.items()}
-        cases += materialize(labelled)
-    run = measured_run(select(cases, modes), builds, measuring, db)
+    asked = Overrides(dtypes=(dtype,) if dtype else (), seed=seed)
+    schemas = schemas_by_name(load_schemas(default_build(), Cache()))
+    made = over_sizes(entry, asked, shapes, sizes, schemas, named=bool(scale))
+    for line in remarks((entry,), asked, made.values()):
+        console.note(line)
+    run = measured_run(select(materialize(made), modes), builds, measuring, db)
     return _report_sizes(entry, sizes, run)
+
+
+def over_sizes(
+    entry: Entry,
+    asked: Overrides,
+    shapes: Mapping[str, Template],
+    sizes: Sequence[int],
+    schemas: Mapping[str, Sequence[Schema]],
+    *,
+    named: bool,
+) -> dict[Label, GroupedBenchmark]:
+    """The definitions of an operator at each of ``sizes``, which stands in their metadata as N.
+
+    Labels have the shapes that grow where these are ``named``, and the dtype that was asked for:
+    what is another case has another label.
+    """
+    made: dict[Label, GroupedBenchmark] = {}
+    for size in sizes:
+        growing = [_shapes(shapes)] if named else []
+        variant = ", ".join([*growing, f"{SIZE}={size}"])
+        found = calls(entry, attrs.evolve(asked, inputs=(at_size(shapes, size),)))
+        renamed = [attrs.evolve(call, variant=variant) for call in found]
+        for label, group in definitions_of(renamed, schemas).items():
+            made[label] = attrs.evolve(group, metadata={**group.metadata, SIZE: size})
+    return made
+
+
+def _shapes(shapes: Mapping[str, Template]) -> str:
+    return ", ".join(f"{name}={_shape(shape)}" for name, shape in shapes.items())
 
 
 def _shape(shape: Sequence[int | str]) -> str:
@@ -219,7 +265,7 @@ def _report_sizes(entry: Entry, sizes: Sequence[int], run: Run) -> int:
     by_mode: dict[report.Mode, dict[int, Record]] = defaultdict(dict)
     for record in run.cases:
         mode = (record.language, record.runtime, record.autograd, record.num_threads)
-        by_mode[mode][int(record.label[-1].removeprefix("N="))] = record
+        by_mode[mode][record.metadata[SIZE]] = record
     console.render(report.sizes_table(sizes, by_mode))
     counts = {mode: _counts(records) for mode, records in by_mode.items()}
     fits = {mode: fit(by_size) for mode, by_size in counts.items()}

@@ -124,7 +124,7 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
         own = {name: kwargs.pop(name) for name in _OF_OPERATORS}
         if not own["operators"]:
             for name, value in own.items():
-                if value:
+                if value not in (None, ()):
                     option = "--input" if name == "inputs" else f"--{name}"
                     raise UsageError(
                         f"{option.replace('_', '-')} is for operators",
@@ -174,7 +174,7 @@ def _operators(
     if samples is not None:
         raise UsageError("--samples is for torch's samples", "Add: --source op_db")
     return standard.OperatorSource(
-        operators, asked.overrides(), operators_file or standard.standard_file()
+        operators, asked.overrides(), operators_file or standard.standard_file(), console.note
     )
 
 

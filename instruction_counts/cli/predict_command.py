@@ -54,22 +54,30 @@ def command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     with LazyStore(db) as runs:
         side = read_side(run, runs)
-    found = [_measured(side, name, language, autograd) for name in _chosen(side, models)]
-    for number, one in enumerate(found):
+    for number, one in enumerate(_present(side, models, language, autograd)):
         if number:
             console.line("")
         for part in report.predicted(predict(one)):
             console.render(part)
 
 
-def _measured(side: Side, model: str, language: str, autograd: str) -> Measured:
-    found = measured(side.records.values(), model, _LANGUAGES[language], _AUTOGRADS[autograd])
-    if found.layers and found.has_autograd:
-        return found
-    remedy = "Measure them: python main.py run --definitions …"
-    if found.layers:
-        remedy += ", of a file that generate wrote with --backward"
-    raise UsageError(f"{side.title} has no layers of {model} in {language}, {autograd}", remedy)
+def _present(side: Side, models: tuple[str, ...], language: str, autograd: str) -> list[Measured]:
+    """The models that were measured so; others are refused where they were asked for by name."""
+    modes = _LANGUAGES[language], _AUTOGRADS[autograd]
+    found = [measured(side.records.values(), name, *modes) for name in _chosen(side, models)]
+    missing = [one for one in found if not (one.layers and one.has_autograd)]
+    present = [one for one in found if one.layers and one.has_autograd]
+    if not missing:
+        return present
+    names = ", ".join(one.model for one in missing)
+    text = f"{side.title} has no layers of {names} in {language}, {autograd}"
+    if models or not present:
+        remedy = "Measure them: python main.py run --definitions …"
+        if any(one.layers for one in missing):
+            remedy += ", of a file that generate wrote with --backward"
+        raise UsageError(text, remedy)
+    console.note(text)
+    return present
 
 
 def _chosen(side: Side, models: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import attrs
 
@@ -48,9 +49,16 @@ class Reporting:
         name = _file_name(specification.name)
         return cls(asked.screen, tuple(_made(one) / name for one in asked.directories), webhooks)
 
-    def send(self, run: Run) -> bool:
-        """Send the run to every URL; whether all of them took it. What did not is told."""
+    def send(self, run: Run, *, interrupted: bool = False) -> bool:
+        """Send the run to every URL; whether all of them took it. What did not is told.
+
+        An interrupted run is not sent: nothing in it says that cases are missing.
+        """
         if not self.webhooks:
+            return True
+        if interrupted:
+            hosts = ", ".join(_host(one.url) for one in self.webhooks)
+            console.error(f"Not sent to {hosts}: the run was interrupted.")
             return True
         body = to_json(run)
         key = hashlib.sha256(body.encode()).hexdigest()[:32]
@@ -64,14 +72,16 @@ class Reporting:
         except DataError as error:
             console.error(str(error))
             return False
-        console.line(f"Sent: {webhook.url}")
+        console.line(f"Sent to {_host(webhook.url)}")
         return True
 
 
 def _webhook(endpoint: Endpoint, environment: Mapping[str, str]) -> Webhook:
     name = endpoint.token_env
     if name and not environment.get(name):
-        raise UsageError(f"the token for {endpoint.url} is not in the environment", f"Set {name}.")
+        raise UsageError(
+            f"the token for {_host(endpoint.url)} is not in the environment", f"Set {name}."
+        )
     return Webhook(
         endpoint.url,
         environment.get(name, "") if name else "",
@@ -79,6 +89,11 @@ def _webhook(endpoint: Endpoint, environment: Mapping[str, str]) -> Webhook:
         what="results",
         token_name=name or "the environment: name its variable with token_env",
     )
+
+
+def _host(url: str) -> str:
+    """All of a URL that is no secret: what follows the host often is a key."""
+    return urlsplit(url).netloc
 
 
 def _made(folder: Path) -> Path:

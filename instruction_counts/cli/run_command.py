@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import attrs
@@ -15,6 +15,7 @@ from instruction_counts.builds.build import Build
 from instruction_counts.builds.capability import measure_machine
 from instruction_counts.builds.fingerprint import probe
 from instruction_counts.cache import Cache
+from instruction_counts.cli import stored_run
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import (
@@ -24,15 +25,15 @@ from instruction_counts.cli.options import (
     store_option,
 )
 from instruction_counts.cli.reporting import Reporting
+from instruction_counts.cli.shown_run import show_run
 from instruction_counts.cli.time_budget import planned, refuse_nothing, time_budget_option
 from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import UsageError
 from instruction_counts.execution.work import WorkOrder
+from instruction_counts.files import check_writable
 from instruction_counts.measurements import Machine, Status
-from instruction_counts.operators.metrics import without_metrics
-from instruction_counts.report import operators, table
 from instruction_counts.results.export import Exporter, read_json
-from instruction_counts.results.records import Run
+from instruction_counts.results.records import Record, Run, identity_of
 from instruction_counts.results.store import Store
 from instruction_counts.select import Selection, select
 
@@ -100,7 +101,8 @@ def command(
         raise UsageError("--callgrind-out needs the fork engine", "Drop one.")
     cases = select(load(definitions), selection)
     reporting = Reporting.of(specification_of(definitions))
-    exporters = [Exporter(path) for path in (*output, *reporting.files)]
+    files = {path: Exporter(path) for path in (*output, *reporting.files)}
+    _check_writable(files, callgrind_out)
     done = read_json(resume) if resume else None
     pool = measuring.pool()
     lanes = measuring.jobs or pool.size
@@ -119,24 +121,28 @@ def command(
         durations = Cache().root / DURATIONS
         machine = _machine(orders, facts[0].build, measuring)
         measured = Measured(
-            measuring.engine, engines, exporters, durations, store, machine=machine, plan=plan
+            *(measuring.engine, engines, tuple(files.values()), durations, store),
+            machine=machine,
+            plan=plan,
         )
         interrupted = measured.take_in(orders, pool, lanes, done)
         refuse_nothing(measured.run)
-        _report(
-            measured.run,
-            (*output, *reporting.files),
-            allocations=allocations,
-            with_table=reporting.screen,
-        )
-        if measured.run_id is not None:
-            console.line(_saved(store, measured.run_id))
+        show_run(measured.run, allocations=allocations, with_tables=reporting.screen)
+        written = _tell_where(measured, files, store)
     if interrupted:
-        hint = f" Go on with: --resume {output[0]}" if output else ""
-        console.error(f"Interrupted; what is finished is kept.{hint}")
-    sent = reporting.send(measured.run)
-    code = _exit_code(measured.run, interrupted=interrupted)
-    return code if sent or code is not ExitCode.OK else ExitCode.ERROR
+        hint = stored_run.go_on(measured.run_id, written)
+        console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
+    delivered = reporting.send(measured.run, interrupted=interrupted) and not measured.unsaved
+    records = _asked_for(measured.run, orders)
+    return _exit_code(records, interrupted=interrupted, delivered=delivered)
+
+
+def _check_writable(files: Iterable[Path], callgrind_out: Path | None) -> None:
+    """Raise before anything is measured."""
+    for path in files:
+        check_writable(path, "--output")
+    if callgrind_out is not None:
+        check_writable(callgrind_out / "callgrind.out", "--callgrind-out")
 
 
 def _wants_resources(case: Case, asked: bool | None) -> bool:
@@ -150,46 +156,29 @@ def _machine(orders: Sequence[WorkOrder], build: Build, measuring: Measuring) ->
     return measure_machine(build, measuring.pool().cores[0])
 
 
-def _report(
-    run: Run, output: tuple[Path, ...], *, allocations: bool, with_table: bool = True
-) -> None:
-    if with_table and any(record.outcome.status is Status.OK for record in run.cases):
-        if operators.has_operators(run):
-            _report_operators(run)
-        others = without_metrics(run.cases)
-        if others:
-            console.render(table.results(attrs.evolve(run, cases=others), allocations=allocations))
-            console.line("")
-        console.line(table.LEGEND, style="dim")
-    problems = list(table.problems(run))
-    if problems:
-        console.line("")
-    for problem in problems:
-        console.line(problem)
-    for one in table.left_out(run):
-        console.line(one)
-    console.line(table.summary(run))
-    for path in output:
+def _tell_where(measured: Measured, files: Mapping[Path, Exporter], store: Store) -> list[Path]:
+    """Tell where the run is; the files that hold it."""
+    written = [path for path, one in files.items() if one not in measured.unsaved]
+    for path in written:
         console.line(f"Saved: {path}")
+    if measured.run_id is not None:
+        console.line(stored_run.saved(store, measured.run_id))
+        for path in (path for path in files if path not in written):
+            console.error(f"Not saved: {path}. {stored_run.kept(measured.run_id, path)}")
+    return written
 
 
-def _report_operators(run: Run) -> None:
-    console.render(operators.operators_table(run))
-    console.line("")
-    machine = operators.machine_line(run.machine)
-    console.line("\n".join([operators.LEGEND, *([machine] if machine else [])]), style="dim")
+def _asked_for(run: Run, orders: Iterable[WorkOrder]) -> list[Record]:
+    """The records of the orders: with --resume, a run holds whatever else the file held."""
+    asked = {identity_of(order.case, order.build.name) for order in orders}
+    return [record for record in run.cases if record.identity in asked]
 
 
-def _saved(store: Store, run_id: int) -> str:
-    """Where the run is, and how to compare it with the one before."""
-    earlier = [one for one in store.summaries() if one.id < run_id and one.cases]
-    hint = f" Compare: main.py compare {earlier[0].id} {run_id}" if earlier else ""
-    return f"Saved as run {run_id}.{hint}"
-
-
-def _exit_code(run: Run, *, interrupted: bool) -> ExitCode:
+def _exit_code(records: Iterable[Record], *, interrupted: bool, delivered: bool) -> ExitCode:
     if interrupted:
         return ExitCode.INTERRUPTED
     bad = {Status.FAILED, Status.TIMEOUT}
-    failed = any(record.outcome.status in bad for record in run.cases)
-    return ExitCode.CASES_FAILED if failed else ExitCode.OK
+    failed = any(record.outcome.status in bad for record in records)
+    if failed:
+        return ExitCode.CASES_FAILED
+    return ExitCode.OK if delivered else ExitCode.ERROR

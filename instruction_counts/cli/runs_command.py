@@ -10,12 +10,10 @@ import click
 
 from instruction_counts import console
 from instruction_counts.cli.options import store_option
+from instruction_counts.cli.shown_run import show_run
 from instruction_counts.errors import UsageError
-from instruction_counts.measurements import Status
 from instruction_counts.report import runs as report
-from instruction_counts.report import table
 from instruction_counts.results.export import Exporter, read_json
-from instruction_counts.results.records import Run
 from instruction_counts.results.store import Store
 
 
@@ -63,22 +61,7 @@ def show(run: str, allocations: bool, db: str | None) -> None:
     for line in report.head(summary, loaded.builds):
         console.line(line)
     console.line("")
-    _show_cases(loaded, allocations=allocations)
-
-
-def _show_cases(run: Run, *, allocations: bool) -> None:
-    if any(record.outcome.status is Status.OK for record in run.cases):
-        console.render(table.results(run, allocations=allocations))
-        console.line("")
-        console.line(table.LEGEND, style="dim")
-    problems = list(table.problems(run))
-    if problems:
-        console.line("")
-    for problem in problems:
-        console.line(problem)
-    for one in table.left_out(run):
-        console.line(one)
-    console.line(table.summary(run))
+    show_run(loaded, allocations=allocations)
 
 
 @command.command("export")

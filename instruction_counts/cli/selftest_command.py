@@ -12,6 +12,7 @@ from instruction_counts.builds.fingerprint import probe
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.options import build_options, selection_options
 from instruction_counts.definitions import Definitions, load
+from instruction_counts.errors import UsageError
 from instruction_counts.measurements import Outcome
 from instruction_counts.report import selftest as report
 from instruction_counts.results.noise import keep_noises
@@ -30,7 +31,13 @@ from instruction_counts.selftest import conditions, measure, representative
     metavar="K",
     help="Also count in K other memory layouts: other addresses on the heap and the stack.",
 )
-@click.option("--allocator", type=click.Choice(["steady", "system"]), default="steady")
+@click.option(
+    "--allocator",
+    type=click.Choice(["steady", "system"]),
+    default="steady",
+    show_default=True,
+    help="What allocates in the counted process, as for run.",
+)
 def command(
     definitions: Definitions,
     selection: Selection,
@@ -40,10 +47,13 @@ def command(
 ) -> int:
     """Count a set of cases several times under different conditions, and compare.
 
-    Fresh servers, another directory, a busy machine and a larger inherited environment must not
-    change a count. Without a selection, a representative set is taken. Exits with 4 where a case
-    failed or its count changed.
+    Fresh servers, another working directory and TMPDIR of this program, a busy machine and a larger
+    inherited environment must not change a count. Without a selection, a representative set is
+    taken. Exits with 4 where a case failed or its count changed.
     """
+    if len(builds) != 1:
+        names = ", ".join(build.name for build in builds)
+        raise UsageError(f"a selftest measures one build, and there are: {names}", "Name one.")
     cases = load(definitions)
     cases = representative(cases) if selection == Selection() else select(cases, selection)
     facts = probe(builds[0])

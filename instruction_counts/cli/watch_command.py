@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -23,13 +24,22 @@ from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import selection_options, store_option
+from instruction_counts.cli.seconds import SecondsRange
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Key, Side, side_of
 from instruction_counts.compare.verdicts import Difference, MinEffect
 from instruction_counts.definitions import Definitions
 from instruction_counts.errors import BuildError, DataError, UsageError
 from instruction_counts.history import watching
-from instruction_counts.history.watching import Alert, LastBuild, State, Station
+from instruction_counts.history.watch_state import (
+    Alert,
+    LastBuild,
+    State,
+    held,
+    read_state,
+    write_state,
+)
+from instruction_counts.history.watching import Station
 from instruction_counts.history.webhook import Webhook
 from instruction_counts.report.comparison import causes, title_of
 from instruction_counts.results.noise import read_noises
@@ -86,7 +96,7 @@ _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
 @click.option("--once", is_flag=True, help="Look once, and end. The default.")
 @click.option(
     "--every",
-    type=click.FloatRange(min=0, min_open=True),
+    type=SecondsRange(),
     metavar="SECONDS",
     help="Look again and again, with so long a pause, until interrupted.",
 )
@@ -128,27 +138,41 @@ def command(
         alert,
         Webhook(webhook, os.environ.get(_TOKEN, ""), notice=console.note) if webhook else None,
     )
-    watched = json.dumps([listing, build_cmd, str(definitions), attrs.asdict(selection)])
-    path = state_file or _state_file(watched)
-    state = watching.read_state(path, watched)
-    made = {} if state.last is None else {state.last.python: state.last.name}
-    make = functools.partial(made_build, build_cmd, made=made) if build_cmd else _given_build
+    asked = [listing, build_cmd, str(definitions), attrs.asdict(selection)]
     with Store.open(db) as store:
-        lab = StoreLab(definitions, selection, measuring, store, layouts)
-        station = StoreStation(make, lab, min_effect)
-        save = functools.partial(watching.write_state, path)
-        while True:
-            known = len(state.alerts)
-            try:
-                state = look(state, listed(listing), station, outlets.send, save)
-            except BuildError as error:
-                if every is None:
-                    raise
-                console.error(str(error))
-            found = len(state.alerts) - known
-            if every is None:
-                return ExitCode.REGRESSION if found else ExitCode.OK
-            time.sleep(every)
+        names = [json.dumps([*asked, place_of(store)]), json.dumps(asked)]
+        path = state_file or _state_file(*names)
+        with held(path):
+            state = read_state(path, *names)
+            made = {} if state.last is None else {state.last.python: state.last.name}
+            make = (
+                functools.partial(made_build, build_cmd, made=made) if build_cmd else _given_build
+            )
+            lab = StoreLab(definitions, selection, measuring, store, layouts)
+            station = StoreStation(make, lab, min_effect)
+            save = functools.partial(write_state, path)
+
+            def look_again(state: State) -> State:
+                return look(state, listed(listing), station, outlets.send, save)
+
+            return _watch(state, look_again, every)
+
+
+def _watch(state: State, look_again: Callable[[State], State], every: float | None) -> ExitCode:
+    """Look once, or again and again with a pause of so many seconds."""
+    while every is not None:
+        try:
+            state = look_again(state)
+        except BuildError as error:
+            console.error(str(error))
+        time.sleep(every)
+    found = len(look_again(state).alerts) - len(state.alerts)
+    return ExitCode.REGRESSION if found else ExitCode.OK
+
+
+def place_of(store: Store) -> str:
+    """Which database it is, wherever the program is started: runs are known by their numbers."""
+    return store.name if "://" in store.name else str(Path(store.name).resolve())
 
 
 def look(
@@ -243,6 +267,9 @@ class StoreStation:
             console.note(f"Run {last.run_id} of {last.name} is gone: nothing to compare with.")
             return None
         run = self.lab.store.load(last.run_id)
+        if last.name not in run.builds:
+            console.note(f"Run {last.run_id} has no {last.name}: nothing to compare with.")
+            return None
         return side_of(run, last.name, f"run {last.run_id}, {last.name}")
 
     def compare(self, base: Side, new: Side) -> Comparison:
@@ -261,7 +288,14 @@ class StoreStation:
         # A command may call each build the same, say ``nightly``.
         before = base.name if base.name != new.name else f"{base.name} before"
         sides = lab.measure([Build(before, base.python), Build(new.name, new.python)])
+        known = self.stored(base)
+        if known is not None and _torch_of(known) != _torch_of(sides[before]):
+            raise BuildError(f"{base.python} is not {base.line} any more", "Keep it for a while.")
         return lab.check(self.compare(sides[before], sides[new.name]))
+
+
+def _torch_of(side: Side) -> tuple[str, str]:
+    return side.fingerprint.torch, side.fingerprint.torch_git
 
 
 def _given_build(line: str) -> Build:
@@ -277,10 +311,18 @@ def _described(one: Difference) -> tuple[str, tuple[str, ...]]:
     return title_of(one.key), causes(one)
 
 
-def _state_file(watched: str) -> Path:
+def _state_file(watched: str, first_name: str) -> Path:
+    """The file for what is watched; one that an earlier version wrote of it is taken over."""
     folder = user_data_path("instruction-counts")
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"{folder} cannot be made: {error.strerror}", "Name --state.") from error
-    return folder / f"watch-{hashlib.sha256(watched.encode()).hexdigest()[:12]}.json"
+    path, before = (
+        folder / f"watch-{hashlib.sha256(one.encode()).hexdigest()[:12]}.json"
+        for one in (watched, first_name)
+    )
+    if not path.exists():
+        with contextlib.suppress(FileNotFoundError):
+            before.rename(path)
+    return path

@@ -97,9 +97,11 @@ def verified(
     comparison: Comparison,
     base: Sequence[Mapping[Key, int]],
     new: Sequence[Mapping[Key, int]],
+    edges: Mapping[Key, int] | None = None,
 ) -> Comparison:
     """The comparison after its suspects were counted again, once in each layout of either side.
 
+    ``edges`` are how far base is known to reach without a count that says so.
     A suspect that failed in some layout keeps its verdict, and is not called verified.
     """
     suspects = {one.key for one in comparison.suspects}
@@ -108,7 +110,7 @@ def verified(
         counts = [[layout.get(one.key) for layout in side] for side in (base, new)]
         before, after = ([count for count in side if count is not None] for side in counts)
         if one.key in suspects and len(before) == len(after) == len(base) > 0:
-            layouts = Layouts(tuple(before), tuple(after))
+            layouts = Layouts(tuple(before), tuple(after), (edges or {}).get(one.key))
             judged.append(judge_verified(one, layouts, comparison.min_effect))
         else:
             judged.append(one)

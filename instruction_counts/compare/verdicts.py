@@ -40,6 +40,10 @@ class Verdict(enum.Enum):
     FAILED = "failed"
 
 
+ON_COUNTS = frozenset({Verdict.SAME, Verdict.BETTER, Verdict.WORSE, Verdict.AMBIGUOUS})
+"""What is said by two counts that were held against each other."""
+
+
 class Reason(enum.Enum):
     """Why."""
 
@@ -54,6 +58,7 @@ class Reason(enum.Enum):
     OUTPUT_DIFFERS = "output differs"
     DEFINITION_CHANGED = "definition changed"
     FINGERPRINT_DIFFERS = "fingerprint differs"
+    SKIPPED = "skipped"
     NOT_COUNTED = "not counted"
     ONLY_IN_NEW = "only in new"
     ONLY_IN_BASE = "only in base"
@@ -81,6 +86,8 @@ class Layouts:
 
     base: tuple[int, ...]
     new: tuple[int, ...]
+    edge: int | None = None
+    """How far base is known to reach, where that is no count of these: it makes no change."""
 
 
 @attrs.frozen
@@ -168,7 +175,7 @@ def is_suspect(difference: Difference, min_effect: MinEffect) -> bool:
     What looks like noise is a suspect, too: in several layouts a real change stands out.
     """
     counts = difference.base_count, difference.new_count
-    if None in counts or difference.verdict not in _ON_COUNTS:
+    if None in counts or difference.verdict not in ON_COUNTS:
         return False
     before, after = _instructions(difference.base), _instructions(difference.new)
     return min_effect.is_reached(after.per_run - before.per_run, before.per_run)
@@ -183,7 +190,8 @@ def judge_verified(
     either side moves on its own.
     """
     before, after = _instructions(difference.base), _instructions(difference.new)
-    base, new = (before.per_run, *layouts.base), (after.per_run, *layouts.new)
+    edge = () if layouts.edge is None else (layouts.edge,)
+    base, new = (before.per_run, *layouts.base, *edge), (after.per_run, *layouts.new)
     noise = max(_range(base), _range(new))
     gap = max(min(new) - max(base), min(base) - max(new))
     checked = attrs.evolve(difference, layouts=layouts, noise=noise)
@@ -218,9 +226,6 @@ def noise_floor(
     return max(base.spread, new.spread, round(relative * larger))
 
 
-_ON_COUNTS = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE, Verdict.AMBIGUOUS}
-
-
 def _without_counts(
     base: Record | None,
     new: Record | None,
@@ -234,11 +239,13 @@ def _without_counts(
         return (
             (Verdict.MISSING, Reason.ONLY_IN_BASE) if missing else (Verdict.NEW, Reason.ONLY_IN_NEW)
         )
-    failed = base.outcome.status is not Status.OK, new.outcome.status is not Status.OK
+    failed = base.outcome.status in _FAILURES, new.outcome.status in _FAILURES
     if any(failed):
         return Verdict.FAILED, _FAILED[failed]
+    skipped = any(one.outcome.status is Status.SKIPPED for one in (base, new))
     counted = all(one.outcome.instructions is not None for one in (base, new))
     obstacles = {
+        Reason.SKIPPED: skipped,
         Reason.DEFINITION_CHANGED: base.definition_hash != new.definition_hash,
         Reason.OUTPUT_DIFFERS: output is not None and output.differs,
         Reason.NOT_COUNTED: not counted,
@@ -247,6 +254,8 @@ def _without_counts(
     found = next((reason for reason, is_there in obstacles.items() if is_there), None)
     return None if found is None else (Verdict.INCOMPARABLE, found)
 
+
+_FAILURES = {Status.FAILED, Status.TIMEOUT}
 
 _FAILED = {
     (True, True): Reason.FAILED_IN_BOTH,

@@ -11,7 +11,6 @@ import re
 import shutil
 import tempfile
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from instruction_counts.engines.engine import case_message, timing_message
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.output_source import with_output
 from instruction_counts.engines.timer import TimerEngine
+from instruction_counts.engines.waiting import Waiting
 from instruction_counts.execution.work import WorkOrder
 from instruction_counts.measurements import (
     Failure,
@@ -87,7 +87,7 @@ class ForkEngine:
         self._loops = _Once(self._measure_loop)
         self._losses = _Once(self._tell_losses)
         self._models = _Once(self._make_model)
-        self._untimed: deque[WorkOrder] = deque()
+        self._untimed = Waiting()
         self._timed: dict[WorkOrder, Times] = {}
         self._starting_core: int | None = None
         self._starting: list[threading.Thread] = []
@@ -155,7 +155,7 @@ class ForkEngine:
         """
         self._starting_core = cores[0]
         self._counts.cores = cores[:1]
-        self._untimed = deque(order for order in orders if order.times)
+        self._untimed = Waiting(order for order in orders if order.times)
         needed = {
             self._times: any(order.times for order in orders),
             self._counts: any(order.counts for order in orders),
@@ -236,8 +236,7 @@ class ForkEngine:
         known = self._timed.pop(order, None)
         if known is not None:
             return known
-        with contextlib.suppress(ValueError):
-            self._untimed.remove(order)
+        self._untimed.drop(order)
         task = {
             "task": "times",
             "cores": list(cores),
@@ -251,7 +250,7 @@ class ForkEngine:
     def _work_until_ready(self, cores: tuple[int, ...]) -> None:
         """Take the times of orders to come, until the counting server is ready."""
         while not self._counts.is_ready and not self._counts.is_closed:
-            order = self._next_untimed(len(cores))
+            order = self._untimed.take(len(cores))
             if order is None:
                 self._counts.warm_up()
                 return
@@ -259,14 +258,6 @@ class ForkEngine:
             with contextlib.suppress(WorkerError, CompileError):
                 files = self._files(order.case, cores, order.timeout_s)
                 self._timed[order] = self._times_of(order, cores, files)
-
-    def _next_untimed(self, cores: int) -> WorkOrder | None:
-        with self._lock:
-            for order in self._untimed:
-                if order.cores == cores:
-                    self._untimed.remove(order)
-                    return order
-        return None
 
     def _count(
         self,

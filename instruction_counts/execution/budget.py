@@ -85,7 +85,8 @@ def _telling(chances: Chances) -> dict[str, float]:
 class Budget:
     """So many seconds for the cases of a run; what has not started by then is left out.
 
-    Lanes ask it what to take next. What becomes known meanwhile changes the order of the rest.
+    Lanes ask it for the order of what waits, anew whenever ``chances`` is another object: what
+    becomes known meanwhile changes the order of the rest.
     """
 
     limit_s: float
@@ -108,9 +109,10 @@ class Budget:
         return Outcome.out_of_time(span(self.limit_s))
 
     def learn(self, functions: Iterable[str]) -> None:
-        """These functions changed."""
+        """These functions changed; ``chances`` stays the same object where all were known."""
         changed = self.chances.changed.union(functions)
-        self.chances = attrs.evolve(self.chances, changed=changed)
+        if changed != self.chances.changed:
+            self.chances = attrs.evolve(self.chances, changed=changed)
 
     def in_order(self, orders: Sequence[WorkOrder]) -> list[WorkOrder]:
         """``orders``, the next one first."""

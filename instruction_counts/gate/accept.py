@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import attrs
@@ -30,6 +31,8 @@ class Acceptance:
     """Cases that differ by no more than noise: they keep their counts, so that the file does."""
     absent: tuple[Key, ...]
     """Cases of the file that were selected, and that the run does not have."""
+    uncounted: tuple[Key, ...]
+    """The same, that the run has without a count: it skipped them, or left them out. They stay."""
 
 
 def accept(
@@ -44,7 +47,7 @@ def accept(
     """``before`` with the cases of ``side``; the others stay.
 
     ``selected`` are the cases of ``before`` that may change; with ``prune``, those that ``side``
-    does not have go.
+    does not have go. What it has without a count is still a case.
 
     Raises:
         UsageError: cases failed or were not counted, or the others are not of such a build.
@@ -52,8 +55,10 @@ def accept(
     records = _counted(side)
     old = before or Baseline(Head.of(side), {})
     mine = attrs.evolve(old, cases=selected)
-    absent = tuple(key for key in selected if key not in records)
-    staying = [key for key in old.cases if key not in records and not (prune and key in absent)]
+    absent = tuple(key for key in selected if key not in side.records)
+    uncounted = tuple(key for key in selected if key in side.records and key not in records)
+    dropped = frozenset(absent if prune else ())
+    staying = [key for key in old.cases if key not in records and key not in dropped]
     if staying:
         _refuse_mixture(old, side, len(staying), allow_different=allow_different)
     # Only what was accepted is compared: what was skipped is no case that is missing.
@@ -66,12 +71,34 @@ def accept(
         record, was = records.get(one.key), selected.get(one.key)
         if record is None:
             continue
-        if was is not None and one.verdict is Verdict.SAME and one.change:
-            cases[one.key] = was
+        noise = known.get(record.definition_hash)
+        if was is not None and one.verdict in _NOISE and one.change:
+            cases[one.key] = _kept(was, record, noise)
             kept.append(one.key)
         else:
-            cases[one.key] = _case(record, was, known.get(record.definition_hash))
-    return Acceptance(before, Baseline(Head.of(side), cases), comparison, tuple(kept), absent)
+            cases[one.key] = _case(record, was, noise)
+    after = Baseline(Head.of(side), cases)
+    return Acceptance(before, after, comparison, tuple(kept), absent, uncounted)
+
+
+_NOISE = {Verdict.SAME, Verdict.AMBIGUOUS}
+"""What may be noise alone. Taken in, it would carry a count along without end."""
+
+
+def _kept(was: BaselineCase, record: Record, noise: Noise | None) -> BaselineCase:
+    """The count that was accepted, with what has been found out of its noise since."""
+    counted = record.outcome.instructions
+    assert counted is not None, "asked of counted cases only"
+    spread = max(was.spread, counted.spread)
+    if noise is None:
+        return attrs.evolve(was, spread=spread)
+    moved = noise.layout_spread if noise.layouts else 0.0
+    return attrs.evolve(
+        was,
+        spread=max(spread, math.ceil(noise.noise * was.instructions)),
+        layouts=max(was.layouts, noise.layouts),
+        layout_spread=max(was.layout_spread, math.ceil(moved * was.instructions)),
+    )
 
 
 def _case(record: Record, was: BaselineCase | None, noise: Noise | None) -> BaselineCase:

@@ -207,7 +207,7 @@ def verified_against(
         worse = (one.change or 0) > 0
         usual[one.key] = case.instructions
         edge[one.key] = case.instructions + (case.noise_floor if worse else -case.noise_floor)
-    return verified(comparison, [edge, *[usual] * (len(counts) - 1)], counts)
+    return verified(comparison, [usual] * len(counts), counts, edge)
 
 
 def to_json(baseline: Baseline) -> str:
@@ -231,7 +231,7 @@ def from_json(text: str, name: str) -> Baseline:
     """
     try:
         data = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{name} is not JSON: {error}", _AGAIN) from error
     version = data.get("baseline_version") if isinstance(data, dict) else None
     if type(version) is not int or version != FORMAT_VERSION:

@@ -1,6 +1,7 @@
 """A check as JSON: what it found of each case, and what the next one has to know of it.
 
-Format history: 1, the first.
+Format history: 1, the first. 2: whether anything was compared; cases tell whether they exceeded a
+limit before, and some are skipped; 1 is read, too.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from instruction_counts.compare.verdicts import Difference, Verdict
 from instruction_counts.errors import DataError
 from instruction_counts.gate.gate import Finding, Gate, Level
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+
+_READ = (1, 2)
 
 Causes = Callable[[Difference], Iterable[str]]
 
@@ -33,6 +36,8 @@ class _Case:
     num_threads: int
     level: Level
     verdict: Verdict
+    exceeded_before: bool = False
+    """Whether it exceeded its limit when it was last compared, and was not this time."""
 
     @property
     def key(self) -> Key:
@@ -44,8 +49,9 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
     document = {
         "check_version": FORMAT_VERSION,
         "fails": gate.fails,
+        "compares": gate.compares,
         "layouts": gate.comparison.layouts,
-        "cases": [_as_json(one, causes) for one in gate.findings],
+        "cases": [_as_json(one, causes, carried=one.key in gate.carried) for one in gate.findings],
         "left_out": [
             cattrs.unstructure(_LeftOut(*key, budget, key in gate.carried))
             for key, budget in gate.comparison.left_out.items()
@@ -70,7 +76,7 @@ class _LeftOut:
 
 
 def exceeded_in(path: Path) -> frozenset[Key]:
-    """The cases that exceeded a hard limit when they were last measured, as ``path`` tells.
+    """The cases that exceeded a hard limit when they were last compared, as ``path`` tells.
 
     It is what the last check wrote. None where there is no such file: the first check has no
     previous one.
@@ -82,7 +88,8 @@ def exceeded_in(path: Path) -> frozenset[Key]:
     worse = {
         one.key for one in found.cases if one.level is Level.FAILS and one.verdict is Verdict.WORSE
     }
-    return frozenset(worse.union(one.key for one in found.left_out if one.exceeded_before))
+    undecided = {one.key for one in found.cases if one.exceeded_before}
+    return frozenset(worse | undecided | {one.key for one in found.left_out if one.exceeded_before})
 
 
 def moved_in(path: Path) -> frozenset[Key]:
@@ -106,23 +113,23 @@ def _read(path: Path) -> _Check:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return _Check([])
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}", remedy) from error
     version = data.get("check_version") if isinstance(data, dict) else None
-    if type(version) is not int or version != FORMAT_VERSION:
-        raise DataError(
-            f"{path}: check_version: expected {FORMAT_VERSION}, found {version!r}", remedy
-        )
+    if type(version) is not int or version not in _READ:
+        known = " or ".join(map(str, _READ))
+        raise DataError(f"{path}: check_version: expected {known}, found {version!r}", remedy)
     try:
         return cattrs.structure(data, _Check)
     except (cattrs.BaseValidationError, KeyError) as error:
         raise DataError(f"{path} holds no check", remedy) from error
 
 
-def _as_json(finding: Finding, causes: Causes) -> dict[str, Any]:
+def _as_json(finding: Finding, causes: Causes, *, carried: bool) -> dict[str, Any]:
     one = finding.difference
     label, language, runtime, autograd, num_threads = one.key
-    case = _Case(label, language, runtime, autograd, num_threads, finding.level, one.verdict)
+    modes = (language, runtime, autograd, num_threads)
+    case = _Case(label, *modes, finding.level, one.verdict, carried)
     figures = {
         "why": finding.why,
         "reason": one.reason.value,

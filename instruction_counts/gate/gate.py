@@ -14,7 +14,7 @@ import attrs
 
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Key
-from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.compare.verdicts import ON_COUNTS, Difference, Reason, Verdict
 from instruction_counts.gate.limits import Limits, Rule
 
 
@@ -63,7 +63,7 @@ class Gate:
     enforced: bool = True
     """Whether what fails is more than told."""
     carried: frozenset[Key] = frozenset()
-    """What exceeded its limit in the last check, and was left out in this one."""
+    """What exceeded its limit when it was last compared, and of which this check says nothing."""
 
     def at(self, level: Level) -> tuple[Finding, ...]:
         """The findings of one level."""
@@ -73,6 +73,11 @@ class Gate:
     def fails(self) -> bool:
         """Whether a case fails, and that is enforced."""
         return self.enforced and bool(self.at(Level.FAILS))
+
+    @property
+    def compares(self) -> bool:
+        """Whether any two counts were held against each other; where none were, nothing passed."""
+        return any(one.verdict in ON_COUNTS for one in self.comparison.differences)
 
     @property
     def has_failed_cases(self) -> bool:
@@ -97,8 +102,13 @@ def apply_limits(
         if fail_on is FailOn.ANY and got_worse and finding.level is not Level.FAILS:
             finding = Finding(one, Level.FAILS, "whatever got worse is to fail")
         findings.append(finding)
-    carried = frozenset(exceeded_before & comparison.left_out.keys())
+    silent = {one.key for one in comparison.differences if one.verdict not in _TOLD}
+    carried = frozenset(exceeded_before & (silent | comparison.left_out.keys()))
     return Gate(comparison, tuple(findings), fail_on is not FailOn.NEVER, carried)
+
+
+_TOLD = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}
+"""What says whether a limit is exceeded. An ambiguous case may be either."""
 
 
 def _output_differs(one: Difference) -> bool:
@@ -116,10 +126,20 @@ def _finding(one: Difference, limits: Limits, *, known: bool) -> Finding:
         level = Level.FAILS if limits.fail_on_missing else Level.UNGUARDED
         return Finding(one, level, "it was not measured")
     if one.verdict is Verdict.INCOMPARABLE or one.verdict is Verdict.FAILED:
-        return Finding(one, Level.UNGUARDED, one.reason.value)
+        level = Level.FAILS if _is_to_fail(one, limits) else Level.UNGUARDED
+        return Finding(one, level, one.reason.value)
     if one.verdict is Verdict.WORSE:
         return _of_worse(one, limits.rule_for(one.key), known=known)
     return Finding(one, Level.FINE)
+
+
+def _is_to_fail(one: Difference, limits: Limits) -> bool:
+    if one.verdict is Verdict.FAILED:
+        return False  # that has an exit code of its own
+    # With other code it has no baseline, and without a count it was not measured.
+    is_new = one.reason is Reason.DEFINITION_CHANGED
+    is_missing = one.new is not None and one.new_count is None
+    return (is_new and limits.fail_on_new) or (is_missing and limits.fail_on_missing)
 
 
 def _of_worse(one: Difference, rule: Rule, *, known: bool) -> Finding:

@@ -11,7 +11,7 @@ import attrs
 
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Key
-from instruction_counts.compare.verdicts import Difference, Verdict
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.gate import Finding, Gate, Level
 
 
@@ -31,9 +31,14 @@ _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 
 def to_junit(gate: Gate, texts: Texts) -> str:
-    """One test case for each case: a failure where it fails the check, an error where it failed."""
+    """One test case for each case: a failure where it fails the check, an error where it failed.
+
+    Where nothing was compared, that is an error, too.
+    """
     children = [_test_case(one, gate, texts) for one in gate.findings]
     children += [_left_out(key, budget, texts) for key, budget in gate.comparison.left_out.items()]
+    if not gate.compares:
+        children.append(_nothing())
     kinds = Counter(child.tag for one in children for child in one)
     suite = ET.Element(
         "testsuite",
@@ -62,10 +67,18 @@ def _test_case(finding: Finding, gate: Gate, texts: Texts) -> ET.Element:
     elif finding.level is Level.FAILS and gate.enforced:
         _add(element, "failure", f"{_figures(one)}{finding.why}", texts.causes(one))
     elif finding.level is Level.UNGUARDED:
-        _add(element, "skipped", finding.why, ())
+        skipped = one.reason is Reason.SKIPPED
+        _add(element, "skipped", texts.reason(one) if skipped else finding.why, ())
     elif finding.why:
         told = ET.SubElement(element, "system-out")
         told.text = _clean(f"{_figures(one)}{finding.why}")
+    return element
+
+
+def _nothing() -> ET.Element:
+    """A test case of its own: where all others are skipped, systems show what passed."""
+    element = ET.Element("testcase", classname="instruction-counts", name="comparison", time="0")
+    _add(element, "error", "nothing was compared", ())
     return element
 
 

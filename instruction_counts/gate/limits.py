@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import attrs
 import cattrs
-import yaml
 
 from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts import located
 from instruction_counts.compare.sides import Key
 from instruction_counts.errors import DataError
 from instruction_counts.gate.reading import misfit, strict_converter, structured
@@ -105,14 +105,10 @@ def read_limits(path: Path) -> Limits:
     """The limits in a YAML file.
 
     Raises:
-        DataError: the file is missing, is no YAML, or holds something else; with its place.
+        DataError: the file is missing, is no YAML, says something twice, or holds something else;
+            with its place.
     """
-    try:
-        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}", "--limits takes a YAML file.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not YAML: {error}", _EXAMPLE) from error
+    data = located.read(path, _EXAMPLE).plain
     found = structured(_CONVERTER, data, _File, f"{path}: these are no limits", _EXAMPLE)
     default = found.default
     if any((default.language, default.runtime, default.autograd)) or default.only != "*":
@@ -161,19 +157,18 @@ _AUTOGRADS = {
 def _limit(value: Any, _: type) -> Limit:
     if value == "never":
         return NEVER
-    if type(value) is int and value >= 0:
-        return Limit(absolute=value)
-    parts = value.split(",") if isinstance(value, str) else ["?"]
-    limit = Limit()
-    for part in parts:
-        match = re.fullmatch(r"\s*(?:(\d+(?:\.\d+)?)%|(\d+))\s*", part)
-        if match is None:
+    text = str(value) if type(value) is int else value
+    found: dict[str, float] = {}
+    for part in text.split(",") if isinstance(text, str) else ["?"]:
+        match = _PART.fullmatch(part)
+        kind = "relative" if match and match["share"] else "absolute"
+        if match is None or kind in found:  # of two shares, whichever held, one would be ignored
             raise misfit('a share (0.5%), instructions (20), both ("0.5%,20") or never', value)
-        if match[1]:
-            limit = attrs.evolve(limit, relative=float(match[1]) / 100)
-        else:
-            limit = attrs.evolve(limit, absolute=int(match[2]))
-    return limit
+        found[kind] = float(match["share"]) / 100 if match["share"] else int(match["number"])
+    return Limit(**found)
+
+
+_PART = re.compile(r"\s*(?:(?P<share>\d{1,15}(?:\.\d{1,15})?)%|(?P<number>\d{1,15}))\s*")
 
 
 def _mode(names: Mapping[str, _Mode], value: Any, _: type) -> _Mode:

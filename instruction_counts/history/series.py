@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 
 import attrs
 
@@ -13,6 +14,9 @@ from instruction_counts.history.steps import Level, Step, levels, steps_between
 from instruction_counts.measurements import Instructions
 from instruction_counts.results.noise import Noises, fingerprint_hash
 from instruction_counts.results.store import StoredCount
+
+_OF_MACHINE = ("CPU", "C library")
+"""Disagreements that tell two machines of one architecture from each other."""
 
 
 @attrs.frozen
@@ -84,25 +88,55 @@ def floor_of(point: StoredCount, noises: Noises) -> float:
 def _series(
     key: Key, points: Iterable[StoredCount], noises: Noises, min_effect: MinEffect
 ) -> Series:
-    groups: list[list[StoredCount]] = []
-    uncounted = []
-    for point in points:
-        if point.instructions is None:
-            uncounted.append(point)
-            continue
-        # Builds of two machines may take turns: what is comparable belongs together.
-        group = next((one for one in groups if not any(_between(one[0], point))), None)
-        if group is None:
-            groups.append([point])
-        else:
-            group.append(point)
+    known = list(points)
+    groups = _groups([one for one in known if one.instructions is not None])
     segments = []
     for place, group in enumerate(groups):
         counts = [count_of(point).per_run for point in group]
         floors = [floor_of(point, noises) for point in group]
-        apart = tuple(_between(groups[place - 1][-1], group[0])) if place else ()
+        apart = tuple(_apart(groups[place - 1][-1], group[0])) if place else ()
         segments.append(Segment(tuple(group), levels(counts, floors, min_effect), apart))
-    return Series(key, tuple(segments), tuple(uncounted))
+    return Series(key, tuple(segments), tuple(one for one in known if one.instructions is None))
+
+
+def _groups(points: Iterable[StoredCount]) -> list[list[StoredCount]]:
+    """The points of each segment, in the order of the first points."""
+    comparable: list[list[tuple[int, StoredCount]]] = []
+    for place, point in enumerate(points):
+        group = next((one for one in comparable if not any(_between(one[0][1], point))), None)
+        if group is None:
+            comparable.append([(place, point)])
+        else:
+            group.append((place, point))
+    found = [part for group in comparable for part in _machines(group)]
+    return [[point for _, point in part] for part in sorted(found, key=lambda part: part[0][0])]
+
+
+def _machines(group: list[tuple[int, StoredCount]]) -> list[list[tuple[int, StoredCount]]]:
+    """The points of each machine, if machines take turns; else all of them together.
+
+    A machine that was left for good is one that was upgraded or replaced: the step that this made
+    belongs into the history. Between machines that take turns every change would look like one.
+    """
+    stretches = [machine for machine, _ in groupby(_machine(point) for _, point in group)]
+    machines = dict.fromkeys(stretches)
+    if len(machines) == len(stretches):
+        return [group]
+    return [[one for one in group if _machine(one[1]) == machine] for machine in machines]
+
+
+def _machine(point: StoredCount) -> tuple[str, str]:
+    return point.fingerprint.cpu, point.fingerprint.libc
+
+
+def _apart(base: StoredCount, new: StoredCount) -> Iterator[str]:
+    """What keeps two neighbouring segments apart."""
+    found = list(_between(base, new))
+    yield from found or (
+        f"{one.name} {one.base or 'none'} → {one.new or 'none'}, in turns"
+        for one in disagreements(_side(base), _side(new))
+        if one.name in _OF_MACHINE
+    )
 
 
 def _between(base: StoredCount, new: StoredCount) -> Iterator[str]:

@@ -1,99 +1,30 @@
 """Watching builds as they come: each is compared with the one before, and each step alerts once.
 
-What was seen, and what was said of it, is kept in a file between runs of the program.
-
-File format history: 1, the first.
+What was seen, and what was said of it, is a `State`.
 """
 
 from __future__ import annotations
 
-import enum
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Protocol, TypeAlias
 
 import attrs
-import cattrs
 
 from instruction_counts.compare.comparison import Comparison
 from instruction_counts.compare.sides import Key, Side
-from instruction_counts.compare.verdicts import Difference
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
 from instruction_counts.errors import BuildError, DataError
-from instruction_counts.files import write_atomically
 from instruction_counts.history.candidates import is_change
-
-_VERSION = 1
-
-
-class Delivery(enum.Enum):
-    """How far an alert got."""
-
-    WAITING = "waiting"
-    SENDING = "sending"
-    """Begun. If the program ends in between, nobody knows whether it arrived."""
-    SENT = "sent"
-
-
-@attrs.frozen
-class Alert:
-    """One step of one case."""
-
-    id: str
-    """The same for the same step, however often it is seen."""
-    case: str
-    base: str
-    """The build before the step, as it was named."""
-    new: str
-    verdict: str
-    reason: str
-    base_count: int | None
-    new_count: int | None
-    change: int | None
-    run: str
-    """Where it was measured: ``run 12, NAME``."""
-    verified: bool
-    causes: tuple[str, ...] = ()
-    delivery: Delivery = Delivery.WAITING
-
-
-@attrs.frozen
-class LastBuild:
-    """The build that the next one is compared with."""
-
-    line: str
-    """As the command printed it."""
-    name: str
-    python: str
-    run_id: int
-
-
-@attrs.frozen
-class State:
-    """How far a watch got."""
-
-    watched: str
-    """What is watched: another command or selection needs a file of its own."""
-    seen: tuple[str, ...] = ()
-    """The builds that were looked at, also broken ones."""
-    last: LastBuild | None = None
-    alerts: tuple[Alert, ...] = ()
-
-    def with_alerts(self, alerts: Iterable[Alert]) -> State:
-        """With further alerts; those that it has already stay as they are."""
-        known = {one.id for one in self.alerts}
-        return attrs.evolve(
-            self, alerts=(*self.alerts, *(one for one in alerts if one.id not in known))
-        )
-
-    def marked(self, alert: Alert, delivery: Delivery) -> State:
-        """With an alert that got so far."""
-        alerts = (
-            attrs.evolve(one, delivery=delivery) if one.id == alert.id else one
-            for one in self.alerts
-        )
-        return attrs.evolve(self, alerts=tuple(alerts))
+from instruction_counts.history.watch_state import (
+    CONVERTER,
+    Alert,
+    Delivery,
+    LastBuild,
+    State,
+    Waiting,
+)
 
 
 class Station(Protocol):
@@ -115,18 +46,22 @@ class Station(Protocol):
         """Measure cases once more on both builds, then in other memory layouts."""
 
 
+Describe: TypeAlias = "Callable[[Difference], tuple[str, tuple[str, ...]]]"
+"""The title of a case, and the causes of its change."""
+
+
 def look_at(
     state: State,
     name: str,
     station: Station,
-    describe: Callable[[Difference], tuple[str, tuple[str, ...]]],
+    describe: Describe,
     notice: Callable[[str], None],
 ) -> State:
     """Look at one new build; the state after it, with an alert for each step that was verified.
 
-    A suspect alerts only if it still differs when both builds are measured once more, and as it
-    differs then; unverified only where one of the builds does not start any more. ``describe``
-    gives the title of a case and the causes of its change.
+    Each case is compared with the last build on which it had a count; where that cannot be, a
+    notice says so. A suspect alerts only if it still differs when both builds are measured once
+    more, and as it differs then; unverified only where that cannot be measured.
     """
     seen = attrs.evolve(state, seen=(*state.seen, name))
     try:
@@ -134,26 +69,24 @@ def look_at(
     except BuildError as error:
         notice(f"{name} is broken, and passed over: {error.message}")
         return seen
-    if not any(_is_counted(side, key) for key in side.records):
+    if not _counted(side):
         notice(f"{name} is broken, and passed over: no case has a count")
         return seen
-    before = state.last
-    base = station.stored(before) if before is not None else None
-    seen = attrs.evolve(seen, last=build)
-    if before is None or base is None:
-        return seen
-    suspects = {one.key: one for one in station.compare(base, side).differences if is_change(one)}
-    if not suspects:
-        return seen
-    try:
-        again = station.verify(before, build, list(suspects))
-    except BuildError as error:
-        notice(f"{name}: {len(suspects)} suspects cannot be verified: {error.message}")
-        found = list(suspects.values())
-    else:
-        # The direction may be another one: what was seen first may have been an outlier.
-        found = [one for one in again.differences if one.key in suspects and is_change(one)]
-    return seen.with_alerts(_alert(one, before.line, name, side, describe) for one in found)
+    alerts: list[Alert] = []
+    waiting = _still_waiting(state, side)
+    for base, before in _bases(state, side, station):
+        found = station.compare(before, _only(side, before.records))
+        lost = [one for one in found.differences if one.new_count is None]
+        if lost:
+            notice(f"{name}: no count, and so nothing to compare: {_titles(lost, describe)}")
+            waiting.append(Waiting(base, tuple(one.key for one in lost)))
+        for why, those in _incomparable(found):
+            titles = _titles(those, describe)
+            notice(f"{name}: not comparable with {base.line}, {why}: {titles}")
+        suspects = [one for one in found.differences if is_change(one)]
+        steps = _verified(suspects, base, build, station, notice) if suspects else []
+        alerts += (_alert(one, base.line, name, side, describe) for one in steps)
+    return attrs.evolve(seen, last=build, waiting=tuple(waiting)).with_alerts(alerts)
 
 
 def deliver(
@@ -197,48 +130,9 @@ def new_names(lines: str, seen: Iterable[str]) -> Iterator[str]:
             yield name
 
 
-def read_state(path: Path, watched: str) -> State:
-    """The state in a file; a fresh one where there is none.
-
-    Raises:
-        DataError: the file holds something else, or another watch's state.
-    """
-    remedy = "Name another file with --state, or remove it to start anew."
-    try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return State(watched)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", remedy) from error
-    if not isinstance(data, Mapping) or data.get("version") != _VERSION:
-        raise DataError(f"{path} is no state of a watch, or of another version", remedy)
-    try:
-        state = _CONVERTER.structure(data["state"], State)
-    except (cattrs.BaseValidationError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: it holds no state of a watch", remedy) from error
-    if state.watched != watched:
-        raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
-    return state
-
-
-def write_state(path: Path, state: State) -> None:
-    """Replace the state in a file.
-
-    Raises:
-        DataError: it cannot be written.
-    """
-    document = {"version": _VERSION, "state": _CONVERTER.unstructure(state)}
-    try:
-        write_atomically(path, json.dumps(document, indent=1) + "\n")
-    except OSError as error:
-        raise DataError(
-            f"{path} cannot be written: {error.strerror}", "Name another file with --state."
-        ) from error
-
-
 def alert_to_json(alert: Alert) -> str:
     """An alert for those who receive it, in one line."""
-    document = _CONVERTER.unstructure(alert)
+    document = CONVERTER.unstructure(alert)
     del document["delivery"]
     return json.dumps({"text": text_of(alert), **document})
 
@@ -254,7 +148,94 @@ def text_of(alert: Alert) -> str:
     )
 
 
-_CONVERTER = cattrs.Converter(forbid_extra_keys=True)
+_NAMED = 3
+"""So many cases are named in a notice."""
+
+
+def _counted(side: Side) -> frozenset[Key]:
+    """The cases that have a count."""
+    return frozenset(
+        key for key, one in side.records.items() if one.outcome.instructions is not None
+    )
+
+
+def _only(side: Side, keys: Iterable[Key]) -> Side:
+    """The side with these cases, as far as it has them."""
+    kept = {key: side.records[key] for key in keys if key in side.records}
+    return attrs.evolve(side, records=kept)
+
+
+def _still_waiting(state: State, new: Side) -> list[Waiting]:
+    """The cases that waited for a count, and have none on the new build either."""
+    now = _counted(new)
+    found = (
+        attrs.evolve(one, cases=tuple(key for key in one.cases if key not in now))
+        for one in state.waiting
+    )
+    return [one for one in found if one.cases]
+
+
+def _bases(state: State, new: Side, station: Station) -> Iterator[tuple[LastBuild, Side]]:
+    """The builds that the new one is compared with, each with the cases that are."""
+    now = _counted(new)
+    for one in state.waiting:
+        back = [key for key in one.cases if key in now]
+        before = station.stored(one.build) if back else None
+        if before is not None:
+            yield one.build, _only(before, back)
+    before = station.stored(state.last) if state.last is not None else None
+    if state.last is not None and before is not None:
+        counted = _counted(before)
+        yield state.last, _only(before, [key for key in before.records if key in counted])
+
+
+def _incomparable(comparison: Comparison) -> Iterator[tuple[str, list[Difference]]]:
+    """What has a count on both sides and still cannot be compared, by the reason."""
+    found: dict[Reason, list[Difference]] = {}
+    for one in comparison.differences:
+        if one.verdict is Verdict.INCOMPARABLE and one.new_count is not None and not is_change(one):
+            found.setdefault(one.reason, []).append(one)
+    facts = "".join(
+        f", {one.name} {one.base or 'none'} → {one.new or 'none'}"
+        for one in comparison.disagreements
+        if one.prevents
+    )
+    for reason, those in found.items():
+        yield reason.value + (facts if reason is Reason.FINGERPRINT_DIFFERS else ""), those
+
+
+def _verified(
+    suspects: Sequence[Difference],
+    base: LastBuild,
+    new: LastBuild,
+    station: Station,
+    notice: Callable[[str], None],
+) -> list[Difference]:
+    """The suspects that still differ, as they do then; as they were where that is not known."""
+    try:
+        again = station.verify(base, new, [one.key for one in suspects])
+    except BuildError as error:
+        notice(f"{new.line}: {len(suspects)} suspects cannot be verified: {error.message}")
+        return list(suspects)
+    judged = {one.key: one for one in again.differences if _is_judged(one)}
+    unknown = sum(one.key not in judged for one in suspects)
+    if unknown:
+        notice(
+            f"{new.line}: {unknown} of {len(suspects)} suspects cannot be verified: "
+            "they fail when they are measured again"
+        )
+    # The direction may be another one: what was seen first may have been an outlier.
+    return [one for one in (judged.get(one.key, one) for one in suspects) if is_change(one)]
+
+
+def _is_judged(one: Difference) -> bool:
+    return is_change(one) or one.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
+
+
+def _titles(differences: Sequence[Difference], describe: Describe) -> str:
+    named = [describe(one)[0] for one in differences[:_NAMED]]
+    more = len(differences) - len(named)
+    return "; ".join(named) + (f" and {more} more" if more else "")
 
 
 def _alert(
@@ -262,7 +243,7 @@ def _alert(
     base: str,
     new: str,
     side: Side,
-    describe: Callable[[Difference], tuple[str, tuple[str, ...]]],
+    describe: Describe,
 ) -> Alert:
     case, causes = describe(one)
     digest = hashlib.sha256(json.dumps([case, base, new]).encode()).hexdigest()
@@ -280,7 +261,3 @@ def _alert(
         verified=one.verified,
         causes=causes,
     )
-
-
-def _is_counted(side: Side, key: Key) -> bool:
-    return side.records[key].outcome.instructions is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable
@@ -19,6 +20,9 @@ _TIMEOUT_S = 10.0
 _TRIES = 4
 _MAY_PASS = (408, 425, 429)
 """Besides those from 500 on: answers that may be another one at the next try."""
+
+_SENDABLE = re.compile(r"[!-~]+")
+"""What stands in the head of a request as it is: printable ASCII."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -51,13 +55,22 @@ class Webhook:
     """The variable of the environment that the token comes from, for messages."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what is no URL of the web, has a password in it, or would show the token."""
+        """Refuse what is no URL of the web, cannot be sent, or would show a secret.
+
+        No message repeats the URL or the token: either can be a secret.
+        """
         try:
             parts = urlsplit(self.url)
+            _ = parts.port
         except ValueError:
             parts = urlsplit("")
         if parts.scheme not in {"http", "https"} or not parts.hostname:
             raise UsageError("--webhook is no URL", "It begins with https:// or http://.")
+        if not _SENDABLE.fullmatch(self.url):
+            raise UsageError(
+                f"the URL for {self.what} holds a space, a line break or what is not ASCII",
+                "Remove a line break at its end; write other characters as %C3%BC, hosts as xn--….",
+            )
         if parts.password or parts.username:
             raise UsageError(
                 "--webhook holds a password",
@@ -67,6 +80,11 @@ class Webhook:
             raise UsageError(
                 f"--webhook is http://{parts.hostname}: the token would be readable on its way",
                 f"Name an https:// URL, or send no token: it comes from {self.token_name}.",
+            )
+        if self.token and not _SENDABLE.fullmatch(self.token):
+            raise UsageError(
+                f"the token in {self.token_name} holds a space, a line break or what is not ASCII",
+                "Is there a line break at its end? Set it anew without.",
             )
 
     def send(self, key: str, body: str) -> None:
@@ -109,6 +127,12 @@ class Webhook:
             ) from error
         except (OSError, http.client.HTTPException) as error:
             raise _PassingError(str(error) or type(error).__name__) from error
+        except ValueError:
+            # What it says may hold the token or the URL.
+            raise DataError(
+                f"{urlsplit(self.url).netloc} takes no {self.what}: the request cannot be written",
+                f"Check the URL, and the token in {self.token_name}.",
+            ) from None
 
     def _opener(self) -> urllib.request.OpenerDirector:
         if is_loopback(urlsplit(self.url).hostname or ""):

@@ -27,9 +27,12 @@ _OPTIONS = {
     "Linear": frozenset({"bias"}),
     "ReLU": frozenset({"inplace"}),
     "ReLU6": frozenset({"inplace"}),
-    "Softmax": frozenset({"dim"}),
+    "Softmax": _NONE,
 }
 """Options of the type, beside what its constructor needs."""
+
+_NEEDED = {"Softmax": "dim"}
+"""What C++ cannot do without, and Python is given by name."""
 
 _WITHOUT_OPTIONS = {"Identity", "Sigmoid", "SiLU", "Tanh"}
 _DTYPES = {"float32", "int64"}
@@ -42,15 +45,19 @@ def module(layer: Layer) -> str | None:
     if not is_usual or any(one.dtype not in _DTYPES for one in layer.inputs):
         return None
     mode = f"model->{'train' if layer.training else 'eval'}();"
+    if layer.is_frozen:
+        mode += "\nfor (auto& one : model->parameters()) one.requires_grad_(false);"
     if layer.type in _WITHOUT_OPTIONS and not layer.positional and not layer.keywords:
         return f"auto model = torch::nn::{layer.type}();\n{mode}"
-    if options is None or any(name not in options for name, _ in layer.keywords):
+    keywords = dict(layer.keywords)
+    given = [*layer.positional]
+    if layer.type in _NEEDED:
+        given.append(keywords.pop(_NEEDED[layer.type], None))
+    if options is None or not options >= keywords.keys():
         return None
     try:
-        needed = ", ".join(
-            _code(one, is_shape=layer.type == "LayerNorm") for one in layer.positional
-        )
-        chosen = "".join(f".{name}({_code(value)})" for name, value in layer.keywords)
+        needed = ", ".join(_code(one, is_shape=layer.type == "LayerNorm") for one in given)
+        chosen = "".join(f".{name}({_code(value)})" for name, value in keywords.items())
     except TypeError:
         return None
     made = f"torch::nn::{layer.type}Options({needed}){chosen}"
@@ -87,7 +94,8 @@ def _code(value: Any, *, is_shape: bool = False) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
-        return _braced(value)
+        # One size in braces could be that of an option, or options, to a constructor of options.
+        return _braced(value) if is_shape or len(value) != 1 else str(value[0])
     if isinstance(value, str) and value == "tanh":
         return json.dumps(value)  # how GELU approximates; other texts are enumerations in C++
     raise TypeError(f"{value!r} has no counterpart")

@@ -36,8 +36,8 @@ class Definition:
     signature: str
     autograd: bool
     metadata: dict[str, Any]
-    beside: bool = False
-    """Whether the setup is the inside of an f-string, for places relative to its file."""
+    beside: str = ""
+    """A place relative to the file, as code. With one, the setup is the inside of an f-string."""
 
 
 def of_layer(one: UniqueLayer, *, backward: bool) -> Definition:
@@ -93,8 +93,9 @@ def of_model(
         _argument(given.name, one.name) for given, one in zip(trace.inputs, inputs, strict=True)
     ]
     pick = trace.result.pick if autograd and trace.result is not None else ""
+    beside = _place(trace, folder)
     lines = [
-        *_made(trace, folder, training=mode.training),
+        *_made(trace, beside, training=mode.training),
         *([] if mode.backward else ["torch.set_grad_enabled(False)"]),
         *(_input(one, gradient=False) for one in inputs),
     ]
@@ -118,16 +119,18 @@ def of_model(
         f"f({', '.join(one.name for one in inputs)}) -> y",
         autograd,
         metadata,
-        beside=trace.is_local or trace.source.kind != FACTORY,
+        beside=beside,
     )
 
 
-def _made(trace: ModelTrace, folder: Path, *, training: bool) -> list[str]:
+def _made(trace: ModelTrace, beside: str, *, training: bool) -> list[str]:
     source = trace.source
     mode = "train" if training else "eval"
+    # A field of an f-string; the file that is written says where it lies.
+    path = f"{{_beside({beside})!r}}"
     if source.kind == FACTORY:
         module, _, factory = source.target.partition(":")
-        place = f"import sys\n\nsys.path.insert(0, {_beside(Path.cwd(), folder)})"
+        place = f"import sys\n\nsys.path.insert(0, {path})"
         return [
             *([place] if trace.is_local else []),
             f"import {module}",
@@ -135,7 +138,6 @@ def _made(trace: ModelTrace, folder: Path, *, training: bool) -> list[str]:
             "torch.manual_seed(0)",
             f"model = {module}.{factory}().{mode}()",
         ]
-    path = _beside(Path(source.target), folder)
     loaded = {
         ".pt2": f"model = torch.export.load({path}).module()",
         ".ts": f"model = torch.jit.load({path}).{mode}()",
@@ -144,8 +146,11 @@ def _made(trace: ModelTrace, folder: Path, *, training: bool) -> list[str]:
     return ["torch.manual_seed(0)", loaded[source.kind]]
 
 
-def _beside(path: Path, folder: Path) -> str:
-    """A field of an f-string; the file that is written says where it lies."""
+def _place(trace: ModelTrace, folder: Path) -> str:
+    """What the model is loaded from, relative to ``folder``, as code; empty where it needs none."""
+    if trace.source.kind == FACTORY and not trace.is_local:
+        return ""
+    path = Path.cwd() if trace.source.kind == FACTORY else Path(trace.source.target)
     code = text(os.path.relpath(path.resolve(), folder.resolve()))
     # The f-string has three quotes, and a field of one takes no backslash before Python 3.12.
     if "\\" in code or '"""' in code:
@@ -153,7 +158,7 @@ def _beside(path: Path, folder: Path) -> str:
             f"the path {code} cannot be written into a definition file",
             "Rename it without backslashes, line ends and quotation marks.",
         )
-    return f"{{_beside({code})!r}}"
+    return code
 
 
 def _named(inputs: Sequence[Tensor]) -> list[Tensor]:
@@ -192,7 +197,8 @@ def _constructor(layer: Layer) -> str:
     texts += [f"{name}={_flat(value)}" for name, value in layer.keywords]
     cast = "" if layer.dtype == "torch.float32" else f".to({layer.dtype})"
     mode = "train" if layer.training else "eval"
-    return f"model = torch.nn.{layer.type}({', '.join(texts)}){cast}.{mode}()"
+    frozen = ".requires_grad_(False)" if layer.is_frozen else ""
+    return f"model = torch.nn.{layer.type}({', '.join(texts)}){cast}.{mode}(){frozen}"
 
 
 def _flat(value: Any) -> str:
@@ -228,6 +234,7 @@ def _facts(layer: Layer) -> dict[str, Any]:
             *([dict(layer.keywords)] if layer.keywords else []),
         ]
         facts["training"] = layer.training
+        facts.update({"frozen": True} if layer.is_frozen else {})
     else:
         facts["call"] = layer.call
     facts["inputs"] = [{"shape": list(one.shape), "dtype": one.dtype} for one in layer.inputs]

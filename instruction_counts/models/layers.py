@@ -63,6 +63,9 @@ class Layer:
     """Of the parameters."""
     training: bool = False
     has_parameters: bool = False
+    """Whether it has any that get a gradient."""
+    is_frozen: bool = False
+    """Whether none of its parameters gets a gradient, though others of the model do."""
     is_plain: bool = False
     """Whether all arguments of the call are tensors, given by position."""
 
@@ -165,6 +168,7 @@ def _layer(data: Mapping[str, Any]) -> Layer:
         dtype=data.get("dtype", "torch.float32"),
         training=data.get("training", False),
         has_parameters=data.get("has_parameters", False),
+        is_frozen=data.get("is_frozen", False),
         is_plain=data.get("is_plain", False),
     )
 

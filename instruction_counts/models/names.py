@@ -54,7 +54,7 @@ def _arguments(layer: Layer) -> list[str]:
             texts.append(f"{_SHORT[name]}{_sizes(value, same=True)}")
         else:
             texts.append(f"{name}={_sizes(value)}")
-    return texts
+    return [*texts, "frozen"] if layer.is_frozen else texts
 
 
 def _sizes(value: Any, *, same: bool = False) -> str:

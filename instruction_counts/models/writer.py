@@ -141,6 +141,8 @@ def _entry(name: str, one: Definition, indent: int) -> str:
         for field, code in setups
         if code
     )
+    if one.beside:  # so that the same file elsewhere is the same definition
+        made += f"{' ' * (inner + 4)}paths={{_beside({one.beside}): {one.beside}}},\n"
     lines.append(f"setup=GroupedSetup(\n{made}{' ' * inner})")
     lines.append(f"signature={text(one.signature)}")
     if one.autograd:

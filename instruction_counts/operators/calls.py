@@ -17,6 +17,7 @@ from instruction_counts.operators.entries import (
     Shape,
     Tensor,
     at,
+    has_dimension,
 )
 
 
@@ -39,6 +40,7 @@ class Call:
     variant: str
     """``typical``, or the shapes that were asked for instead: ``input=[32, 3]``."""
     dtype: str
+    """As it was asked for; empty where it was not, or no tensor follows it."""
     seed: int
     values: tuple[Value, ...]
     positional: tuple[Any, ...]
@@ -49,6 +51,13 @@ class Call:
     def differentiates(self) -> bool:
         """Whether there is a backward pass."""
         return self.entry.autograd and any(value.requires_grad for value in self.values)
+
+    @property
+    def main_dtype(self) -> str | None:
+        """What was asked for, or else the usual, where a tensor has it; or else of the first."""
+        kinds = [value.dtype for value in self.values]
+        wanted = self.dtype or DEFAULT_DTYPE
+        return wanted if wanted in kinds else next(iter(kinds), None)
 
     @property
     def shapes(self) -> dict[str, list[int]]:
@@ -77,10 +86,13 @@ class Overrides:
 def calls(entry: Entry, overrides: Overrides) -> Iterator[Call]:
     """Every call of an entry that is asked for; an entry without a variant asked for has none.
 
+    Several dtypes give several calls, but where every tensor has a dtype of its own.
+
     Raises:
-        UsageError: an input is named that the entry has not.
+        UsageError: an input is named that the entry has not, or has too few dimensions for what
+            is an index into it.
     """
-    for dtype in overrides.dtypes or ("",):
+    for dtype in (overrides.dtypes if entry.follows_dtype else ()) or ("",):
         if not overrides.inputs:
             for variant in entry.variants:
                 if variant in overrides.variants:
@@ -165,9 +177,19 @@ def _value(
     wanted = entry.autograd if tensor.requires_grad is None else tensor.requires_grad
     distribution = tensor.distribution or usual(dtype)
     if distribution.name == "index_of":
-        size = sizes[distribution.of][distribution.dim]
+        size = _size_of(distribution, sizes[distribution.of], f"{entry.name}: {name}")
         distribution = Distribution("integers", 0, max(1, size))
     return Value(name, shape, dtype, distribution, can and wanted and not entry.in_place)
+
+
+def _size_of(index: Distribution, shape: Shape, place: str) -> int:
+    if not has_dimension(shape, index.dim):
+        raise UsageError(
+            f"{place} is an index into dimension {index.dim} of {index.of}, "
+            f"which has the shape {list(shape)}",
+            f"Give {index.of} more dimensions.",
+        )
+    return shape[index.dim]
 
 
 def usual(dtype: str) -> Distribution:

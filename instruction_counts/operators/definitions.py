@@ -12,7 +12,7 @@ from instruction_counts.errors import DataError
 from instruction_counts.operators import cpp_code, python_code
 from instruction_counts.operators.calls import Call, Overrides, calls
 from instruction_counts.operators.catalogue import Schema
-from instruction_counts.operators.entries import DEFAULT_DTYPE, Entry
+from instruction_counts.operators.entries import Entry
 
 OUTPUT = "out"
 
@@ -94,7 +94,7 @@ def _metadata(call: Call, cpp: str | cpp_code.Underivable) -> dict[str, object]:
         "operator": call.entry.name,
         "category": call.entry.category,
         "variant": call.variant,
-        "dtype": call.dtype or DEFAULT_DTYPE,
+        "dtype": call.main_dtype,
         "seed": call.seed,
         "shapes": call.shapes,
     }

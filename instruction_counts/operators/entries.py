@@ -31,7 +31,12 @@ DISTRIBUTIONS = (
     "lower_triangular",
 )
 
+SIZE = "N"
+"""What stands for the size in a template."""
+
 Shape: TypeAlias = tuple[int, ...]
+Template: TypeAlias = tuple[int | str, ...]
+"""A shape that grows with `SIZE`."""
 
 
 @attrs.frozen
@@ -93,6 +98,10 @@ class Entry:
     cpp: str | bool | None = None
     """None derives it from torch's schema; False is none."""
     overload: str | None = None
+    scale: Mapping[str, Template] = attrs.field(factory=dict)
+    """How inputs grow over a range of sizes; nothing grows them by a rule."""
+    sizes: str = ""
+    """The range that is usual, as ``--sizes`` has it; empty goes by the elements of the inputs."""
     note: str = ""
     file: str = ""
     line: int = 0
@@ -111,6 +120,12 @@ class Entry:
         )
 
     @property
+    def follows_dtype(self) -> bool:
+        """Whether there is a tensor whose dtype can be asked for."""
+        groups = (one if isinstance(one, tuple) else (one,) for one in self.inputs.values())
+        return any(tensor.dtype is None for group in groups for tensor in group)
+
+    @property
     def variants(self) -> tuple[str, ...]:
         """The variants that all values of the entry have; ``typical`` where none differs."""
         sets = [set(one.values) for one in self._values() if isinstance(one, ByVariant)]
@@ -121,6 +136,11 @@ class Entry:
         for one in self.inputs.values():
             yield from (part.shape for part in (one if isinstance(one, tuple) else (one,)))
         yield from self.kwargs.values()
+
+
+def has_dimension(shape: Shape, dim: int) -> bool:
+    """Whether a shape has a dimension; negative ones are counted from its end."""
+    return -len(shape) <= dim < len(shape)
 
 
 def at(value: Any, variant: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import math
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.errors import DataError
+from instruction_counts.errors import DataError, UsageError
 from instruction_counts.located import (
     Misfit,
     Mistakes,
@@ -22,6 +21,7 @@ from instruction_counts.located import (
     integer,
     items,
     mapping,
+    number,
     one_of,
     read,
     text,
@@ -32,17 +32,24 @@ from instruction_counts.operators.entries import (
     DISTRIBUTIONS,
     DTYPES,
     FLOATS,
+    SIZE,
     VARIANTS,
     ByVariant,
     Distribution,
     Entry,
     Input,
     Shape,
+    Template,
     Tensor,
+    at,
+    has_dimension,
 )
+from instruction_counts.operators.names import is_argument, is_variable
+from instruction_counts.operators.sizes import sizes_in
 
 VERSION = 1
 _NAME = re.compile(r"(?:torch(?:\.(?:nn\.functional|linalg|fft|special|sparse))?|Tensor)\.\w+")
+_MOST_TENSORS = 1_000
 _TORCH_OBJECT = re.compile(r"torch\.\w+")
 _REMEDY = "See docs/operators.md for the form of an entry."
 
@@ -89,6 +96,8 @@ _FIELDS = (
     "python",
     "cpp",
     "overload",
+    "scale",
+    "sizes",
     "note",
 )
 
@@ -116,7 +125,7 @@ def _entry(
             inputs[input_name] = found
     kwargs: dict[str, Any] = {}
     for kwarg_name, below in attempt("kwargs", mapping, {}).items():
-        kwargs[kwarg_name] = mistakes.attempt(_kwarg, below)
+        kwargs[kwarg_name] = mistakes.attempt(_kwarg, kwarg_name, below)
     entry = Entry(
         name=name,
         category=attempt("category", _word, ""),
@@ -128,6 +137,8 @@ def _entry(
         python=attempt("python", text, None),
         cpp=attempt("cpp", _cpp, None),
         overload=attempt("overload", _overload, None),
+        scale=attempt("scale", functools.partial(_scale, inputs=inputs), {}),
+        sizes=attempt("sizes", _sizes, ""),
         note=attempt("note", text, ""),
         file=node.file,
         line=node.line,
@@ -163,13 +174,36 @@ def _check_together(
         mistakes.note(Misfit(node, expected, "none in common"))
     for name, group in entry.inputs.items():
         for one in group if isinstance(group, tuple) else (group,):
-            of = one.distribution.of if one.distribution else ""
-            target = entry.inputs.get(of)
-            if of and (target is None or isinstance(target, tuple)):
-                below = parts["inputs"].value[name]
-                mistakes.note(Misfit(below, one_of(list(entry.inputs), of), f'index_of "{of}"'))
+            if one.distribution is not None and one.distribution.of:
+                mistakes.attempt(_check_index, entry, one.distribution, parts["inputs"].value[name])
+    _check_variables(entry, parts, mistakes)
     for name in set(entry.inputs) & set(entry.kwargs):
         mistakes.note(Misfit(parts["kwargs"].value[name], f"{name} once: it is an input, too"))
+
+
+def _check_variables(entry: Entry, parts: Mapping[str, Node], mistakes: Mistakes) -> None:
+    owners: dict[str, str] = {}
+    for name, one in entry.inputs.items():
+        of_list = [f"{name}_{place}" for place in range(len(one))] if isinstance(one, tuple) else ()
+        for variable in of_list or (name,):
+            other = owners.setdefault(variable, name)
+            if other != name:
+                found = f'"{variable}" of {other} and of {name}'
+                mistakes.note(Misfit(parts["inputs"].value[name], "each variable once", found))
+
+
+def _check_index(entry: Entry, index: Distribution, node: Node) -> None:
+    target = entry.inputs.get(index.of)
+    if target is None or isinstance(target, tuple):
+        raise Misfit(node, one_of(list(entry.inputs), index.of), f'index_of "{index.of}"')
+    for variant in entry.variants:
+        size = at(target.shape, variant)
+        if not has_dimension(size, index.dim):
+            raise Misfit(
+                node,
+                f"a dimension of {index.of}, which is {list(size)}",
+                f"index_of [{index.of}, {index.dim}]",
+            )
 
 
 def _names(node: Node, among: Mapping[str, Node]) -> tuple[str, ...]:
@@ -231,8 +265,10 @@ def _shape(node: Node, families: Mapping[str, ByVariant]) -> Shape | ByVariant:
 
 
 def _input(name: str, node: Node, families: Mapping[str, ByVariant]) -> Input:
-    if not name.isidentifier():
-        raise Misfit(node, "the name of an argument", f'"{name}"')
+    if not is_variable(name):
+        raise Misfit(
+            node, "a name that a variable can have here, in Python and in C++", f'"{name}"'
+        )
     if not isinstance(node.value, dict) or "list" not in node.value:
         return _tensor(node, families)
     several = node.value["list"]
@@ -241,7 +277,7 @@ def _input(name: str, node: Node, families: Mapping[str, ByVariant]) -> Input:
     if isinstance(several.value, list):
         fields(rest)
         return tuple(_tensor(one, families) for one in several.value)
-    return (_tensor(rest, families),) * integer(several, 1)
+    return (_tensor(rest, families),) * integer(several, 1, _MOST_TENSORS)
 
 
 def _tensor(node: Node, families: Mapping[str, ByVariant]) -> Tensor:
@@ -272,19 +308,36 @@ def distribution_of(node: Node) -> Distribution:
         raise Misfit(below, "[input, dimension]" if name == "index_of" else "[low, high]")
     if name == "index_of":
         return Distribution(name, of=text(pair[0]), dim=integer(pair[1]))
-    low, high = (integer(one) if name == "integers" else _number(one) for one in pair)
+    low, high = (integer(one) if name == "integers" else number(one) for one in pair)
     if low >= high:
         raise Misfit(below, "low below high")
     return Distribution(name, low, high)
 
 
-def _number(node: Node) -> float:
-    if type(node.value) not in {int, float} or not math.isfinite(node.value):
-        raise Misfit(node, "a number")
-    return float(node.value)
+def _scale(node: Node, inputs: Mapping[str, Input]) -> dict[str, Template]:
+    tensors = [name for name, one in inputs.items() if isinstance(one, Tensor)]
+    found: dict[str, Template] = {}
+    for name, below in mapping(node).items():
+        if name not in tensors:
+            raise Misfit(below, one_of(tensors, name), f'"{name}"')
+        found[name] = tuple(SIZE if one.value == SIZE else integer(one, 0) for one in items(below))
+    if not any(SIZE in shape for shape in found.values()):
+        raise Misfit(node, f"{SIZE} in some shape, such as [{SIZE}, 64]")
+    return found
 
 
-def _kwarg(node: Node) -> Any:
+def _sizes(node: Node) -> str:
+    found = text(node)
+    try:
+        sizes_in(found)
+    except UsageError as error:
+        raise Misfit(node, error.remedy) from None
+    return found
+
+
+def _kwarg(name: str, node: Node) -> Any:
+    if not is_argument(name):
+        raise Misfit(node, "the name of an argument", f'"{name}"')
     if isinstance(node.value, dict):
         return by_variant(node, _plain)
     return _plain(node)

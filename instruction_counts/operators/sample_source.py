@@ -21,11 +21,7 @@ from instruction_counts.operators.catalogue import (
 from instruction_counts.operators.definitions import definitions_of, schemas_by_name
 from instruction_counts.operators.entries import DEFAULT_DTYPE, Entry
 from instruction_counts.operators.samples import OP_DB, LeftOut, calls_of, remarks
-from instruction_counts.operators.source import selected
-
-
-def _unheard(text: str) -> None:
-    """Where nobody listens to notes."""
+from instruction_counts.operators.source import selected, unheard
 
 
 @attrs.frozen
@@ -41,7 +37,7 @@ class SampleSource:
     limit: int = 3
     """Of each operator's variants."""
     seed: int = 0
-    note: Callable[[str], None] = attrs.field(default=_unheard, eq=False, repr=False)
+    note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
     """Told what is left out, and why."""
 
     def cases(self) -> tuple[Case, ...]:

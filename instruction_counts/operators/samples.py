@@ -13,12 +13,12 @@ from instruction_counts.operators import cpp_code
 from instruction_counts.operators.calls import Call, Ref, Value, usual
 from instruction_counts.operators.catalogue import OperatorSamples, Sample, Schema
 from instruction_counts.operators.entries import DTYPES, Distribution, Entry
+from instruction_counts.operators.names import is_variable
 
 OP_DB = "op_db"
 """What torch calls its database of samples; the category of what is made of them."""
 _TORCH_OBJECT = re.compile(r"torch\.\w+")
 _FLOAT = re.compile(r"float\('(-?inf|nan)'\)")
-_TAKEN = {"input", "out", "gradient", "torch"}
 _NAMED = 3
 
 
@@ -93,7 +93,7 @@ def _call(entry: Entry, label: str, sample: Sample, dtype: str, seed: int) -> Ca
         for place, one in enumerate((sample.input, *sample.args))
     ]
     keywords = {
-        name: _argument(f"{name}_" if name in _TAKEN else name, one, values)
+        name: _argument(name if name != "input" and is_variable(name) else f"{name}_", one, values)
         for name, one in sample.kwargs.items()
         # Here it only says what holds anyway, and no C++ could be derived with it.
         if (name, one) != ("device", "cpu")

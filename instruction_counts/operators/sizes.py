@@ -1,120 +1,45 @@
-"""One operator over a range of sizes: the shapes, and what the counts tell of its complexity."""
+"""One operator over a range of sizes: which sizes, and the shapes that grow with them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 
-import attrs
-import numpy as np
-
+from core.errors import quoted
 from instruction_counts.errors import UsageError
-from instruction_counts.operators.entries import Entry, Shape, Tensor, at
+from instruction_counts.operators.entries import SIZE, Entry, Shape, Template, Tensor, at
 
-SIZE = "N"
-"""What stands for the size in a shape."""
-_SLACK = 1e-3
-_LEAST_POINTS = 4
+LEAST_POINTS = 4
+"""Sizes that a fit needs."""
+_USUAL_POINTS = 7
+_USUAL_ELEMENTS = 2**16
+_CLOSE = 256
 _MOST_ELEMENTS = 2**28
-
-Template = tuple[int | str, ...]
-
-
-@attrs.frozen
-class Complexity:
-    """How a cost grows with the size: ``overhead + per_unit * grown(size)``."""
-
-    name: str
-    grown: Callable[[float], float] = attrs.field(eq=False)
-
-
-COMPLEXITIES = (
-    Complexity("1", lambda _: 0.0),
-    Complexity("log N", math.log2),
-    Complexity("N", lambda size: size),
-    Complexity("N log N", lambda size: size * math.log2(size)),
-    Complexity("N²", lambda size: size**2),
-    Complexity("N² log N", lambda size: size**2 * math.log2(size)),
-    Complexity("N³", lambda size: size**3),
-)
-"""Simplest first."""
-
-
-@attrs.frozen
-class Fit:
-    """The complexity that describes the counts best.
-
-    ``error`` is the root mean square of the relative residuals. ``work_begins`` is the size at
-    which the work equals the overhead: None where there is no work, or no overhead.
-    """
-
-    complexity: Complexity
-    overhead: float
-    per_unit: float
-    error: float
-    work_begins: float | None
-
-    def at(self, size: float) -> float:
-        """What the fit says of a size."""
-        return self.overhead + self.per_unit * self.complexity.grown(size)
-
-
-def fit(counts: Mapping[int, int]) -> Fit | None:
-    """The complexity of counts by size; None for fewer than four sizes.
-
-    Least squares of the relative residuals for each complexity, with neither overhead nor work
-    below zero; the smallest root mean square wins, and of those within 0.1 percentage points of it
-    the simplest. The method is that of Google Benchmark's complexity reports, but for the constant
-    and the relative weights: counts span many orders of magnitude.
-    """
-    if len(counts) < _LEAST_POINTS:
-        return None
-    fits = [_fitted(one, counts) for one in COMPLEXITIES]
-    best = min(one.error for one in fits)
-    return next(one for one in fits if one.error <= best + _SLACK)
-
-
-def _fitted(complexity: Complexity, counts: Mapping[int, int]) -> Fit:
-    sizes = list(counts)
-    measured = np.array([counts[size] for size in sizes], dtype=float)
-    grown = np.array([complexity.grown(size) for size in sizes], dtype=float)
-    options = []
-    for terms in ((1, 1), (1, 0), (0, 1)):
-        columns = np.stack([np.full(len(sizes), float(terms[0])), terms[1] * grown], axis=1)
-        solved = np.linalg.lstsq(columns / measured[:, None], np.ones(len(sizes)), rcond=None)[0]
-        overhead, per_unit = float(solved[0]) * terms[0], float(solved[1]) * terms[1]
-        residuals = (overhead + per_unit * grown) / measured - 1
-        if overhead >= 0 and per_unit >= 0:
-            options.append((float(np.sqrt(np.mean(residuals**2))), overhead, per_unit))
-    error, overhead, per_unit = min(options)
-    return Fit(complexity, overhead, per_unit, error, _crossing(complexity, overhead, per_unit))
-
-
-def _crossing(complexity: Complexity, overhead: float, per_unit: float) -> float | None:
-    """Where work equals overhead, by bisection: what grows is monotonic above 1."""
-    if overhead <= 0 or per_unit <= 0:
-        return None
-    low, high = 1.0, 2.0**60
-    if per_unit * complexity.grown(high) < overhead:
-        return None
-    while high / low > 1 + 1e-6:
-        middle = math.sqrt(low * high)
-        if per_unit * complexity.grown(middle) < overhead:
-            low = middle
-        else:
-            high = middle
-    return high
-
-
-# ---------------------------------------------------------------------------------------------
-# Shapes
-# ---------------------------------------------------------------------------------------------
+_MOST_DIMENSIONS = 64
+_PART = re.compile(rf"{SIZE}|[0-9]{{1,18}}")  # what fits into torch's sizes
 
 
 def usual_sizes(templates_: Mapping[str, Template]) -> tuple[int, ...]:
-    """A range whose largest tensors are of about 65,536 elements, whatever the shapes."""
-    times = max(shape.count(SIZE) for shape in templates_.values())
-    return sizes_in({1: "16:65536", 2: "4:256:2"}.get(times, "2:32:2"))
+    """Powers of two, the largest of which gives no tensor more than 65,536 elements.
+
+    At most seven sizes, and at least four, which a fit needs: shapes that are large without ``N``
+    have four nevertheless.
+    """
+    last = 2 ** (LEAST_POINTS - 1)
+    while 2 * last <= _USUAL_ELEMENTS and _most_elements(templates_, 2 * last) <= _USUAL_ELEMENTS:
+        last *= 2
+    factor = 2 if last <= _CLOSE else 4
+    # Some operators refuse the smallest sizes.
+    least = max(1, min(4, last // factor ** (LEAST_POINTS - 1)))
+    sizes = [last]
+    while len(sizes) < _USUAL_POINTS and sizes[0] // factor >= least:
+        sizes.insert(0, sizes[0] // factor)
+    return tuple(sizes)
+
+
+def _most_elements(templates_: Mapping[str, Template], size: int) -> int:
+    return max(math.prod(shape) for shape in at_size(templates_, size).values())
 
 
 def check_sizes(templates_: Mapping[str, Template], sizes: Sequence[int]) -> None:
@@ -135,7 +60,7 @@ def sizes_in(text: str) -> tuple[int, ...]:
     """``16:65536`` is powers of four, ``16:65536:2`` of two; ``16,100,1000`` is just these.
 
     Raises:
-        UsageError: the text has another form.
+        UsageError: the text has another form, or a size at which no tensor fits into memory.
     """
     parts = text.split(":")
     try:
@@ -143,15 +68,17 @@ def sizes_in(text: str) -> tuple[int, ...]:
             found = tuple(int(part) for part in text.split(","))
         else:
             low, high, factor = (int(part) for part in [*parts, "4"][:3])
-            if factor < 2 or low < 1 or high < low:
+            if factor < 2 or not 1 <= low <= high <= _MOST_ELEMENTS:
                 raise ValueError(text)
             steps = math.floor(math.log(high / low, factor) + 1e-9)
             found = tuple(low * factor**step for step in range(steps + 1))
     except ValueError:
         found = ()
-    if not found or len(parts) > 3 or min(found) < 1 or sorted(set(found)) != list(found):
+    is_range = bool(found) and len(parts) <= 3 and sorted(set(found)) == list(found)
+    if not is_range or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
         raise UsageError(
-            f'--sizes "{text}" is no range of sizes', "For example: 16:65536, 16:4096:2 or 10,100"
+            f"--sizes {quoted(text)} is no range of sizes from 1 to {_MOST_ELEMENTS:,}",
+            "For example: 16:65536, 16:4096:2 or 10,100",
         )
     return found
 
@@ -159,14 +86,22 @@ def sizes_in(text: str) -> tuple[int, ...]:
 def templates(entry: Entry, asked: Sequence[str]) -> dict[str, Template]:
     """The shape of each input with ``N`` in it: as asked, or else as the entry suggests.
 
-    Without being asked, every size that equals the first one of the first input grows with it, so
-    that shapes that belong together keep doing so.
+    Where the entry suggests nothing, every size that equals the first one of the first input grows
+    with it, so that shapes that belong together keep doing so.
 
     Raises:
-        UsageError: a template has another form, names no input, or there is no ``N`` anywhere.
+        UsageError: a template has another form, names no input or one that another names, or
+            there is no ``N`` anywhere.
     """
     tensors = {name: one for name, one in entry.inputs.items() if isinstance(one, Tensor)}
-    found = dict(_template(text, entry, tensors) for text in asked)
+    found: dict[str, Template] = {}
+    for text in asked:
+        name, shape = _template(text, entry, tensors)
+        if name in found:
+            raise UsageError(f"--scale {name} is there twice", "Give each input one shape.")
+        found[name] = shape
+    if not asked and entry.scale:
+        return dict(entry.scale)
     if not asked:
         variant = "typical" if "typical" in entry.variants else entry.variants[0]
         shapes = {name: at(one.shape, variant) for name, one in tensors.items()}
@@ -194,8 +129,8 @@ def _template(text: str, entry: Entry, tensors: Mapping[str, Tensor]) -> tuple[s
             f'--scale {name}: {entry.name} has no tensor "{name}"',
             f"It has {', '.join(tensors) or 'none'}.",
         )
-    if not all(part == SIZE or part.isdigit() for part in parts):
-        raise UsageError(f'--scale "{text}" is no shape', f"For example: input=[{SIZE},64]")
+    if len(parts) > _MOST_DIMENSIONS or not all(map(_PART.fullmatch, parts)):
+        raise UsageError(f"--scale {quoted(text)} is no shape", f"For example: input=[{SIZE},64]")
     return name, tuple(SIZE if part == SIZE else int(part) for part in parts)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 import importlib.util
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import attrs
 
+from core.api import GroupedBenchmark
 from core.expand import materialize
 from core.types import Case
 from instruction_counts.builds.build import default_build
@@ -18,10 +19,15 @@ from instruction_counts.errors import UsageError
 from instruction_counts.operators.calls import Overrides
 from instruction_counts.operators.catalogue import load_schemas
 from instruction_counts.operators.definitions import definitions
-from instruction_counts.operators.entries import Entry
+from instruction_counts.operators.entries import VARIANTS, Entry
 from instruction_counts.operators.reading import read_operators
 
 _CATEGORY = "category:"
+_NAMED = 3
+
+
+def unheard(text: str) -> None:
+    """Where nobody listens to notes."""
 
 
 def standard_file() -> Path:
@@ -43,6 +49,8 @@ class OperatorSource:
     """``torch.add``, ``add``, ``torch.fft.*``, ``category:reduction`` or ``*``."""
     overrides: Overrides = attrs.field(factory=Overrides)
     file: Path = attrs.field(factory=standard_file)
+    note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
+    """Told what these operators have not of what is asked for."""
 
     def entries(self) -> tuple[Entry, ...]:
         """The entries that the patterns select, in the order of the file.
@@ -61,14 +69,39 @@ class OperatorSource:
         """
         entries = self.entries()
         schemas = load_schemas(default_build(), Cache())
-        cases = materialize(definitions(entries, self.overrides, schemas))
+        made = definitions(entries, self.overrides, schemas)
+        cases = materialize(made)
         if not cases:
             asked = ", ".join(self.overrides.variants)
             raise UsageError(
                 f"None of the {len(entries)} operators has shapes that are {asked}",
                 "Ask for others: --shape all",
             )
+        for line in remarks(entries, self.overrides, made.values()):
+            self.note(line)
         return cases
+
+
+def remarks(
+    entries: Iterable[Entry], overrides: Overrides, made: Iterable[GroupedBenchmark]
+) -> Iterator[str]:
+    """A line for each thing that operators have not: a shape, a dtype to be asked for, C++."""
+    lacking = {
+        f"no shape {variant}": [one.name for one in entries if variant not in one.variants]
+        for variant in overrides.variants
+        # All are asked for where an entry may have any.
+        if not overrides.inputs and not set(VARIANTS) <= set(overrides.variants)
+    }
+    if overrides.dtypes:
+        own = "no input whose dtype is open, and none is changed"
+        lacking[own] = [one.name for one in entries if not one.follows_dtype]
+    lacking["no C++"] = [one.metadata["operator"] for one in made if "no_cpp" in one.metadata]
+    for what, several in lacking.items():
+        names = list(dict.fromkeys(several))
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        have = "1 operator has" if len(names) == 1 else f"{len(names)} operators have"
+        if names:
+            yield f"{have} {what}: {', '.join(names[:_NAMED])}{more}"
 
 
 def selected(

@@ -17,6 +17,7 @@ from instruction_counts.compare.verdicts import Difference, Reason, Verdict
 from instruction_counts.models.worth import Models
 from instruction_counts.report import format as fmt
 from instruction_counts.report import left_out as left_out_report
+from instruction_counts.report.markdown import escaped
 
 CAUSES = 3
 
@@ -235,9 +236,9 @@ def markdown(comparison: Comparison) -> str:
     """The comparison as Markdown: verdict first, a table of changes, the rest folded away."""
     texts = [f"**{tally(comparison)}**", ""]
     for role, side in (("base", comparison.base), ("new", comparison.new)):
-        texts.append(f"- {role}: {_escaped(_side(side, role))}")
+        texts.append(f"- {role}: {escaped(_side(side, role))}")
     texts += [
-        f"- differs: {_escaped(_disagreement(one))}"
+        f"- differs: {escaped(_disagreement(one))}"
         for one in comparison.disagreements
         if not one.expected
     ]
@@ -251,7 +252,7 @@ def markdown(comparison: Comparison) -> str:
             summary = f"{section.title.capitalize()}: {len(section.differences)}{note}"
             texts += ["", f"<details><summary>{summary}</summary>", "", *body, "", "</details>"]
     texts += left_out_report.markdown(
-        left_out_titles(comparison), len(comparison.differences), _escaped
+        left_out_titles(comparison), len(comparison.differences), escaped
     )
     return "\n".join([*texts, "", last_line(comparison)]) + "\n"
 
@@ -273,10 +274,4 @@ def _markdown_table(differences: Sequence[Difference], models: Models) -> Iterat
             reason_of(one) + output,
             " · ".join([*worths(one, models), *causes(one)]),
         ]
-        yield f"| {' | '.join(map(_escaped, cells))} |"
-
-
-def _escaped(text: str) -> str:
-    for character in "\\`*_{}[]<>|":
-        text = text.replace(character, f"\\{character}")
-    return " ".join(text.split())
+        yield f"| {' | '.join(map(escaped, cells))} |"

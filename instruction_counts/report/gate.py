@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import html
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import attrs
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.compare.verdicts import Difference, Verdict
+from instruction_counts.compare.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase
 from instruction_counts.gate.gate import Finding, Gate, Level
@@ -18,6 +18,7 @@ from instruction_counts.gate.junit import Texts
 from instruction_counts.gate.lint import Remark
 from instruction_counts.report import comparison as report
 from instruction_counts.report import left_out
+from instruction_counts.report.markdown import clipped, escaped, fitting, size
 
 Causes = Callable[[Difference], Iterable[str]]
 
@@ -87,13 +88,13 @@ def brief(gate: Gate) -> Iterator[Text]:
     yield Text(verdict(gate), style="bold red" if gate.fails else "bold")
 
 
-def verdict(gate: Gate) -> str:
+def verdict(gate: Gate, *, interrupted: bool = False) -> str:
     """The whole in one line: ``FAILS: 2 cases of 300; 1 at the edge``."""
     failing, edge, soft, bare = (
         len(gate.at(level)) for level in (Level.FAILS, Level.EDGE, Level.SOFT, Level.UNGUARDED)
     )
     total = len(gate.findings)
-    said = "FAILS" if gate.fails else "PASSES"
+    said = _said(gate, interrupted=interrupted)
     parts = [f"{said}: {failing:,} of {_cases(total)} fail the limits"]
     if not gate.fails:
         parts = [f"{said}: {_cases(total)}"]
@@ -110,30 +111,66 @@ def verdict(gate: Gate) -> str:
     return "; ".join(parts)
 
 
+def _said(gate: Gate, *, interrupted: bool) -> str:
+    if interrupted:
+        return "INTERRUPTED"
+    if gate.fails:
+        return "FAILS"
+    return "PASSES" if gate.compares else "NOTHING WAS COMPARED"
+
+
 def _cases(number: int) -> str:
     return f"{number:,} case{'' if number == 1 else 's'}"
 
 
+LONGEST_COMMENT = 65_536
+"""The characters that GitHub takes."""
+
+_MOST_ROWS = 100
+"""Of a kind; whoever wants more reads the JSON."""
+
+_LONGEST_CELL = 300
+
+_FRAME = 500
+"""What stands around the rows of a section takes less."""
+
+
 def markdown(gate: Gate, causes: Causes) -> str:
-    """A comment for a pull request: the verdict, what fails, and all else folded away."""
+    """A comment for a pull request: the verdict, what fails, and all else folded away.
+
+    Of each kind it has the first cases, so that it is never longer than a comment may be.
+    """
     parts = [f"### {escaped(verdict(gate))}", "", escaped(report.tally(gate.comparison)), ""]
-    parts += [f"- {escaped(text.plain.strip())}" for text in report.head(gate.comparison)][:-1]
-    for section in sections(gate):
-        title = f"{section.title.capitalize()}: {len(section.findings):,}"
-        table = _table(section.findings, causes)
-        if section.folded:
-            summary = html.escape(title)
-            parts += ["", f"<details><summary>{summary}</summary>", "", *table, "", "</details>"]
-        else:
-            parts += ["", f"#### {escaped(title)}", "", *table]
+    head = (f"- {_cell(text.plain)}" for text in [*report.head(gate.comparison)][:-1])
+    parts += fitting(head, LONGEST_COMMENT // 4, _MOST_ROWS)
+    found = list(sections(gate))
+    room = LONGEST_COMMENT - size(parts) - _FRAME * (len(found) + 1)
+    for section in found:
+        rows = fitting(_rows(section.findings, causes), room, _MOST_ROWS)
+        room -= size(rows)
+        parts += _section(section, rows)
     titles = report.left_out_titles(gate.comparison)
-    parts += left_out.markdown(titles, len(gate.findings), escaped)
+    fit = functools.partial(fitting, room=room, most=_MOST_ROWS)
+    parts += left_out.markdown(titles, len(gate.findings), _cell, fit)
     return "\n".join(parts) + "\n"
 
 
-def _table(findings: Iterable[Finding], causes: Causes) -> Iterator[str]:
-    yield "| case | base | new | change | noise floor | why | causes |"
-    yield "|---|---:|---:|---:|---:|---|---|"
+def _section(section: Section, rows: Sequence[str]) -> list[str]:
+    title = f"{section.title.capitalize()}: {len(section.findings):,}"
+    more = len(section.findings) - len(rows)
+    table = [
+        "| case | base | new | change | noise floor | why | causes |",
+        "|---|---:|---:|---:|---:|---|---|",
+        *rows,
+        *(["", f"… and {more:,} more"] if more else []),
+    ]
+    if not section.folded:
+        return ["", f"#### {escaped(title)}", "", *table]
+    summary = html.escape(title)
+    return ["", f"<details><summary>{summary}</summary>", "", *table, "", "</details>"]
+
+
+def _rows(findings: Iterable[Finding], causes: Causes) -> Iterator[str]:
     for finding in findings:
         one = finding.difference
         cells = [
@@ -142,10 +179,18 @@ def _table(findings: Iterable[Finding], causes: Causes) -> Iterator[str]:
             _number(one.new_count),
             _change(one),
             _number(one.noise),
-            report.reason_of(one) if one.verdict is Verdict.FAILED else finding.why,
+            report.reason_of(one) if _has_message(one) else finding.why,
             " · ".join(tuple(causes(one))[: report.CAUSES]),
         ]
-        yield f"| {' | '.join(map(escaped, cells))} |"
+        yield f"| {' | '.join(map(_cell, cells))} |"
+
+
+def _cell(text: str) -> str:
+    return escaped(clipped(text.strip(), _LONGEST_CELL))
+
+
+def _has_message(one: Difference) -> bool:
+    return one.verdict is Verdict.FAILED or one.reason is Reason.SKIPPED
 
 
 def _number(number: int | None) -> str:
@@ -158,13 +203,6 @@ def _change(one: Difference) -> str:
     return f"{one.change:+,}" + ("" if one.relative is None else f" ({one.relative:+.2%})")
 
 
-def escaped(text: str) -> str:
-    """Text that Markdown shows as it is: no formatting, HTML, links, mentions or second line."""
-    plain = html.escape(" ".join(text.split()), quote=False)
-    plain = re.sub(r"([\\`*_{}\[\]|~!])", r"\\\1", plain)
-    return re.sub("([@#])", r"\1<!-- -->", plain)
-
-
 # ------------------------------------------------------------------------------ the baseline
 
 
@@ -172,16 +210,17 @@ def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
     """What accepting changes in ``before``, case by case, with the reason."""
     kept = set(found.kept)
     for one in found.comparison.differences:
-        if one.key in kept or one.key in found.absent:
-            continue
         was = before.cases.get(one.key)
         now = found.after.cases.get(one.key)
         if was == now or now is None:
             continue
-        told = [_old_and_new(one), one.verdict.value, one.reason.value]
-        if not one.change and was is not None:
+        causes = before.causes(one)[: report.CAUSES]
+        told = [_old_and_new(one), one.verdict.value, one.reason.value, *causes]
+        if one.key in kept:
+            told = [f"{now.instructions:,}", "keeps its count", "more is known of its noise"]
+        elif not one.change and was is not None:
             told = [f"{now.instructions:,}", "the same count", "other layers, noise or code"]
-        told += before.causes(one)[: report.CAUSES]
+            told += causes
         yield Text(f"  {report.title_of(one.key)}")
         for text in report.wrapped(told, " · "):
             yield Text(f"     {text}")

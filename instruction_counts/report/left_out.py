@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 Budgets = Mapping[str, str]
 """The cases that were left out by their titles, each with the budget that was used up."""
@@ -33,11 +33,19 @@ def lines(budgets: Budgets, measured: int, limit: int = SHOWN) -> Iterator[str]:
         yield f"  … and {len(titles) - limit:,} more"
 
 
-def markdown(budgets: Budgets, measured: int, escaped: Callable[[str], str]) -> Iterator[str]:
-    """For a comment: the sentence, and all cases folded away below it."""
+def markdown(
+    budgets: Budgets,
+    measured: int,
+    escaped: Callable[[str], str],
+    fit: Callable[[Iterable[str]], list[str]] = list,
+) -> Iterator[str]:
+    """For a comment: the sentence, and all cases folded away below it, or those that ``fit``."""
     if not budgets:
         return
     summary = html.escape(sentence(budgets, measured))
     yield from ("", f"<details><summary>{summary}</summary>", "")
-    yield from (f"- {escaped(title)}" for title in budgets)
+    shown = fit(f"- {escaped(title)}" for title in budgets)
+    yield from shown
+    if len(shown) < len(budgets):
+        yield f"- … and {len(budgets) - len(shown):,} more"
     yield from ("", "</details>")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
+from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
@@ -18,6 +21,17 @@ _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _NAMED = 5
 _WHOLE = "whole, as measured"
+
+
+class _Name(Text):
+    """A name of code: too long for its column, it breaks after an underscore."""
+
+    def wrap(self, console: Console, width: int, **_: Any) -> Lines:
+        """Its lines."""
+        del console
+        swapped = str.maketrans("_-", "-_")  # lines of prose break after hyphens
+        lines = textwrap.wrap(self.plain.translate(swapped), width)
+        return Lines([Text(line.translate(swapped)) for line in lines])
 
 
 def generated(traces: Sequence[ModelTrace], layers: Sequence[UniqueLayer]) -> Table:
@@ -68,7 +82,7 @@ def predicted(one: Prediction) -> Iterator[RenderableType]:
     for row in one.types:
         counted = [*_counted(one, row.cost), _bar(row.cost.instructions or 0, largest)]
         cells = [*(counted if has_counts else []), *(_timed(one, row.cost) if has_times else [])]
-        table.add_row(Text(row.type), f"{row.calls:,}", f"{row.unique:,}", *cells)
+        table.add_row(_Name(row.type), f"{row.calls:,}", f"{row.unique:,}", *cells)
     unique = sum(row.unique for row in one.types)
     sums = [("sum of layers", one.layers, f"{one.calls:,}", f"{unique:,}")]
     if one.whole != Amount(None, None):

@@ -12,7 +12,7 @@ from instruction_counts.builds.build import DEFAULT_NAME
 from instruction_counts.builds.fingerprint import Fingerprint
 from instruction_counts.results.store import RunSummary
 
-_STYLES = {"running": "yellow", "interrupted": "yellow"}
+_STYLES = {"running": "yellow", "interrupted": "yellow", "killed": "red"}
 
 
 def table(summaries: Sequence[RunSummary]) -> Table:

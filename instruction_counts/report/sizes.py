@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.operators.sizes import Fit
+from instruction_counts.operators.complexity import Fit
 from instruction_counts.report import format as fmt
 from instruction_counts.results.records import Record
 

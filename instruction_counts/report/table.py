@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -14,7 +13,7 @@ from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.measurements import Status
 from instruction_counts.report import format as fmt
 from instruction_counts.report import left_out as left_out_report
-from instruction_counts.report.markdown import empty_table, table_lines
+from instruction_counts.report.markdown import empty_table, escaped, table_lines
 from instruction_counts.results.records import Record, Run
 
 LEGEND = "instr: instructions per run, exact unless marked ~; time: median ± IQR"
@@ -72,12 +71,8 @@ def markdown(run: Run) -> str:
     failures = [f"- {text}" for text in problems(run)]
     header = [f"**{name}**: {build.torch}, {build.cpu}" for name, build in run.builds.items()]
     measured, budgets = _left_out(run)
-    rest = left_out_report.markdown(budgets, measured, _escaped)
+    rest = left_out_report.markdown(budgets, measured, escaped)
     return "\n".join([*header, "", *lines, "", LEGEND, "", *failures, *rest]).rstrip() + "\n"
-
-
-def _escaped(text: str) -> str:
-    return " ".join(re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", text).split())
 
 
 def _tried(run: Run) -> list[Record]:

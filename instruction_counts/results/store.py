@@ -36,6 +36,7 @@ from instruction_counts.results.store_rows import (
     insert_row,
     read_records,
 )
+from instruction_counts.results.store_running import RunningRuns
 from instruction_counts.results.store_tables import (
     builds,
     cases,
@@ -50,6 +51,8 @@ from instruction_counts.results.store_tables import (
 )
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
+KILLED = "killed"
+"""Not stored, as a process cannot say it of itself."""
 
 _LIST = "Stored runs and their tags: python main.py runs list"
 _MOST_DIGITS = 18
@@ -63,7 +66,10 @@ class RunSummary:
     id: int
     started_at: str
     state: str
-    """``running`` (or killed before its end), ``complete`` or ``interrupted``."""
+    """``running``, ``complete``, ``interrupted``, or ``killed``: its process ended before it.
+
+    On a server and of earlier versions, a killed run cannot be told from a running one.
+    """
     engine: str
     builds: Mapping[str, str]
     """The version of torch of each build, by its name."""
@@ -104,6 +110,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._running = RunningRuns(database.path)
 
     @classmethod
     def open(
@@ -131,6 +138,7 @@ class Store:
 
     def close(self) -> None:
         """Let go of the database."""
+        self._running.close()
         self._database.close()
 
     @property
@@ -143,7 +151,9 @@ class Store:
     def begin(self, run: Run) -> int:
         """Store a run that starts, with the cases that it has already; returns its number."""
         with self._database.writing() as connection:
-            return _insert_run(connection, run, RUNNING)
+            run_id = _insert_run(connection, run, RUNNING)
+        self._running.begin(run_id)
+        return run_id
 
     def add(self, run_id: int, record: Record) -> Record:
         """Store an outcome; it replaces the one that this case on this build has in the run.
@@ -175,6 +185,7 @@ class Store:
             _put_builds(connection, run_id, run.builds)
             _put_in_order(connection, run_id, run)
             _sweep(connection)
+        self._running.finish(run_id)
 
     # Whole runs
 
@@ -248,13 +259,19 @@ class Store:
             if not connection.execute(delete(runs).where(runs.c.id == run_id)).rowcount:
                 raise _is_gone(run_id)
             _sweep(connection)
+        self._running.finish(run_id)
         with suppress(DataError):  # another process may be busy; then a later time will do
             self._database.give_back_space()
 
     def summaries(self) -> tuple[RunSummary, ...]:
         """All runs, the newest first."""
         with self._database.reading() as connection:
-            return _summaries(connection)
+            found = _summaries(connection)
+        return tuple(self._with_its_end(one) for one in found)
+
+    def _with_its_end(self, one: RunSummary) -> RunSummary:
+        is_killed = one.state == RUNNING and self._running.is_abandoned(one.id)
+        return attrs.evolve(one, state=KILLED) if is_killed else one
 
     def summary(self, run_id: int) -> RunSummary:
         """One run.

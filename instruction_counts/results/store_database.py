@@ -83,6 +83,11 @@ class Database:
         _check_file(path, must_exist=must_exist)
         return cls(str(path), _file_engine(path, lock_timeout_s), path, lock_timeout_s)
 
+    @property
+    def path(self) -> Path | None:
+        """The file; None for a server."""
+        return self._path
+
     def close(self) -> None:
         """Let go of all connections."""
         self._engine.dispose()

@@ -28,32 +28,45 @@ from instruction_counts.specification.placeholders import Expansion, Placeholder
 from instruction_counts.specification.values import Entry, Expected, Input, Model
 
 T = TypeVar("T")
+_LONGEST_SIZE = 19  # digits of the largest size that a tensor can have
 Groups = Iterator[tuple[Expansion, GroupedBenchmark]]
 
 
 def expanded(
-    entries: Sequence[Entry], seed: int, mistakes: Mistakes
+    entries: Sequence[Entry], name: str, seed: int, mistakes: Mistakes
 ) -> dict[Label, GroupedBenchmark]:
-    """The definitions that ``entries`` give, by their labels; what is wrong is noted."""
+    """The definitions that ``entries`` give, by their labels; what is wrong is noted.
+
+    ``name`` is the first part of labels that are not stated.
+    """
     found: dict[Label, GroupedBenchmark] = {}
     for entry in entries:
         groups = _operators if entry.operator is not None else _statements
-        for expansion, group in mistakes.attempt(_listed, groups, entry, seed, otherwise=()):
-            label = mistakes.attempt(_label, entry, expansion)
+        listed = mistakes.attempt(_listed, groups, entry, seed, otherwise=[])
+        usual = f"{name}/{entry.id}"
+        suffixes = _suffixes([expansion for expansion, _ in listed])
+        for (expansion, group), suffix in zip(listed, suffixes, strict=True):
+            label = mistakes.attempt(_label, entry, expansion, usual + suffix)
             if label in found:
                 place = entry.fields.get("label", entry.node)
-                mistakes.note(
-                    Misfit(
-                        place,
-                        "a label used once; {ID} or {shape} tells shapes apart",
-                        "/".join(label),
-                    )
-                )
+                expected = "a label used once; {ID} tells shapes and dtypes apart"
+                mistakes.note(Misfit(place, expected, "/".join(label)))
                 break
             if label is None:
                 break
             found[label] = group
     return found
+
+
+def _suffixes(expansions: Sequence[Expansion]) -> list[str]:
+    """What tells these apart in labels that are not stated: the first shapes, or numbers."""
+    if len(expansions) == 1:
+        return [""]
+    if all(expansion.shapes for expansion in expansions):
+        shapes = [expansion.in_label("/{shape}") for expansion in expansions]
+        if len(set(shapes)) == len(shapes):
+            return shapes
+    return [expansion.in_label("/{ID}") for expansion in expansions]
 
 
 def _listed(
@@ -62,9 +75,9 @@ def _listed(
     return list(groups(entry, seed))
 
 
-def _label(entry: Entry, expansion: Expansion) -> Label:
+def _label(entry: Entry, expansion: Expansion, usual: str) -> Label:
     node = entry.fields.get("label", entry.node)
-    whole = _replaced(node, expansion.in_label, entry.label)
+    whole = _replaced(node, expansion.in_label, entry.label) if entry.label else usual
     parts = tuple(part.strip() for part in whole.split("/") if part.strip())
     if not parts:
         raise Misfit(node, "a label", "nothing")
@@ -114,7 +127,9 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
     }
     python, cpp = code("statement", entry.statement.python), code("statement", entry.statement.cpp)
     global_setup, signature = code("global_setup", entry.global_setup), entry.signature
+    paths: Mapping[str, str] = {}
     if entry.model is not None:
+        paths = {str(entry.model.path): f"sha256 {entry.model.sha256}"}
         names = [one.name for one in entry.inputs]
         python, cpp = f"y = model({', '.join(names)})", _cpp_call(names)
         loaded = _loaded(entry.model, names)
@@ -125,7 +140,7 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
         return GroupedStmts(
             python,
             cpp,
-            GroupedSetup(setups[Language.PYTHON], setups[Language.CPP], global_setup or ""),
+            GroupedSetup(setups[Language.PYTHON], setups[Language.CPP], global_setup or "", paths),
             signature=signature,
             torchscript=entry.torchscript,
             autograd=entry.autograd,
@@ -163,8 +178,8 @@ def _cpp_call(names: Sequence[str]) -> str:
 
 
 def _loaded(model: Model, names: Sequence[str]) -> dict[Language, str]:
-    # The checksum is part of the code, and so of the definition: another file is another case. The
-    # profiling executor specialises during the first calls.
+    # The checksum is part of the code, and so of the definition: another file is another case, and
+    # the same one elsewhere is none. The profiling executor specialises during the first calls.
     path = json.dumps(str(model.path), ensure_ascii=False)
     checksum = f"sha256 {model.sha256}"
     return {
@@ -209,7 +224,7 @@ def _size(size: int | str, expansion: Expansion, node: Node) -> int:
     if isinstance(size, int):
         return size
     text = _replaced(node, expansion.in_code, size)
-    if not text.isdecimal():
+    if not text.isdecimal() or len(text) > _LONGEST_SIZE:
         raise Misfit(node, "sizes, or placeholders such as {x.shape[0]}", f'"{size}"')
     return int(text)
 

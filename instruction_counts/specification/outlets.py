@@ -10,7 +10,17 @@ from urllib.parse import urlsplit
 
 from instruction_counts.builds.build import Build, find_interpreter
 from instruction_counts.errors import UsageError
-from instruction_counts.located import Misfit, Mistakes, Node, fields, items, mapping, one_of, text
+from instruction_counts.located import (
+    Misfit,
+    Mistakes,
+    Node,
+    fields,
+    flag,
+    items,
+    mapping,
+    one_of,
+    text,
+)
 from instruction_counts.loopback import is_loopback
 from instruction_counts.specification.values import Endpoint, Reporters
 
@@ -19,13 +29,16 @@ _KINDS = ("screen", "directory", "database", "http")
 
 def builds(folder: Path, mistakes: Mistakes, node: Node) -> tuple[Build, ...]:
     """The builds that cases run on; interpreters are named from ``folder``."""
-    found = [mistakes.attempt(_build, folder, one) for one in items(node)]
-    given = [one for one in found if one is not None]
-    names = [one.name for one in given]
-    for place, name in zip(items(node), names, strict=False):
-        if names.count(name) > 1:
-            raise Misfit(place, "a name of its own for each build", f'"{name}" several times')
-    return tuple(given)
+    found: dict[str, Build] = {}
+    for one in items(node):
+        build = mistakes.attempt(_build, folder, one)
+        if build is None:
+            continue
+        if build.name in found:
+            again = f'"{build.name}" several times'
+            mistakes.note(Misfit(one, "a name of its own for each build", again))
+        found[build.name] = build
+    return tuple(found.values())
 
 
 def _build(folder: Path, node: Node) -> Build:
@@ -41,14 +54,25 @@ def _build(folder: Path, node: Node) -> Build:
 
 
 def _interpreter(folder: Path, name: str, node: Node) -> str:
-    path = text(node)
-    # A bare word is a command; all else is a path from the specification.
-    whole = path if "/" not in path and not (folder / path).exists() else str(folder / path)
+    path, whole = text(node), placed(folder, node)
     try:
-        return find_interpreter(name, whole)
-    except UsageError as error:
+        # A bare word is a command; all else is a path from the specification.
+        is_command = "/" not in path and not whole.exists()
+        return find_interpreter(name, path if is_command else str(whole))
+    except (UsageError, OSError) as error:
         expected = "the path of an interpreter or of a virtual environment"
         raise Misfit(node, expected) from error
+
+
+def placed(folder: Path, node: Node) -> Path:
+    """The path that a text names: from ``folder``, or from a home folder that begins with ~."""
+    path = Path(text(node))
+    if "\0" in str(path):
+        raise Misfit(node, "a path, which has no null character")
+    try:
+        return folder / path.expanduser()
+    except RuntimeError:
+        raise Misfit(node, "a path: there is no such home folder") from None
 
 
 def _mapping(parts: Mapping[str, Node], name: str) -> Mapping[str, Node]:
@@ -73,14 +97,14 @@ def reporters(folder: Path, mistakes: Mistakes, node: Node) -> Reporters:
 def _add(folder: Path, parts: dict[str, Any], node: Node) -> None:
     kind, below = _kind(node)
     if kind == "screen":
-        parts["screen"] = True
+        parts["screen"] = below is node or flag(below)
     elif kind == "directory":
-        parts["directories"] += (folder / text(below),)
+        parts["directories"] += (placed(folder, below),)
     elif kind == "database":
         if parts["database"] is not None:
             raise Misfit(below, "one database, since a run is in one")
         where = text(below)
-        parts["database"] = where if "://" in where else str(folder / where)
+        parts["database"] = where if "://" in where else str(placed(folder, below))
     else:
         parts["endpoints"] += (_endpoint(below),)
 
@@ -88,11 +112,13 @@ def _add(folder: Path, parts: dict[str, Any], node: Node) -> None:
 def _kind(node: Node) -> tuple[str, Node]:
     if node.value == "screen":
         return "screen", node
-    found = node.value if isinstance(node.value, dict) else {node.value: node}
+    if isinstance(node.value, str):
+        raise Misfit(node, one_of(_KINDS, node.value), f'a reporter "{node.value}"')
+    found = mapping(node)
     if len(found) != 1:
-        raise Misfit(node, "one reporter an item", ", ".join(map(str, found)) or "none")
+        raise Misfit(node, "one reporter an item", ", ".join(found) or "none")
     ((kind, below),) = found.items()
-    if kind not in _KINDS or below is node:
+    if kind not in _KINDS:
         raise Misfit(below, one_of(_KINDS, kind), f'a reporter "{kind}"')
     return kind, below
 
@@ -103,6 +129,7 @@ def _endpoint(node: Node) -> Endpoint:
     try:
         split = urlsplit(url)
         host = split.hostname or ""
+        _ = split.port
     except ValueError:
         raise Misfit(parts["url"], "a URL") from None
     if split.username or split.password:

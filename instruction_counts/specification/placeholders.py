@@ -14,6 +14,7 @@ import attrs
 
 from instruction_counts.operators.entries import Shape
 
+_LONGEST = 9  # digits; Python reads a few thousand
 _WORD = re.compile(r"\{([A-Za-z_]\w*)\}")
 _OF_INPUT = re.compile(r"\{([A-Za-z_]\w*)\.(\w+)(?:\[(\d+)\])?\}")
 _IN_LABEL = re.compile(r"\{[^{}]*\}|[{}]")
@@ -85,7 +86,7 @@ class Expansion:
         shape = self.shapes[name]
         if place is None:
             return _joined(shape, separator)
-        if int(place) >= len(shape):
+        if len(place) > _LONGEST or int(place) >= len(shape):
             raise PlaceholderError(match[0], f"a dimension of {list(shape)}, counted from 0")
         return str(shape[int(place)])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import math
 import re
 from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from instruction_counts.located import (
     integer,
     items,
     mapping,
+    number,
     one_of,
     read,
     text,
@@ -86,13 +86,13 @@ def read_specification(path: Path) -> Specification:
     sound: list[Entry] = []
     for node in attempt("benchmarks", _some, []):
         before = len(mistakes)
-        entry = _entry(node, name, mistakes)
+        entry = _entry(node, mistakes)
         if entry is not None:
             entries.append(entry)
             # What would follow from a mistake is none of its own.
             sound += [entry] if len(mistakes) == before else []
     _check_ids(entries, mistakes)
-    benchmarks = expanded(sound, seed, mistakes)
+    benchmarks = expanded(sound, name, seed, mistakes)
     mistakes.raise_any(REMEDY)
     return Specification(path, name, builds, timeout_s, reporters, benchmarks)
 
@@ -127,22 +127,16 @@ def _some(node: Node) -> list[Node]:
 
 
 def _positive(node: Node) -> float:
-    number = _number(node)
-    if number <= 0:
+    found = number(node)
+    if found <= 0:
         raise Misfit(node, "a number of seconds above 0")
-    return number
-
-
-def _number(node: Node) -> float:
-    if type(node.value) not in {int, float} or not math.isfinite(node.value):
-        raise Misfit(node, "a number")
-    return float(node.value)
+    return found
 
 
 # Entries
 
 
-def _entry(node: Node, name: str, mistakes: Mistakes) -> Entry | None:
+def _entry(node: Node, mistakes: Mistakes) -> Entry | None:
     parts = known(node, ("id",), (*_KINDS, *_ENTRY, *_CODE), mistakes)
     kinds = [kind for kind in _KINDS if kind in parts]
     if len(kinds) != 1:
@@ -161,17 +155,15 @@ def _entry(node: Node, name: str, mistakes: Mistakes) -> Entry | None:
             return otherwise
         return mistakes.attempt(parse, parts[field], otherwise=otherwise)
 
-    number = attempt("id", _id, "")
+    named = attempt("id", _id, "")
     # The inputs of an operator are called as its entry says.
     taken = () if "operator" in parts else reserved(has_model="model" in parts)
     inputs = attempt("inputs", functools.partial(_inputs, mistakes, taken), ())
-    several = any(len(one.shapes) > 1 for one in inputs)
-    usual = f"{name}/{number}" + ("/{shape}" if several else "")
     return Entry(
         node=node,
         fields=parts,
-        id=number,
-        label=attempt("label", text, usual),
+        id=named,
+        label=attempt("label", text, ""),
         inputs=inputs,
         setup=attempt("setup", _code, Code()),
         global_setup=attempt("global_setup", text, ""),
@@ -308,7 +300,7 @@ def _expected(mistakes: Mistakes, name: str, node: Node) -> Expected:
     given: dict[str, Any] = {
         "shape": lambda one: tuple(_size(size) for size in items(one)),
         "dtype": lambda one: choice(one, DTYPES),
-        "sum": _number,
+        "sum": number,
         "tolerance": _tolerance,
     }
     if "tolerance" in parts and "sum" not in parts:
@@ -319,10 +311,10 @@ def _expected(mistakes: Mistakes, name: str, node: Node) -> Expected:
 
 
 def _tolerance(node: Node) -> float:
-    number = _number(node)
-    if number < 0:
+    found = number(node)
+    if found < 0:
         raise Misfit(node, "a number, at least 0")
-    return number
+    return found
 
 
 def _size(node: Node) -> Size:
@@ -333,7 +325,7 @@ def _model(mistakes: Mistakes, node: Node) -> Model | None:
     parts = known(node, ("file", "sha256"), (), mistakes)
     if len(parts) != 2:
         return None
-    path = Path(node.file).parent / text(parts["file"])
+    path = outlets.placed(Path(node.file).parent, parts["file"])
     sha256 = text(parts["sha256"]).lower()
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
         raise Misfit(parts["sha256"], "64 hexadecimal digits, as sha256sum prints them")

@@ -67,7 +67,7 @@ class Entry:
     fields: Mapping[str, Node]
     id: str
     label: str
-    """With placeholders; slashes part it."""
+    """With placeholders; slashes part it. Empty where it is not stated."""
     inputs: tuple[Input, ...] = ()
     setup: Code = Code()
     global_setup: str = ""

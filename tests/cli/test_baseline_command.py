@@ -18,14 +18,25 @@ import yaml
 
 from core.types import Language
 from instruction_counts import cli
-from instruction_counts.gate.baseline import read_baseline
-from instruction_counts.measurements import Instructions, Outcome, Status, Window
+from instruction_counts.cli.baseline_command import refuse_unfit
+from instruction_counts.errors import BuildError
+from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, read_baseline
+from instruction_counts.measurements import (
+    Failure,
+    FailureKind,
+    Instructions,
+    Outcome,
+    Status,
+    Window,
+)
 from instruction_counts.results.export import to_json
-from tests.fakes import FINGERPRINT, failed, make_record, make_run
+from tests.fakes import FACTS, FINGERPRINT, failed, make_record, make_run
+from tests.gate.fakes import counted, cpp, side
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 LIMITS = 'default: {soft: 1%, hard: 10%}\nlimits: [{only: "*/loose", hard: never}]\n'
+HEAD = Head.of(side())
 BASE = {"tight": 1000, "loose": 1000, "same": 1000}
 
 
@@ -154,6 +165,16 @@ def test_cases_that_the_run_lacks_are_told(place: Workplace) -> None:
     assert 1 == len(read_baseline(place.baseline).cases)
 
 
+def test_cases_that_were_not_counted_are_told_and_stay(place: Workplace) -> None:
+    """Nothing says that they are gone."""
+    shown = place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
+
+    assert (True, 3) == (
+        "1 cases of the baseline were not counted: they stay" in shown,
+        len(read_baseline(place.baseline).cases),
+    )
+
+
 # Checking
 
 
@@ -166,6 +187,7 @@ def test_cases_that_the_run_lacks_are_told(place: Workplace) -> None:
         ({"tight": 1500}, 3),
         ({"loose": 1500}, 0),
         ({"added": 1}, 0),
+        ({"tight": Outcome(Status.SKIPPED)}, 0),
         ({"tight": failed()}, 4),
         ({"tight": failed(), "same": 1500}, 3),
     ],
@@ -241,6 +263,31 @@ def test_what_failed_fails_until_it_is_within_its_limit(place: Workplace) -> Non
     assert [0, 0, 3, 3, 0, 0] == codes
 
 
+def test_a_crash_in_between_launders_nothing(place: Workplace) -> None:
+    """What failed before it fails after it."""
+    state = place.folder / "check.json"
+    where = [f"--previous={state}", f"--output={state}"]
+    wobbling = Instructions(1106, exact=False, windows=(), spread=5)
+    counts = [Outcome(Status.OK, wobbling), failed()]
+    counts.append(Outcome(Status.OK, attrs.evolve(wobbling, per_run=1101)))
+
+    assert [3, 4, 3] == [
+        place.check({**BASE, "tight": one}, place.limits, *where) for one in counts
+    ]
+
+
+def test_a_skipped_case_is_told_as_not_guarded(place: Workplace) -> None:
+    """With the reason, everywhere; there were too few cores, say."""
+    refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
+    files = [place.folder / name for name in ("c.md", "junit.xml")]
+    options = [f"--output={files[0]}", f"--junit={files[1]}"]
+    place.check({**BASE, "tight": Outcome(Status.SKIPPED, failure=refused)}, *options)
+    told = [place.shown, *(path.read_text() for path in files)]
+
+    assert "PASSES: 3 cases; 1 not guarded" in place.shown
+    assert all("skipped: needs 64 contiguous cores" in text for text in told)
+
+
 def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> None:
     """Markdown, JSON and JUnit XML."""
     files = [place.folder / name for name in ("c.md", "c.json", "junit.xml")]
@@ -257,6 +304,68 @@ def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> Non
 def test_a_file_that_cannot_be_written_is_refused_first(option: str, place: Workplace) -> None:
     """Before anything is measured."""
     assert 1 == place.check(BASE, option)
+
+
+LONG = "x" * 250
+"""A name that no file system takes, with what is written beside the file for a moment."""
+
+
+@pytest.mark.parametrize("option", [f"--output={LONG}.md", f"--junit={LONG}.xml"])
+def test_a_file_that_turns_out_not_to_be_writable_is_an_error(
+    option: str, place: Workplace
+) -> None:
+    """After the verdict was shown, and with the option."""
+    code = place.check(BASE, option)
+
+    assert (1, True, True) == (
+        code,
+        "PASSES: 3 cases" in place.shown,
+        f"{option.partition('=')[0]} {LONG}" in "".join(place.shown.split("\n")),
+    )
+
+
+def test_a_baseline_that_cannot_be_written_is_an_error(place: Workplace) -> None:
+    """As everywhere."""
+    code, shown = place.call("accept", place.run_file(BASE), f"--output={LONG}.json")
+
+    assert (1, True) == (code, "cannot be written" in shown)
+
+
+def test_counts_cannot_be_left_out_of_a_check(place: Workplace) -> None:
+    """Nothing would be left to check, and all would pass."""
+    code = place.check(BASE, "--no-counts")
+
+    assert (1, True) == (code, "--no-counts leaves nothing to check" in place.shown)
+
+
+def test_a_build_that_cannot_count_is_refused_before_it_is_measured() -> None:
+    """An image that lost Valgrind does not pass."""
+    facts = attrs.evolve(FACTS, fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
+
+    with pytest.raises(BuildError, match=r"no valgrind[^\n]*\n  apt-get install valgrind"):
+        refuse_unfit(facts, Baseline(HEAD, {}))
+
+
+@pytest.mark.parametrize("change", [{"compiler": ""}, {"has_cpp_headers": False}])
+def test_a_build_that_cannot_compile_is_refused_where_the_baseline_has_cpp(
+    change: dict[str, Any],
+) -> None:
+    """An image that lost its compiler does not pass either."""
+    case = BaselineCase.of(cpp("add", outcome=counted(1)))
+    with pytest.raises(BuildError, match=r"C\+\+ cases cannot be measured"):
+        refuse_unfit(attrs.evolve(FACTS, **change), Baseline(HEAD, {case.key: case}))
+
+
+def test_a_build_that_can_do_what_the_baseline_has_is_not_refused() -> None:
+    """Whatever else it lacks."""
+    refuse_unfit(attrs.evolve(FACTS, compiler=""), Baseline(HEAD, {}))
+
+
+def test_a_check_of_times_alone_does_not_pass(place: Workplace) -> None:
+    """A run without counts says nothing of what a baseline holds."""
+    code = place.check(dict.fromkeys(BASE, Outcome(Status.OK)))
+
+    assert (1, True) == (code, "nothing was compared" in place.shown)
 
 
 def test_a_run_and_a_build_are_one_too_many(place: Workplace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,6 +138,13 @@ def test_wrong_usage_of_the_selftest_is_refused(args: list[str]) -> None:
 def test_a_selftest_of_nothing_is_an_error(args: list[str]) -> None:
     """It must not pass because there was nothing to count."""
     assert 1 == cli.main(["selftest", *args])
+
+
+def test_a_selftest_of_two_builds_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    """The second would not be measured, and nobody would know."""
+    code = cli.main(["selftest", *(f"--build={name}={sys.executable}" for name in "ab")])
+
+    assert (1, True) == (code, "measures one build, and there are: a, b" in capsys.readouterr().err)
 
 
 @pytest.mark.parametrize("name", ["--layouts", "--allocator", "--only", "--build"])

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
 from instruction_counts import __version__, cli
@@ -79,6 +81,38 @@ def test_the_help_of_run_explains_the_option(
     assert f" {option} " in text
 
 
+def options(command: click.Command, name: str) -> Iterator[tuple[str, click.Option]]:
+    """All options of a command, and of those below it, with the name of their command."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            yield name, parameter
+    if isinstance(command, click.Group):
+        for below in command.list_commands(click.Context(command)):
+            found = command.get_command(click.Context(command), below)
+            assert found is not None
+            yield from options(found, f"{name} {below}")
+
+
+def test_every_option_says_what_it_is_for() -> None:
+    """Its name alone does not tell."""
+    assert [] == [f"{name} {one.opts[0]}" for name, one in options(cli._main, "") if not one.help]
+
+
+def test_every_default_is_shown() -> None:
+    """By click, or in the words of the help."""
+    with_default = (
+        (name, one)
+        for name, one in options(cli._main, "")
+        if isinstance(one.default, str | int | float) and not one.is_flag
+    )
+
+    assert [] == [
+        f"{name} {one.opts[0]}"
+        for name, one in with_default
+        if not one.show_default and "Default: " not in str(one.help)
+    ]
+
+
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     """As it is in the results."""
     assert (0, f"instruction-counts, version {__version__}\n") == (
@@ -103,6 +137,17 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ["show"],
         ["run", "--jobs", "0"],
         ["run", "--timeout", "0"],
+        ["run", "--cores", "none", "--timeout", "nan"],
+        ["run", "--cores", "none", "--timeout", "inf"],
+        ["run", "--cores", "none", "--timeout", "1e10"],
+        ["run", "--cores", "none", "--time-budget", "nan"],
+        ["run", "--cores", "none", "--time-budget", "9" * 400],
+        ["watch", "--command", "true", "--every", "nan"],
+        ["watch", "--command", "true", "--every", "inf"],
+        ["watch", "--command", "true", "--every", "1e10"],
+        ["compare", "a.json", "b.json", "--min-effect", "nan%"],
+        ["compare", "a.json", "b.json", "--min-effect", "9" * 400 + "%"],
+        ["compare", "a.json", "b.json", "--min-effect", "9" * 5000],
         ["run", "--retries", "-1"],
         ["run", "--engine", "none"],
         ["run", "--resume", "/nowhere/r.json"],
@@ -119,6 +164,8 @@ def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture
         (["run", "--no-counts", "--no-times"], "leave nothing to measure"),
         (["run", "--output", "r.txt"], "--output r.txt: unknown format"),
         (["run", "--output", "/nowhere/r.json"], "there is no folder /nowhere"),
+        (["run", "--output", "/proc/r.json"], "--output /proc/r.json cannot be written"),
+        (["run", "--callgrind-out", "/proc/zz/x"], "--callgrind-out /proc/zz/x"),
         (["run", "--cores", "many"], '--cores "many" is no list of cores'),
         (["run", "--cores", "9999"], "not available here: 9999"),
         (["run", "--config", "/nowhere/builds.yaml"], "/nowhere/builds.yaml: No such file"),
@@ -127,6 +174,8 @@ def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture
         (["env", "--build", "a=python", "--build", "a=python"], 'two builds are called "a"'),
         (["list", "--definitions", "/nowhere.py"], "there is no file /nowhere.py"),
         (["list", "--only", "Pointwize/*"], "No case matches --only 'Pointwize/*'. Near: Point"),
+        (["list", "--seed", "0"], "--seed is for operators"),
+        (["list", "--dtype", "float32"], "--dtype is for operators"),
         (["show", "Pointwise/Math/ad"], "Near: Pointwise/Math/add"),
         (["--only", "Empti"], "Near: Empty"),
     ],

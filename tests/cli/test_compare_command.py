@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,16 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     assert (1, True) == (code, "--output" in capsys.readouterr().err)
 
 
+def test_a_file_that_turns_out_not_to_be_writable_is_an_error_after_the_report(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was found is not lost with a file: this name is too long for what is written first."""
+    code = cli.main(["compare", *files, "--output", str(tmp_path / f"{'x' * 250}.md")])
+    shown = capsys.readouterr()
+
+    assert (1, True, True) == (code, "1 worse" in shown.out, "cannot be written" in shown.err)
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -208,6 +219,43 @@ def test_a_side_that_is_not_there_is_named(
     code = cli.main(["compare", *args])
 
     assert (1, True) == (code, message in capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("stored", "args", "message"),
+    [
+        ("nosuchrun", [], '"nosuchrun" is neither a JSON file nor a stored run'),
+        ("base.json", ["--only", "Nothing"], "base.json holds no case that is selected"),
+    ],
+)
+def test_a_stored_side_is_looked_up_before_the_other_is_measured(
+    stored: str,
+    args: list[str],
+    message: str,
+    files: tuple[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Which can take an hour; here even its definitions are not there."""
+    name = str(tmp_path / stored) if stored.endswith(".json") else stored
+    build = f"new={sys.executable}"
+    more = ["--definitions", "/nowhere.py", "--db", str(tmp_path / "runs.db"), *args]
+    code = cli.main(["compare", name, "new", "--build", build, *more])
+
+    assert (1, True) == (code, message in capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--definitions", "nix.py"), ("--operators", "torch.add"), ("--time-budget", "10m")],
+)
+def test_what_says_what_to_measure_is_refused_where_nothing_is(
+    option: str, value: str, files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would be ignored otherwise."""
+    code = cli.main(["compare", *files, option, value])
+
+    assert (1, True) == (code, f"{option}: nothing is measured" in capsys.readouterr().err)
 
 
 def test_a_selection_that_holds_nothing_is_named(

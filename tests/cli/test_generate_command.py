@@ -191,7 +191,7 @@ def test_one_model_and_one_pass_can_be_chosen(
     ("args", "message"),
     [
         (["--model", "Nat"], 'has no model "Nat"'),
-        (["--language", "c++"], "has no layers of Net in c++, forward"),
+        (["--language", "c++"], "has no layers of Net, Other in c++, forward"),
     ],
 )
 def test_what_cannot_be_predicted_says_why(
@@ -203,23 +203,43 @@ def test_what_cannot_be_predicted_says_why(
     assert (1, True) == (code, message in capsys.readouterr().err)
 
 
-def test_a_run_without_backward_is_not_shown_as_one_with_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Nothing is printed, and the remedy is how to measure it."""
+@pytest.fixture
+def mixed(tmp_path: Path) -> str:
+    """A run of two models, of which one has a backward pass."""
     path = tmp_path / "result.json"
     records = [
         layer_record("one", cost(700), {"With": 1}, **BACKWARD),
         layer_record("two", cost(300), {"Without": 2}),
     ]
     path.write_text(to_json(make_run(*records)))
+    return str(path)
 
-    code = cli.main(["predict", str(path), "--autograd", "backward"])
+
+@pytest.mark.parametrize("others", [[], ["--model", "With"]])
+def test_a_model_without_backward_is_not_shown_as_one_with_it(
+    mixed: str, others: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where it is asked for, nothing is printed, and the remedy is how to measure it."""
+    code = cli.main(["predict", mixed, "--autograd", "backward", *others, "--model", "Without"])
     out, err = capsys.readouterr()
 
     assert (1, "") == (code, out)
     assert "has no layers of Without in python, backward" in err
     assert "--backward" in err
+
+
+def test_models_that_were_not_measured_so_do_not_hide_those_that_were(
+    mixed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where none is asked for by its name, they are named beside the others."""
+    code = cli.main(["predict", mixed, "--autograd", "backward"])
+    out, err = capsys.readouterr()
+
+    assert (0, "With", "result.json has no layers of Without in python, backward\n") == (
+        code,
+        out.splitlines()[0],
+        err,
+    )
 
 
 def test_a_run_of_other_cases_has_nothing_to_predict(

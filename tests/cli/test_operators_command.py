@@ -7,6 +7,9 @@ import json
 import pytest
 
 from instruction_counts import cli
+from instruction_counts.cli.operators_command import over_sizes
+from instruction_counts.operators.calls import Overrides
+from instruction_counts.operators.entries import Entry, Tensor
 
 
 def test_operators_are_listed_by_category(capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,6 +63,41 @@ def test_a_wrong_use_is_one_message(
     """With exit code 1, and nothing measured."""
     assert cli.main(["operators", *args]) == 1
     assert expected in capsys.readouterr().err
+
+
+def test_operators_without_cpp_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    """Beside the cases that there are."""
+    assert cli.main(["list", "--operators", "Tensor.numpy"]) == 0
+    assert "1 operator has no C++: Tensor.numpy" in capsys.readouterr().err
+
+
+NEG = Entry("torch.neg", "arithmetic", {"input": Tensor((8, 64))})
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "named", "expected"),
+    [
+        ((), False, ("N=16",)),
+        (("float64",), False, ("N=16", "float64")),
+        ((), True, ("input=[N, 64], N=16",)),
+    ],
+)
+def test_what_is_another_case_has_another_label(
+    dtypes: tuple[str, ...], named: bool, expected: tuple[str, ...]
+) -> None:
+    """Else other code would be stored as the next run of the same case."""
+    found = over_sizes(
+        NEG, Overrides(dtypes=dtypes), {"input": ("N", 64)}, [16, 32], {}, named=named
+    )
+    assert ("arithmetic", "torch.neg", *expected) == next(iter(found))
+
+
+def test_the_size_of_a_case_is_known() -> None:
+    """Whatever its label."""
+    found = over_sizes(NEG, Overrides(), {"input": ("N", 64)}, [16, 32], {}, named=True)
+    assert [(16, [16, 64]), (32, [32, 64])] == [
+        (one.metadata["N"], one.metadata["shapes"]["input"]) for one in found.values()
+    ]
 
 
 @pytest.mark.slow

@@ -18,10 +18,13 @@ import pytest
 
 from core.types import Language
 from instruction_counts import cli
+from instruction_counts.cli.shown_run import show_run
+from instruction_counts.report import operators
 from instruction_counts.results.export import Exporter, read_json, to_json
 from instruction_counts.results.records import Run
 from instruction_counts.results.store import Store
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
+from tests.operators.test_metrics import RUN as OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = attrs.evolve(
@@ -166,6 +169,22 @@ def test_a_run_is_shown_by_number_and_by_tag(
         "failed  Top / bad · Python: ValueError: bad   (stmt line 1: x + y)",
         "2 cases: 1 ok · 1 failed",
     ) == (code, *lines[:3], "8,899" in out, *lines[-2:])
+
+
+def test_operators_are_shown_as_when_they_were_measured(
+    runs: Callable[..., tuple[int, str, str]], db: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Forward and backward apart, with what the machine can do."""
+    with Store.open(db) as store:
+        store.import_run(OPERATORS)
+    show_run(OPERATORS, allocations=False)
+    measured = capsys.readouterr().out
+    _, stored_out, _ = runs("show", "3")
+
+    assert (measured, True) == (
+        stored_out.partition("\n\n")[2],
+        operators.machine_line(OPERATORS.machine) in measured,
+    )
 
 
 def test_an_empty_run_is_shown(runs: Callable[..., tuple[int, str, str]], db: Path) -> None:

@@ -128,6 +128,35 @@ def test_a_refusal_is_told_with_the_name_of_the_token(
     )
 
 
+def test_messages_name_the_host_and_not_what_follows_it(
+    specification: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A key may be in it."""
+    with_endpoint(specification, f"{receiver.url}/key?id=key").send(make_run(make_record("a")))
+    said = capsys.readouterr()
+
+    assert (f"Sent to 127.0.0.1:{receiver.server_port}\n", False) == (said.out, "key" in said.err)
+
+
+def test_a_run_that_was_interrupted_is_not_sent(
+    specification: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And this is told."""
+    reporting = with_endpoint(specification, receiver.url)
+    reporting.send(make_run(make_record("a")), interrupted=True)
+    said = capsys.readouterr().err
+
+    assert ([], True) == (receiver.got, "the run was interrupted" in said)
+
+
+def test_a_token_that_is_missing_is_told_without_the_url(specification: Path) -> None:
+    """But for its host."""
+    with_endpoint(specification, "https://example.org/key")
+
+    with pytest.raises(UsageError, match=r"the token for example\.org is not in the environment"):
+        Reporting.of(read_specification(specification), {})
+
+
 def test_a_token_that_is_not_set_is_told_before_anything_is_measured(specification: Path) -> None:
     """A run may take hours."""
     with_endpoint(specification, "https://example.org/")

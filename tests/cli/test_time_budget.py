@@ -14,7 +14,7 @@ from core.types import Language
 from instruction_counts import cli
 from instruction_counts.cli.time_budget import SecondsType, planned, refuse_nothing
 from instruction_counts.errors import UsageError
-from instruction_counts.measurements import Outcome
+from instruction_counts.measurements import Outcome, Status
 from instruction_counts.report import table
 from instruction_counts.results.export import to_json
 from instruction_counts.results.store import Store
@@ -80,6 +80,19 @@ def test_a_run_that_measured_nothing_is_no_run_that_passed() -> None:
         refuse_nothing(make_run(make_record("a", outcome=LEFT_OUT)))
 
     refuse_nothing(make_run(make_record("a", outcome=LEFT_OUT), make_record("b")))
+
+
+def test_a_refused_case_is_not_one_that_was_measured() -> None:
+    """Also where it is the only one that was not left out."""
+    refused = make_record("wide", outcome=Outcome(Status.SKIPPED))
+
+    with pytest.raises(UsageError, match="no case was measured within the time budget of 60 s"):
+        refuse_nothing(make_run(refused, make_record("a", outcome=LEFT_OUT)))
+
+
+def test_a_run_that_is_refused_without_a_budget_is_not_about_time() -> None:
+    """What is said of it is said elsewhere."""
+    refuse_nothing(make_run(make_record("wide", outcome=Outcome(Status.SKIPPED))))
 
 
 # What is told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import hashlib
 import json
 import os
 import shutil
@@ -24,13 +25,12 @@ from benchmarks import injected
 from instruction_counts import cli
 from instruction_counts.builds.build import Build, parse_build
 from instruction_counts.cli.measuring import Measuring
-from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look
+from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look, place_of
 from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Side, side_of
+from instruction_counts.compare.sides import Side, key_of, side_of
 from instruction_counts.compare.verdicts import MinEffect
 from instruction_counts.errors import BuildError, DataError
-from instruction_counts.history import watching
-from instruction_counts.history.watching import LastBuild, State
+from instruction_counts.history.watch_state import LastBuild, State, held, read_state, write_state
 from instruction_counts.results.store import Store
 from instruction_counts.select import Selection
 from tests.fakes import make_record
@@ -57,10 +57,10 @@ class Watch:
         """Look at what is there; the steps that were found since the first look."""
         path = self.folder / "state.json"
         send = (outlets or Outlets(self.folder / "alerts.jsonl")).send
-        save = functools.partial(watching.write_state, path)
-        before = watching.read_state(path, "w")
+        save = functools.partial(write_state, path)
+        before = read_state(path, "w")
         state = look(before, "\n".join(self.counts), FakeStation(self.counts), send, save)
-        assert state == watching.read_state(path, "w")
+        assert state == read_state(path, "w")
         return steps_in(state)
 
     @property
@@ -114,7 +114,7 @@ def test_a_file_takes_an_alert_once(tmp_path: Path) -> None:
     """Also where the webhook fails after it, and all is tried again."""
     watch = Watch(tmp_path, {"a": 1000, "b": 2000})
     watch.look()
-    (alert,) = watching.read_state(tmp_path / "state.json", "w").alerts
+    (alert,) = read_state(tmp_path / "state.json", "w").alerts
     Outlets(tmp_path / "alerts.jsonl").send(alert)
 
     assert 1 == len(watch.sent)
@@ -151,6 +151,20 @@ def test_a_run_that_was_deleted_is_nothing_to_compare_with(tmp_path: Path) -> No
     """The watch goes on with the build at hand."""
     with Store.open(tmp_path / "runs.db") as store:
         assert station_of(store).stored(LastBuild("l", "default", "/python", 7)) is None
+
+
+def test_a_run_without_the_build_is_nothing_to_compare_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The database was made anew, and has another run of that number."""
+    with Store.open(tmp_path / "runs.db") as store:
+        number = store.import_run(run_of(1000, 1))
+        side = station_of(store).stored(LastBuild("l", "nightly", "/python", number))
+
+    assert (None, True) == (
+        side,
+        f"Run {number} has no nightly: nothing to compare with." in capsys.readouterr().err,
+    )
 
 
 @attrs.define
@@ -196,9 +210,9 @@ def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
 @pytest.mark.parametrize(
     ("name", "names"), [("old", ["old", "new"]), ("new", ["new before", "new"])]
 )
-def test_suspects_are_measured_on_both_builds(name: str, names: list[str]) -> None:
+def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_path: Path) -> None:
     """Only they are; also where both builds have the same name."""
-    lab = FakeLab()
+    lab = FakeLab(Store.open(tmp_path / "runs.db"))
     station = StoreStation(parse_build, cast("Any", lab), MinEffect())
     builds = [LastBuild("l", one, f"/{one}", 1) for one in (name, "new")]
     key = (("Group", "add"), *make_record().identity[2:])
@@ -208,6 +222,29 @@ def test_suspects_are_measured_on_both_builds(name: str, names: list[str]) -> No
         lab.asked,
         [one.verdict.value for one in found.differences],
     )
+
+
+def verify_after(store: Store, day: int) -> Comparison:
+    """Verify a suspect, where the base was of this day when it was stored, and is of the first."""
+    number = store.import_run(run_of(1000, day))
+    station = StoreStation(parse_build, cast("Any", FakeLab(store)), MinEffect())
+    builds = [LastBuild("l", "default", "/a", number), LastBuild("m", "new", "/b", 2)]
+    return station.verify(builds[0], builds[1], [key_of(make_record())])
+
+
+def test_a_build_that_was_replaced_verifies_nothing(tmp_path: Path) -> None:
+    """A virtual environment that is upgraded in place is not the build before any more."""
+    with (
+        Store.open(tmp_path / "runs.db") as store,
+        pytest.raises(BuildError, match="/a is not l any more"),
+    ):
+        verify_after(store, 2)
+
+
+def test_a_build_that_is_still_there_verifies(tmp_path: Path) -> None:
+    """By its version and its commit."""
+    with Store.open(tmp_path / "runs.db") as store:
+        assert 1 == len(verify_after(store, 1).differences)
 
 
 def run_watch(tmp_path: Path, *args: str) -> int:
@@ -222,7 +259,7 @@ def test_a_build_that_does_not_start_is_passed_over_once(
     """It is not tried at each look."""
     command = ["--command", "echo a=/nowhere/a", "--once"]
     codes = [run_watch(tmp_path, *command) for _ in range(2)]
-    state = watching.read_state(tmp_path / "state.json", _watched(tmp_path))
+    state = read_state(tmp_path / "state.json", _watched(tmp_path))
 
     assert ([0, 0], ("a=/nowhere/a",)) == (codes, state.seen)
     assert 1 == capsys.readouterr().err.count("a=/nowhere/a is broken, and passed over")
@@ -265,14 +302,77 @@ def test_a_token_is_not_sent_in_clear_text(
     assert (1, True, False) == (code, "readable on its way" in said, "secret" in said)
 
 
+def test_a_token_that_cannot_be_sent_is_refused_before_anything_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file that it was read from ends in a line break."""
+    monkeypatch.setenv("INSTRUCTION_COUNTS_TOKEN", "secret\n")
+    command = ["--command", f"touch {tmp_path}/asked", "--webhook", "https://a.example/hook"]
+    code = run_watch(tmp_path, *command)
+    said = capsys.readouterr().err
+
+    assert (1, True, False) == (code, "INSTRUCTION_COUNTS_TOKEN holds" in said, "secret" in said)
+    assert not (tmp_path / "asked").exists()
+
+
 def test_a_state_of_another_watch_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Else builds of this one would be taken for seen."""
-    watching.write_state(tmp_path / "state.json", State("another"))
+    write_state(tmp_path / "state.json", State("another"))
     code = run_watch(tmp_path, "--command", "true")
 
     assert (1, True) == (code, "belongs to another watch" in capsys.readouterr().err)
+
+
+def test_a_state_belongs_to_one_database(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs are known by their numbers: the same ones of another database are foreign."""
+    run_watch(tmp_path, "--command", "echo a=/nowhere/a")
+    command = ["--command", "echo a=/nowhere/a", "--state", str(tmp_path / "state.json")]
+    code = cli.main(["watch", *command, "--db", str(tmp_path / "other.db")])
+
+    assert (1, True) == (code, "belongs to another watch" in capsys.readouterr().err)
+
+
+def test_a_database_is_the_same_wherever_a_watch_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its path may be a relative one."""
+    monkeypatch.chdir(tmp_path)
+    with Store.open("runs.db") as near, Store.open(tmp_path / "runs.db") as far:
+        assert [str(tmp_path / "runs.db")] * 2 == [place_of(near), place_of(far)]
+
+
+def test_a_second_watch_over_one_state_ends_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A look took longer than the time to the next one; it is not asked for builds."""
+    with held(tmp_path / "state.json"):
+        code = run_watch(tmp_path, "--command", f"touch {tmp_path}/asked")
+
+    assert (1, True) == (code, "another watch is at work" in capsys.readouterr().err)
+    assert not (tmp_path / "asked").exists()
+
+
+def test_the_place_of_an_earlier_version_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What it saw is not measured once more; its file had another name."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    command = ["--command", "echo a=/nowhere/a", "--db", str(tmp_path / "runs.db")]
+    cli.main(["watch", *command])
+    (file,) = (tmp_path / "instruction-counts").glob("watch-*.json")
+    first_name = json.dumps(json.loads(json.loads(file.read_text())["state"]["watched"])[:-1])
+    digest = hashlib.sha256(first_name.encode()).hexdigest()[:12]
+    state = {"watched": first_name, "seen": ["a=/nowhere/a"], "last": None, "alerts": []}
+    file.unlink()
+    file.with_name(f"watch-{digest}.json").write_text(json.dumps({"version": 1, "state": state}))
+    capsys.readouterr()
+    code = cli.main(["watch", *command])
+
+    assert (0, "") == (code, capsys.readouterr().err)
 
 
 def test_a_build_command_makes_the_builds(

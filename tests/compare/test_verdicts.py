@@ -156,6 +156,16 @@ def test_a_selftest_without_layouts_says_nothing_of_them() -> None:
             record(1, outcome=Outcome(Status.OK)),
             (Verdict.INCOMPARABLE, Reason.NOT_COUNTED),
         ),
+        (
+            record(1),
+            record(1, outcome=Outcome(Status.SKIPPED)),
+            (Verdict.INCOMPARABLE, Reason.SKIPPED),
+        ),
+        (
+            record(1, outcome=failed()),
+            record(1, outcome=Outcome(Status.SKIPPED)),
+            (Verdict.FAILED, Reason.FAILED_IN_BASE),
+        ),
     ],
 )
 def test_a_case_that_cannot_be_compared_says_why(

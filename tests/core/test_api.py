@@ -47,9 +47,17 @@ class Inputs(enum.Enum):
 
 
 def test_a_setup_is_empty_unless_it_is_given() -> None:
-    """Each of the three texts may be left out."""
-    expected = {"py_setup": "", "cpp_setup": "", "global_setup": ""}
+    """Each of the three texts may be left out, and so may paths."""
+    expected = {"py_setup": "", "cpp_setup": "", "global_setup": "", "paths": {}}
     assert expected == attrs.asdict(GroupedSetup())
+
+
+@pytest.mark.parametrize("paths", [None, "/a", ["/a"], {"/a": 1}, {1: "a"}])
+def test_paths_of_a_setup_are_texts_for_texts(paths: Any) -> None:
+    """What else would stand in the hash is told."""
+    with pytest.raises(DefinitionError) as caught:
+        GroupedSetup("x = 1", paths=paths)
+    assert "paths" == caught.value.field
 
 
 @pytest.mark.parametrize("field", ["py_setup", "cpp_setup", "global_setup"])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import json
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -175,6 +177,38 @@ def test_the_hash_tells_the_languages_apart() -> None:
 def test_the_hash_ignores_where_the_case_stands(change: dict[str, Any]) -> None:
     """Moving or relabelling a case leaves its hash alone."""
     assert CASE.definition_hash == attrs.evolve(CASE, **change).definition_hash
+
+
+def test_the_hash_is_worked_out_once() -> None:
+    """It is asked for again and again, of thousands of cases."""
+    assert CASE.definition_hash is CASE.definition_hash
+
+
+@pytest.mark.parametrize("path", ["/a/net.pt", "/b c/it's/net.pt", '/d/"e"/net.pt'])
+@pytest.mark.parametrize("literal", [repr, json.dumps])
+def test_the_hash_holds_what_identifies_a_path_instead_of_it(
+    path: str, literal: Callable[[str], str]
+) -> None:
+    """The same definition in another folder is the same."""
+    labels = AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, Language.PYTHON)
+    code = TimerArgs("y = model(x)", f"model = torch.jit.load({literal(path)})")
+    plain = TimerArgs("y = model(x)", "model = torch.jit.load(<net.pt>)")
+
+    assert (
+        Case(("a",), labels, plain).definition_hash
+        == Case(("a",), labels, code, paths={path: "net.pt"}).definition_hash
+    )
+
+
+def test_the_hash_changes_with_what_identifies_a_path() -> None:
+    """Another model is another case."""
+    code = attrs.evolve(CASE.timer_args, setup='load("/a/net.pt");')
+    hashes = {
+        attrs.evolve(CASE, timer_args=code, paths={"/a/net.pt": name}).definition_hash
+        for name in ("net.pt", "other.pt")
+    }
+
+    assert 2 == len(hashes)
 
 
 def test_the_hash_ignores_how_the_code_is_indented_in_the_file() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 
 import attrs
 import pytest
@@ -90,7 +91,7 @@ def test_what_is_as_likely_is_ordered_by_its_duration(chances: Chances, names: l
 
 @given(knowledge())
 def test_ordering_again_changes_nothing(chances: Chances) -> None:
-    """Lanes order what waits each time they take something."""
+    """Lanes order what waits again and again."""
     found = most_likely_first(orders(), chances)
 
     assert found == most_likely_first(found, chances)
@@ -131,7 +132,62 @@ def test_what_is_learnt_meanwhile_changes_the_order_of_the_rest() -> None:
     assert ("abcd", "cabd") == (before, order_of(budget.in_order(orders("abcd"))))
 
 
+def test_what_was_known_before_is_nothing_new() -> None:
+    """So that nothing is ordered again because of it."""
+    budget = Budget(60, Chances(changed=frozenset("fg")))
+    before = budget.chances
+    budget.learn("f")
+
+    assert budget.chances is before
+
+
 # In lanes
+
+
+@attrs.define
+class CountingBudget(Budget):
+    """Counts how often waiting orders are sorted, and how often it is asked for the time left."""
+
+    sorts: int = 0
+    looks: int = 0
+
+    @property
+    def is_used_up(self) -> bool:
+        """Counted, and as ever."""
+        self.looks += 1
+        return self._clock() >= self._end
+
+    def in_order(self, orders: Sequence[WorkOrder]) -> list[WorkOrder]:
+        """Counted, and as ever."""
+        self.sorts += 1
+        return most_likely_first(orders, self.chances)
+
+
+def test_waiting_cases_are_sorted_once_as_long_as_nothing_is_learnt() -> None:
+    """Sorting all of them for each one takes minutes of ten thousand."""
+    budget = CountingBudget(1000)
+    for _ in execute(orders(), {BUILD.name: FakeEngine()}, CorePool((0,)), 1, budget=budget):
+        pass
+
+    assert 1 == budget.sorts
+
+
+def test_what_is_learnt_sorts_the_rest_once_more() -> None:
+    """Before the next case is taken."""
+    budget = CountingBudget(1000, executing(a="x", b="x", c="x", d="x", e="x", f="xg"))
+    engine = FakeEngine(during=lambda _: budget.learn("g"))
+    events = execute(orders(), {BUILD.name: engine}, CorePool((0,)), 1, budget=budget)
+    started = [one.order.case.label[0] for one in events if isinstance(one, Started)]
+
+    assert (2, list("afbcde")) == (budget.sorts, started)
+
+
+def test_all_that_waits_is_left_out_at_once_when_the_budget_is_used_up() -> None:
+    """Not one by one, with a look at the clock and a sort for each."""
+    budget = CountingBudget(0, clock=FakeClock())
+    events = [*execute(orders(), {BUILD.name: FakeEngine()}, CorePool((0,)), 1, budget=budget)]
+
+    assert (1, list(NAMES)) == (budget.looks, [event.order.case.label[0] for event in events])
 
 
 def carried_out(

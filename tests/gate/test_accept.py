@@ -65,6 +65,53 @@ def test_counts_that_differ_by_noise_stay() -> None:
     assert ({"a": 1_000_000}, (key("a"),)) == (counts(found.after), found.kept)
 
 
+def python_run(count: int) -> Side:
+    """A run of one Python case, that layouts usually move by 0.1%."""
+    return side(make_record("a", outcome=counted(count)))
+
+
+def test_what_may_be_noise_is_not_taken_in_again_and_again() -> None:
+    """Ten steps of 0.09%, each within the noise floor, are seen when they are beyond it."""
+    baseline = accept(None, python_run(1_000_000), {}, {}).after
+    shown = []
+    for step in range(1, 11):
+        found = accepted(baseline, python_run(1_000_000 + 900 * step))
+        shown.append(bool(found.kept))
+        baseline = found.after
+
+    assert [True, False] * 5 == shown
+
+
+def test_a_count_that_stays_learns_of_its_noise() -> None:
+    """The larger of what was known and of what is known now."""
+    before = first(a=1_000_000)
+    case = attrs.evolve(before.cases[key("a")], layouts=2, layout_spread=700)
+    new = side(cpp("a", outcome=counted(1_000_400, spread=5)))
+    noise = {case.definition_hash: Noise("", 0.00005, 0.0005, 4)}
+    noises = {fingerprint_hash(new.fingerprint): noise}
+    after = accept(Baseline(before.head, {case.key: case}), new, {case.key: case}, noises).after
+    kept = after.cases[case.key]
+
+    assert (1_000_000, 50, 4, 700) == (
+        *(kept.instructions, kept.spread),
+        *(kept.layouts, kept.layout_spread),
+    )
+
+
+def test_accepting_noise_twice_changes_nothing_the_second_time() -> None:
+    """So that the file changes only where something did."""
+    new = run(a=1_000_400)
+    noises = {
+        fingerprint_hash(new.fingerprint): {
+            new.records[key("a")].definition_hash: Noise("", 0.00001, 0.0003, 4)
+        }
+    }
+    before = first(a=1_000_000)
+    once = accept(before, new, before.cases, noises).after
+
+    assert once == accept(once, new, once.cases, noises).after
+
+
 def test_equal_counts_leave_the_file_as_it_is() -> None:
     """Whatever torch they are of."""
     before = first(a=1000)
@@ -80,6 +127,18 @@ def test_selected_cases_that_the_run_lacks_are_dropped_when_asked() -> None:
 
     assert [{"a": 1000, "gone": 2000}, {"a": 1000}] == [counts(one.after) for one in found]
     assert [(key("gone"),)] * 2 == [one.absent for one in found]
+
+
+@pytest.mark.parametrize("outcome", [Outcome(Status.SKIPPED), Outcome.out_of_time("60 s")])
+def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
+    """It was skipped, or left out for want of time; the next run has it again."""
+    new = side(cpp("a", outcome=counted(1000)), cpp("b", outcome=outcome))
+    found = accepted(first(a=1000, b=2000), new, prune=True)
+
+    assert ({"a": 1000, "b": 2000}, (), (key("b"),)) == (
+        counts(found.after),
+        *(found.absent, found.uncounted),
+    )
 
 
 def test_failed_cases_are_refused() -> None:

@@ -135,6 +135,7 @@ def test_what_was_edited_wrongly_is_named_with_its_place(
     ("text", "message"),
     [
         ("<<<<<<< HEAD", "b.json is not JSON"),
+        ("[" * 100_000, "b.json is not JSON"),
         ("[]", "baseline_version: expected 1, found None"),
         ('{"baseline_version": 2}', "baseline_version: expected 1, found 2"),
         ('{"baseline_version": true}', "baseline_version: expected 1, found True"),
@@ -254,3 +255,16 @@ def test_suspects_are_judged_with_the_layouts_that_the_baseline_remembers(
     (one,) = verified_against(compared, kept, layouts).differences
 
     assert (verdict, True) == (one.verdict, one.verified)
+
+
+@pytest.mark.parametrize("layouts", [1, 2, 3])
+def test_the_change_is_that_from_the_usual_count_in_any_number_of_layouts(layouts: int) -> None:
+    """How far the baseline reaches decides whether it is a change, and not how large it is."""
+    plain = baseline(add=100_000)
+    case = attrs.evolve(plain.cases[key("add")], layout_spread=100)
+    kept = attrs.evolve(plain, cases={case.key: case})
+    new = side(cpp("add", outcome=counted(100_250)))
+    compared = compare(kept.side_for(new, "b.json"), new, kept.noises_with({}, new))
+    (one,) = verified_against(compared, kept, [{key("add"): 100_250}] * layouts).differences
+
+    assert (Verdict.WORSE, 250, 100) == (one.verdict, one.change, one.noise)

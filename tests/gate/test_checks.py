@@ -14,6 +14,16 @@ from instruction_counts.gate.gate import apply_limits
 from instruction_counts.gate.limits import Limit, Limits, Rule
 from tests.gate.fakes import comparison, difference, key
 
+TOLD = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}
+OLD = {
+    "label": ["a"],
+    "language": "C++",
+    "runtime": "Eager",
+    "autograd": "Forward",
+    "num_threads": 1,
+    "level": "fails",
+    "verdict": "worse",
+}
 LIMITS = Limits(Rule(hard=Limit(absolute=100)))
 CASES = (
     difference(1000, 2000, label="fails"),
@@ -22,12 +32,50 @@ CASES = (
 )
 
 
+def no_causes(one: Difference) -> tuple[str, ...]:
+    """None of any case."""
+    del one
+    return ()
+
+
 def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
     """And not what failed for another reason."""
     path = tmp_path / "check.json"
     path.write_text(to_check_json(apply_limits(comparison(*CASES), LIMITS), lambda _: ()))
 
     assert {key("fails")} == exceeded_in(path)
+
+
+@pytest.mark.parametrize("verdict", [one for one in Verdict if one not in TOLD])
+def test_what_a_check_says_nothing_of_is_handed_on(verdict: Verdict, tmp_path: Path) -> None:
+    """Else a crash in between would launder what exceeded its limit."""
+    path = tmp_path / "check.json"
+    one = difference(1000, 1101, label="a", verdict=verdict)
+    path.write_text(
+        to_check_json(apply_limits(comparison(one), LIMITS, exceeded_before={one.key}), no_causes)
+    )
+
+    assert {one.key} == exceeded_in(path)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SAME, Verdict.BETTER])
+def test_what_is_within_its_limit_is_forgotten(verdict: Verdict, tmp_path: Path) -> None:
+    """It was compared, and exceeds nothing."""
+    path = tmp_path / "check.json"
+    one = difference(1000, 1000, label="a", verdict=verdict)
+    path.write_text(
+        to_check_json(apply_limits(comparison(one), LIMITS, exceeded_before={one.key}), no_causes)
+    )
+
+    assert frozenset() == exceeded_in(path)
+
+
+def test_a_check_of_the_first_version_is_read(tmp_path: Path) -> None:
+    """What it holds is still so."""
+    path = tmp_path / "check.json"
+    path.write_text(json.dumps({"check_version": 1, "cases": [OLD, {**OLD, "label": ["b"]}]}))
+
+    assert {key("a"), key("b")} == exceeded_in(path)
 
 
 def test_the_first_check_has_no_previous_one(tmp_path: Path) -> None:
@@ -49,7 +97,8 @@ def test_all_that_is_shown_is_in_the_file() -> None:
     ("text", "message"),
     [
         ("{", "cannot be read"),
-        ("[]", "check_version: expected 1, found None"),
+        ("[" * 100_000, "cannot be read"),
+        ("[]", "check_version: expected 1 or 2, found None"),
         ('{"check_version": 1}', "holds no check"),
         ('{"check_version": 1, "cases": [{}]}', "holds no check"),
     ],

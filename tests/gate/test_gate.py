@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from instruction_counts.compare.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.gate import FailOn, Level, apply_limits
 from instruction_counts.gate.limits import NEVER, Limit, Limits, Rule
-from tests.gate.fakes import comparison, difference, key
+from instruction_counts.measurements import Outcome, Status
+from tests.gate.fakes import comparison, counted, cpp, difference, key
 
 BASE = 10_000
 HARD = 100
@@ -150,5 +151,37 @@ def test_what_has_no_two_counts_is_told(
 ) -> None:
     """It fails where that is asked for."""
     one = Difference(key("add"), None, None, verdict, reason)
+
+    assert expected is apply_limits(comparison(one), limits).findings[0].level
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Limits(), Level.UNGUARDED),
+        (Limits(fail_on_missing=True), Level.UNGUARDED),
+        (Limits(fail_on_new=True), Level.FAILS),
+    ],
+)
+def test_a_case_with_other_code_is_a_new_one(limits: Limits, expected: Level) -> None:
+    """Its baseline is that of something else: else any edit would take a case out of the gate."""
+    records = [cpp("add", outcome=counted(count)) for count in (1000, 9000)]
+    one = Difference(key("add"), *records, Verdict.INCOMPARABLE, Reason.DEFINITION_CHANGED)
+
+    assert expected is apply_limits(comparison(one), limits).findings[0].level
+
+
+@pytest.mark.parametrize(
+    ("limits", "expected"),
+    [
+        (Limits(), Level.UNGUARDED),
+        (Limits(fail_on_new=True), Level.UNGUARDED),
+        (Limits(fail_on_missing=True), Level.FAILS),
+    ],
+)
+def test_a_case_without_a_count_is_a_missing_one(limits: Limits, expected: Level) -> None:
+    """Whatever else was measured of it."""
+    records = [cpp("add", outcome=one) for one in (counted(1000), Outcome(Status.OK))]
+    one = Difference(key("add"), *records, Verdict.INCOMPARABLE, Reason.NOT_COUNTED)
 
     assert expected is apply_limits(comparison(one), limits).findings[0].level

@@ -118,7 +118,15 @@ def test_limits_are_told_as_they_are_written(limit: Limit, text: str) -> None:
         ("", "these are no limits"),
         ("5", "these are no limits"),
         ("limits: {a: b}", "these are no limits"),
-        ("a: [", "is not YAML"),
+        ("a: [", "no YAML"),
+        ('default: {hard: "5%,0.1%"}', "found '5%,0.1%' @ default.hard"),
+        ('default: {hard: "5,1"}', "found '5,1' @ default.hard"),
+        (f"default: {{hard: 1{'0' * 400}}}", "@ default.hard"),
+        (f"default: {{hard: 1{'0' * 400}%}}", "@ default.hard"),
+        ("default: {hard: 1%, hard: never}", 'default.hard\n  found     "hard" again'),
+        ("limits: []\nfail_on_new: true\nlimits: []", '"limits" again, first in line 1'),
+        ("default: {hard: 2020-13-45}", "2020-13-45"),
+        ("limits: " + "[" * 100_000, "nested more than 100 levels deep"),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_place(text: str, message: str, tmp_path: Path) -> None:

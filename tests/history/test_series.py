@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.history.series import all_series, surroundings
+from instruction_counts.history.series import Series, all_series, surroundings
 from instruction_counts.results.noise import Noise, fingerprint_hash
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
@@ -50,6 +50,61 @@ def test_builds_that_take_turns_are_followed_each_for_itself() -> None:
         [one.instructions.per_run for one in segment.points if one.instructions]
         for segment in series.segments
     ]
+
+
+def counts_of(series: Series) -> list[list[int]]:
+    """The counts of each segment."""
+    return [
+        [one.instructions.per_run for one in segment.points if one.instructions]
+        for segment in series.segments
+    ]
+
+
+OTHER = with_fingerprint(cpu="Another", libc="glibc-2.39")
+
+
+def test_machines_of_one_architecture_that_take_turns_are_followed_each_for_itself() -> None:
+    """Else each change of the machine would be a step, or an outlier."""
+    points = [point(count, **(OTHER if count == 9500 else {})) for count in [9000, 9500] * 4]
+    (series,) = all_series(points)
+
+    assert [[9000] * 4, [9500] * 4] == counts_of(series)
+    assert [((), frozenset())] * 2 == [(one.steps, one.outliers) for one in series.segments]
+
+
+def test_what_tells_machines_that_take_turns_apart_is_told() -> None:
+    """As what keeps counts from being compared is."""
+    (series,) = all_series([point(1000), point(1100, **OTHER), point(1000)])
+    (_, second) = series.segments
+
+    assert (
+        "CPU A Processor → Another, in turns",
+        "C library glibc-2.36 → glibc-2.39, in turns",
+    ) == second.apart
+
+
+def test_a_machine_that_was_upgraded_stays_one_series() -> None:
+    """The step is told, and what else changed with it."""
+    (series,) = all_series([point(1000), point(1000), point(1100, **OTHER), point(1100, **OTHER)])
+
+    assert [1] == [len(one.steps) for one in series.segments]
+
+
+def test_python_versions_that_take_turns_stay_one_series() -> None:
+    """Builds of one machine: which of them belong together, nobody knows."""
+    other = with_fingerprint(python="3.13.0")
+    (series,) = all_series([point(1000), point(1000, **other), point(1000)])
+
+    assert [[1000] * 3] == counts_of(series)
+
+
+def test_segments_come_in_the_order_of_their_first_counts() -> None:
+    """Whatever tells them apart."""
+    timer = {"engine": "timer"}
+    points = [point(1, **OTHER), point(3, **timer), point(2), point(1, **OTHER), point(3, **timer)]
+    (series,) = all_series(points)
+
+    assert [[1, 1], [3, 3], [2]] == counts_of(series)
 
 
 @pytest.mark.parametrize("field", ["torch", "torch_git", "python", "cpu", "compiler"])

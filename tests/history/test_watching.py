@@ -6,7 +6,6 @@ import functools
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 
 import attrs
 import pytest
@@ -19,7 +18,7 @@ from instruction_counts.compare.sides import Key, Side, key_of
 from instruction_counts.compare.verdicts import Difference
 from instruction_counts.errors import BuildError, DataError
 from instruction_counts.history import watching
-from instruction_counts.history.watching import Alert, Delivery, LastBuild, State
+from instruction_counts.history.watch_state import Alert, Delivery, LastBuild, State
 from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 
@@ -164,6 +163,172 @@ def test_a_step_that_is_seen_again_has_the_same_id() -> None:
     assert state == state.with_alerts(state.alerts)
 
 
+# Several cases
+
+
+@attrs.define
+class CasesStation:
+    """Builds with several cases each; ``again`` are the second readings that are others."""
+
+    sides: Mapping[str, Side]
+    again: Mapping[str, Side] = attrs.field(factory=dict)
+    loaded: list[str] = attrs.field(factory=list)
+
+    def measure(self, name: str) -> tuple[LastBuild, Side]:
+        """See `Station`."""
+        return LastBuild(name, name, f"/{name}/python", 1), self.sides[name]
+
+    def stored(self, last: LastBuild) -> Side | None:
+        """See `Station`."""
+        self.loaded.append(last.name)
+        return self.sides[last.name]
+
+    def compare(self, base: Side, new: Side) -> Comparison:
+        """See `Station`."""
+        return compare(base, new)
+
+    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[Key]) -> Comparison:
+        """See `Station`."""
+        sides = [self.again.get(one.name, self.sides[one.name]) for one in (base, new)]
+        kept = [
+            attrs.evolve(side, records={key: side.records[key] for key in keys}) for side in sides
+        ]
+        return verified(compare(*kept), *([counts_of(side)] for side in kept))
+
+
+def counts_of(side: Side) -> dict[Key, int]:
+    """The counts of the cases that have one."""
+    counted = {key: one.outcome.instructions for key, one in side.records.items()}
+    return {key: one.per_run for key, one in counted.items() if one is not None}
+
+
+def with_cases(code: str = "d1", engine: str = "fork", **counts: int) -> Side:
+    """What was measured of a build, by case; of -1 the case fails."""
+    records = [
+        attrs.evolve(
+            make_record(name, language=Language.CPP),
+            outcome=failed() if count < 0 else outcome_of(count),
+            definition_hash=code,
+        )
+        for name, count in counts.items()
+    ]
+    return Side("run 1", engine, FINGERPRINT, {key_of(one): one for one in records})
+
+
+def watched_cases(station: CasesStation, *names: str) -> tuple[State, list[str]]:
+    """The state after these builds, or all, and what was noticed."""
+    notices: list[str] = []
+    state = State("w")
+    for name in names or station.sides:
+        state = watching.look_at(state, name, station, described, notices.append)
+    return state, notices
+
+
+GAP = {
+    "b0": with_cases(a=1000, b=1000),
+    "b1": with_cases(a=1000, b=-1),
+    "b2": with_cases(a=1000, b=-1),
+    "b3": with_cases(a=1000, b=2000),
+    "b4": with_cases(a=1000, b=2000),
+}
+
+
+def test_a_case_is_compared_with_the_last_build_on_which_it_worked() -> None:
+    """The others worked in between; the step alerts once."""
+    state, _ = watched_cases(CasesStation(GAP))
+
+    assert ([("b0", "b3", "worse")], ["b"]) == (steps_in(state), [x.case for x in state.alerts])
+
+
+def test_a_case_that_is_gone_for_a_while_is_compared_when_it_is_back() -> None:
+    """A build may lack what it needs."""
+    builds = {**GAP, "b1": with_cases(a=1000), "b2": with_cases(a=1000)}
+
+    assert [("b0", "b3", "worse")] == steps_in(watched_cases(CasesStation(builds))[0])
+
+
+def test_each_case_waits_for_itself() -> None:
+    """Each is compared with another build."""
+    builds = {
+        "b0": with_cases(a=1000, b=1000, c=1000),
+        "b1": with_cases(a=-1, b=2000, c=2000),
+        "b2": with_cases(a=-1, b=-1, c=2000),
+        "b3": with_cases(a=3000, b=3000, c=3000),
+    }
+    state, _ = watched_cases(CasesStation(builds))
+
+    assert [
+        ("b", "b0", "b1"),
+        ("c", "b0", "b1"),
+        ("a", "b0", "b3"),
+        ("b", "b1", "b3"),
+        ("c", "b2", "b3"),
+    ] == [(one.case, one.base, one.new) for one in state.alerts]
+
+
+def test_a_case_that_fails_is_noticed_once() -> None:
+    """As long as it fails, nothing of it is compared."""
+    _, notices = watched_cases(CasesStation(GAP))
+
+    assert ["b1: no count, and so nothing to compare: b"] == notices
+
+
+def test_an_earlier_build_is_loaded_only_for_cases_that_are_back() -> None:
+    """A run can be large."""
+    station = CasesStation(GAP)
+    watched_cases(station, "b0", "b1", "b2")
+
+    assert ["b0", "b1"] == station.loaded
+
+
+def test_nothing_waits_when_all_cases_are_back() -> None:
+    """The state does not grow."""
+    state, _ = watched_cases(CasesStation(GAP))
+
+    assert () == state.waiting
+
+
+def test_a_suspect_that_fails_when_it_is_measured_again_alerts_unverified() -> None:
+    """Its build is seen, so that nobody would look at it again; the notice says why."""
+    builds = {"b0": with_cases(a=1000, b=1000), "b1": with_cases(a=2000, b=2000)}
+    state, notices = watched_cases(CasesStation(builds, {"b1": with_cases(a=2000, b=-1)}))
+
+    assert [("a", True), ("b", False)] == [(one.case, one.verified) for one in state.alerts]
+    assert [
+        "b1: 1 of 2 suspects cannot be verified: they fail when they are measured again"
+    ] == notices
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (with_cases("d2", a=2000), "definition changed"),
+        (with_cases(engine="timer", a=2000), "fingerprint differs, engine fork → timer"),
+        (
+            attrs.evolve(
+                with_cases(a=2000), fingerprint=attrs.evolve(FINGERPRINT, profile_version=2)
+            ),
+            "fingerprint differs, hermetic profile 1 → 2",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_noticed(other: Side, why: str) -> None:
+    """A step in it is not seen; the next build is compared again."""
+    builds = {"b0": with_cases(a=1000), "b1": other, "b2": other}
+    state, notices = watched_cases(CasesStation(builds))
+
+    assert ((), [f"b1: not comparable with b0, {why}: a"]) == (state.alerts, notices)
+
+
+def test_a_notice_names_a_few_cases() -> None:
+    """All may be concerned."""
+    cases = {f"c{place}": 1000 for place in range(5)}
+    builds = {"b0": with_cases(**cases), "b1": with_cases("d2", **cases)}
+    _, notices = watched_cases(CasesStation(builds))
+
+    assert ["b1: not comparable with b0, definition changed: c0; c1; c2 and 2 more"] == notices
+
+
 # Delivery
 
 WAITING = watched(FakeStation(named([1000, 2000, 3000])))
@@ -213,49 +378,6 @@ def test_an_alert_that_may_have_arrived_is_not_sent_again() -> None:
     assert ([second], []) == (sent, delivered(state)[1])
     assert {Delivery.SENT} == {one.delivery for one in state.alerts}
     assert first not in sent
-
-
-# The file
-
-
-def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:
-    """With all that is in it."""
-    path = tmp_path / "state.json"
-    watching.write_state(path, WAITING)
-
-    assert WAITING == watching.read_state(path, "w")
-
-
-def test_there_is_no_state_at_first(tmp_path: Path) -> None:
-    """Nothing was seen."""
-    assert State("w") == watching.read_state(tmp_path / "none.json", "w")
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "cannot be read"),
-        ("[]", "is no state of a watch, or of another version"),
-        ('{"version": 2}', "is no state of a watch, or of another version"),
-        ('{"version": 1}', "holds no state of a watch"),
-        ('{"version": 1, "state": {"watched": "w", "more": 1}}', "holds no state of a watch"),
-        ('{"version": 1, "state": {"watched": "another"}}', "belongs to another watch: another"),
-    ],
-)
-def test_a_file_that_holds_something_else_is_refused(
-    text: str, message: str, tmp_path: Path
-) -> None:
-    """With what to do."""
-    path = tmp_path / "state.json"
-    path.write_text(text)
-    with pytest.raises(DataError, match=message):
-        watching.read_state(path, "w")
-
-
-def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
-    """With the option."""
-    with pytest.raises(DataError, match=r"cannot be written.*\n.*--state"):
-        watching.write_state(tmp_path / "none" / "state.json", WAITING)
 
 
 @pytest.mark.parametrize(

@@ -112,12 +112,47 @@ def test_a_server_that_is_not_there_is_told(receiver: Receiver) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "file:///etc/passwd", "ftp://a/b", "a.example", "https://", "http://["]
+    "url",
+    [
+        *("", "file:///etc/passwd", "ftp://a/b", "a.example", "https://", "http://["),
+        *("https://a.example:99999/", "https://a.example:port/"),
+    ],
 )
 def test_what_is_no_url_of_the_web_is_refused(url: str) -> None:
     """Before anything is measured."""
     with pytest.raises(UsageError, match="--webhook is no URL"):
         Webhook(url)
+
+
+UNSENDABLE = pytest.mark.parametrize("end", ["\n", "\r\nX: y", " ", "\u20ac", "\xfc", "\0"])
+
+
+@UNSENDABLE
+def test_a_token_that_cannot_be_sent_is_refused(end: str) -> None:
+    """When it is read, with where it comes from; it is not repeated."""
+    with pytest.raises(UsageError, match="INSTRUCTION_COUNTS_TOKEN holds") as caught:
+        Webhook("https://a.example/", f"secret{end}")
+
+    assert "secret" not in str(caught.value)
+
+
+@UNSENDABLE
+def test_a_url_that_cannot_be_sent_is_refused(end: str) -> None:
+    """Its path can be a secret, too."""
+    with pytest.raises(UsageError, match="the URL for alerts holds") as caught:
+        Webhook(f"https://a.example/secret{end}")
+
+    assert "secret" not in str(caught.value)
+
+
+def test_a_request_that_cannot_be_written_is_a_failed_delivery() -> None:
+    """Nothing of it is in the message, nor in what led to it: a traceback would show that."""
+    # The host is ASCII, and has a part that is longer than names can be.
+    hook = Webhook(f"https://{'a' * 70}.example/secret", "secret")
+    with pytest.raises(DataError, match="the request cannot be written") as caught:
+        hook.send("a1", "{}")
+
+    assert (False, True) == ("secret" in str(caught.value), caught.value.__suppress_context__)
 
 
 def test_a_password_in_the_url_is_refused() -> None:

@@ -19,6 +19,8 @@ ELSE: dict[str, Any] = {"positional": (), "keywords": ()}
     [
         ({}, "Conv2d(torch::nn::Conv2dOptions(3, 4, {3, 3}).stride({2, 2}).bias(false))"),
         ({"type": "LayerNorm", **ELSE, "positional": ((8,),)}, "LayerNormOptions({8}))"),
+        ({"type": "AvgPool1d", **ELSE, "positional": ((3,),)}, "AvgPool1dOptions(3))"),
+        ({"type": "Softmax", **ELSE, "keywords": (("dim", -1),)}, "SoftmaxOptions(-1))"),
         ({"type": "ReLU6", **ELSE}, "ReLU6(torch::nn::ReLU6Options())"),
         ({"type": "SiLU", **ELSE}, "SiLU()"),
         (
@@ -39,6 +41,7 @@ def test_a_module_has_the_same_options(changes: dict[str, Any], expected: str) -
     "changes",
     [
         {"type": "Hardswish", **ELSE},
+        {"type": "Softmax", **ELSE},
         {"keywords": (("padding", "same"),)},
         {"keywords": (("padding_mode", "circular"),)},
         {"dtype": "torch.bfloat16"},

@@ -29,6 +29,7 @@ WORDS = {"name": "ids", "shape": [2, 5], "dtype": "int64", "high": 100}
         ("net", [IMAGE]),
         ("net_in_place", [IMAGE]),
         ("attention", [WORDS]),
+        ("frozen_net", [IMAGE]),
         ("Named", [ROW, *({**ROW, "name": name} for name in ("x", "model", "class"))]),
     ],
 )

@@ -16,6 +16,10 @@ from tests.models.made import ADD, CONV
         (CONV, ("Models", "Conv2d", "3→4 3x3 s2 no bias · 1x3x8x8")),
         (ADD, ("Models", "add", "add(a, b) · 2x2, 2x2")),
         (
+            attrs.evolve(CONV, is_frozen=True),
+            ("Models", "Conv2d", "3→4 3x3 s2 no bias frozen · 1x3x8x8"),
+        ),
+        (
             attrs.evolve(CONV, inputs=(Tensor("x", (1, 2), "int64", (1, 1), 5),)),
             ("Models", "Conv2d", "3→4 3x3 s2 no bias · 1x2 int64 strided"),
         ),

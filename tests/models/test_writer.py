@@ -116,6 +116,18 @@ def test_a_module_is_built_again_in_both_languages(tmp_path: Path) -> None:
     assert "torch::NoGradGuard no_grad;" in cpp.timer_args.setup
 
 
+def test_a_frozen_module_is_frozen_in_both_languages(tmp_path: Path) -> None:
+    """A gradient that the model does not compute is not counted."""
+    frozen = attrs.evolve(CONV, has_parameters=False, is_frozen=True)
+    content = written(make_trace("Net", (frozen, "")), mode=Mode(backward=True))
+    _, _, python, cpp, *_ = cases(tmp_path, content)
+
+    assert (True, True) == (
+        python.timer_args.setup.endswith(".eval().requires_grad_(False)"),
+        "one.requires_grad_(false);" in cpp.timer_args.setup,
+    )
+
+
 def test_strides_are_kept(tmp_path: Path) -> None:
     """The memory is as large as they need it."""
     last = cases(tmp_path, written(*TRACES))[-1]
@@ -181,6 +193,22 @@ def test_a_model_of_a_file_is_loaded_from_it(tmp_path: Path, kind: str, code: st
     content = written(attrs.evolve(trace, source=source), folder=tmp_path)
 
     assert code.format(path=path) in cases(tmp_path, content)[0].timer_args.setup
+
+
+@pytest.mark.parametrize("kind", ["factory", ".pt2"])
+def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path, kind: str) -> None:
+    """A baseline holds in every checkout."""
+    trace = make_trace("Net", (ADD, ""))
+    source = attrs.evolve(trace.source, target=str(tmp_path / "net.pt2"), kind=kind)
+    content = written(
+        trace if kind == "factory" else attrs.evolve(trace, source=source), folder=tmp_path
+    )
+    found = []
+    for name in ("one", "another/below"):
+        (tmp_path / name).mkdir(parents=True)
+        found.append([one.definition_hash for one in cases(tmp_path / name, content)])
+
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("name", ["a@b@c", "{net}", 'a"b', "it's", "#n: 1!r", "é 3"])

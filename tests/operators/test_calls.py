@@ -48,6 +48,31 @@ def test_a_dtype_that_is_asked_for_holds_for_inputs_that_name_none() -> None:
     assert [value.dtype for value in call.values] == ["float64", "int64"]
 
 
+def test_a_dtype_that_no_tensor_follows_is_not_asked_for() -> None:
+    """Else one case would be measured under two names, both wrong."""
+    tensor = Tensor((3,), "int64")
+    entry = Entry("torch.bitwise_not", "bits", {"input": tensor, "others": (tensor,)})
+    assert [""] == [call.dtype for call in calls(entry, Overrides(dtypes=("float64", "int8")))]
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "asked", "expected"),
+    [
+        ((None,), "float64", "float64"),
+        (("int64", None), "", "float32"),
+        (("int64", "bool"), "", "int64"),
+        ((), "", None),
+    ],
+)
+def test_the_dtype_of_a_call_is_one_that_its_tensors_have(
+    dtypes: tuple[str | None, ...], asked: str, expected: str | None
+) -> None:
+    """The one that was asked for, or float32, if any has it."""
+    inputs = {f"x{place}": Tensor((3,), dtype) for place, dtype in enumerate(dtypes)}
+    call = call_of(Entry("torch.neg", "a", inputs), dtypes=(asked,) if asked else ())
+    assert expected == call.main_dtype
+
+
 def test_shapes_that_are_asked_for_take_the_place_of_the_variants() -> None:
     """Several give several calls, each labelled with its shapes."""
     entry = Entry("torch.neg", "arithmetic", {"input": SQUARE})
@@ -86,6 +111,24 @@ def test_an_index_stays_below_the_size_of_what_it_indexes() -> None:
     entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": index})
     call = call_of(entry, inputs=({"input": (5, 2)},))
     assert call.values[1].distribution == Distribution("integers", 0, 5)
+
+
+def test_an_index_into_a_dimension_that_a_shape_lacks_is_refused() -> None:
+    """When another shape is asked for than the entry has."""
+    index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=1))
+    entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": index})
+    with pytest.raises(
+        UsageError, match=r"^torch\.take: index is an index into dimension 1 of input"
+    ):
+        call_of(entry, inputs=({"input": (5,)},))
+
+
+def test_a_dimension_can_be_counted_from_the_end() -> None:
+    """As torch does."""
+    index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=-1))
+    entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": index})
+    call = call_of(entry, inputs=({"input": (5, 2)},))
+    assert Distribution("integers", 0, 2) == call.values[1].distribution
 
 
 def test_integers_have_no_backward_pass() -> None:

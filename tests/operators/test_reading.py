@@ -38,6 +38,14 @@ def test_an_entry_has_its_inputs_in_their_order(tmp_path: Path) -> None:
     assert list(entry.inputs.items()) == [("input", Tensor(family)), ("other", Tensor((8,)))]
 
 
+def test_an_entry_can_say_over_which_sizes_it_grows(tmp_path: Path) -> None:
+    """How its inputs grow, and the range."""
+    entry = entry_of(
+        tmp_path, "category: a", "inputs: {x: [1, 64]}", "scale: {x: [N, 64]}", 'sizes: "4:64:2"'
+    )
+    assert ({"x": ("N", 64)}, "4:64:2") == (entry.scale, entry.sizes)
+
+
 def test_shapes_by_variant_can_stand_in_the_entry(tmp_path: Path) -> None:
     """With or without the other fields of an input."""
     entry = entry_of(
@@ -151,6 +159,57 @@ MISTAKES = {
         'index_of "y"',
         "one of x",
     ),
+    "an index into no dimension": (
+        ["category: a", "inputs: {x: square, y: {shape: [2], distribution: {index_of: [x, 2]}}}"],
+        7,
+        "index_of [x, 2]",
+        "a dimension of x, which is [2, 2]",
+    ),
+    "a name that the backward pass has": (
+        ["category: a", "inputs: {gradient: [1]}"],
+        7,
+        '"gradient"',
+        "a name that a variable can have here",
+    ),
+    "a name that C++ has": (["category: a", "inputs: {int: [1]}"], 7, '"int"', "a variable can"),
+    "a name that Python has": (["category: a", "inputs: {in: [1]}"], 7, '"in"', "a variable can"),
+    "an argument that is no name": (
+        ["category: a", 'kwargs: {"a b": 1}'],
+        7,
+        '"a b"',
+        "the name of an argument",
+    ),
+    "an argument that is a word of Python": (
+        ["category: a", "kwargs: {from: 1}"],
+        7,
+        '"from"',
+        "the name of an argument",
+    ),
+    "a list of endless tensors": (
+        ["category: a", "inputs: {x: {list: 10000000000, shape: [1]}}"],
+        7,
+        "10000000000",
+        "at most 1000",
+    ),
+    "a variable twice": (
+        ["category: a", "inputs: {x_0: [1], x: {list: 2, shape: [1]}}"],
+        7,
+        '"x_0" of x_0 and of x',
+        "each variable once",
+    ),
+    "growth of no input": (
+        ["category: a", "inputs: {x: [1]}", "scale: {y: [N]}"],
+        8,
+        '"y"',
+        "one of x",
+    ),
+    "growth that is none": (
+        ["category: a", "inputs: {x: [1]}", "scale: {x: [3]}"],
+        8,
+        "'x': [3]",
+        "N in some shape",
+    ),
+    "no range of sizes": (["category: a", 'sizes: "9:1"'], 7, "9:1", "For example: 16:65536"),
     "a gradient of integers": (
         ["category: a", "inputs: {x: {shape: [2], dtype: int8, requires_grad: true}}"],
         7,

@@ -1,26 +1,24 @@
-"""Sizes: ranges, shapes with N in them, and what counts tell of complexity."""
+"""Sizes: ranges, and shapes with N in them."""
 
 from __future__ import annotations
 
 import math
 
+import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from instruction_counts.errors import UsageError
 from instruction_counts.operators.entries import ByVariant, Entry, Tensor
+from instruction_counts.operators.reading import read_operators
 from instruction_counts.operators.sizes import (
-    COMPLEXITIES,
     at_size,
     check_sizes,
-    fit,
     sizes_in,
     templates,
     usual_sizes,
 )
+from instruction_counts.operators.source import standard_file
 
-SIZES = [4**power for power in range(2, 9)]
 MATRIX = Tensor(ByVariant({"small": (2, 3), "typical": (64, 32)}))
 MM = Entry("torch.mm", "matrix", {"input": MATRIX, "mat2": Tensor((32, 64)), "n": Tensor((7,))})
 
@@ -41,7 +39,14 @@ def test_a_range_of_sizes_is_geometric(text: str, expected: tuple[int, ...]) -> 
     assert sizes_in(text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "a", "4:1", "1:4:1", "0:4", "4,2", "2,2", "-1", "1:2:3:4"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "a", "4:1", "1:4:1", "0:4", "4,2", "2,2", "-1", "1:2:3:4"),
+        *(f"1:1{'0' * 400}", f"1{'0' * 5000}", f"1,{2**28 + 1}"),
+    ],
+    ids=lambda text: text[:9],
+)
 def test_what_is_no_range_of_sizes_is_refused(text: str) -> None:
     """With an example of one."""
     with pytest.raises(UsageError, match="For example: 16:65536"):
@@ -49,13 +54,46 @@ def test_what_is_no_range_of_sizes_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "expected"), [(("N",), 65_536), (("N", "N"), 256), (("N", "N", "N", 3), 32)]
+    ("shape", "expected"),
+    [
+        (("N",), (16, 64, 256, 1024, 4096, 16_384, 65_536)),
+        (("N", "N"), (4, 8, 16, 32, 64, 128, 256)),
+        (("N", "N", "N", 3), (2, 4, 8, 16)),
+        (("N", 8, 16, 16), (4, 8, 16, 32)),
+        (("N", 16), (4, 16, 64, 256, 1024, 4096)),
+        (("N", 100_000), (1, 2, 4, 8)),
+        (("N", 0), (16, 64, 256, 1024, 4096, 16_384, 65_536)),
+    ],
 )
 def test_the_usual_sizes_give_tensors_that_are_alike(
-    shape: tuple[int | str, ...], expected: int
+    shape: tuple[int | str, ...], expected: tuple[int, ...]
 ) -> None:
-    """Of some ten thousand elements, however many dimensions grow."""
-    assert max(usual_sizes({"x": (4,), "y": shape})) == expected
+    """Of some ten thousand elements, whatever the shapes, and as many as a fit needs."""
+    assert expected == usual_sizes({"x": (4,), "y": shape})
+
+
+def test_every_operator_that_grows_has_usual_sizes_that_are_moderate() -> None:
+    """Those that are stated, too."""
+    wrong = {}
+    for entry in read_operators(standard_file()):
+        try:
+            shapes = templates(entry, ())
+        except UsageError:
+            continue
+        sizes = sizes_in(entry.sizes) if entry.sizes else usual_sizes(shapes)
+        largest = max(math.prod(shape) for shape in at_size(shapes, sizes[-1]).values())
+        if largest > 65_536 or len(sizes) < 4:
+            wrong[entry.name] = (largest, sizes)
+    assert {} == wrong
+
+
+def test_an_entry_can_say_how_its_inputs_grow() -> None:
+    """Where the rule gives shapes that do not go together; what is asked for wins."""
+    entry = attrs.evolve(MM, scale={"input": (64, "N")})
+    assert ({"input": (64, "N")}, {"n": ("N",)}) == (
+        templates(entry, ()),
+        templates(entry, ["n=N"]),
+    )
 
 
 def test_sizes_that_do_not_fit_into_memory_are_refused() -> None:
@@ -83,6 +121,9 @@ def test_shapes_grow_as_they_are_asked_to() -> None:
         ("x=[N]", "no tensor"),
         ("input=[M]", "is no shape"),
         ("input", "is no shape"),
+        ("input=[N,²]", "is no shape"),
+        (f"input=[N,1{'0' * 5000}]", "is no shape"),
+        (f"input=[{'N,' * 64}N]", "is no shape"),
         ("input=[3]", "no shape that could grow"),
     ],
 )
@@ -92,41 +133,7 @@ def test_a_shape_that_cannot_grow_is_refused(asked: str, expected: str) -> None:
         templates(MM, [asked])
 
 
-@pytest.mark.parametrize("complexity", COMPLEXITIES, ids=lambda one: one.name)
-@given(overhead=st.integers(1_000, 20_000), unit=st.floats(0.5, 20))
-def test_the_complexity_of_exact_counts_is_found(
-    complexity: object, overhead: int, unit: float
-) -> None:
-    """Overhead and work with it, although counts are whole numbers."""
-    one = next(known for known in COMPLEXITIES if known is complexity)
-    unit = max(unit, 300.0) if one.name == "log N" else unit
-    counts = {size: round(overhead + unit * one.grown(size)) for size in SIZES}
-    found = fit(counts)
-    assert found is not None
-    assert found.complexity.name == one.name
-    assert found.overhead == pytest.approx(overhead, rel=0.05)
-    if one.name != "1":
-        assert found.per_unit == pytest.approx(unit, rel=0.05)
-
-
-def test_work_begins_where_it_equals_the_overhead() -> None:
-    """Ten thousand instructions of overhead, two for each element."""
-    found = fit({size: 10_000 + 2 * size for size in SIZES})
-    assert found is not None
-    assert found.work_begins == pytest.approx(5_000, rel=1e-3)
-
-
-@pytest.mark.parametrize("count", [0, 1, 3])
-def test_a_few_counts_are_no_evidence(count: int) -> None:
-    """Three sizes fit nearly anything."""
-    assert fit({size: size for size in SIZES[:count]}) is None
-
-
-@given(st.dictionaries(st.integers(1, 10**6), st.integers(1, 10**9), min_size=4, max_size=9))
-def test_any_counts_have_a_fit_that_is_finite(counts: dict[int, int]) -> None:
-    """Neither overhead nor work is ever negative."""
-    found = fit(counts)
-    assert found is not None
-    assert found.overhead >= 0
-    assert found.per_unit >= 0
-    assert math.isfinite(found.error)
+def test_an_input_that_is_asked_to_grow_in_two_ways_is_refused() -> None:
+    """One of them would be passed over."""
+    with pytest.raises(UsageError, match="--scale input is there twice"):
+        templates(MM, ["input=[N]", "input=[N,N]"])

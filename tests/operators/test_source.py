@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from instruction_counts.errors import DataError, UsageError
 from instruction_counts.operators.calls import Overrides
-from instruction_counts.operators.entries import VARIANTS, Entry
+from instruction_counts.operators.definitions import definitions
+from instruction_counts.operators.entries import VARIANTS, ByVariant, Entry, Tensor
 from instruction_counts.operators.overriding import Asked, parse_inputs, read_overrides
-from instruction_counts.operators.source import selected
+from instruction_counts.operators.source import remarks, selected
 
 ENTRIES = tuple(
     Entry(name, category)
@@ -55,6 +62,45 @@ def test_a_pattern_that_selects_nothing_tells_what_is_near(pattern: str, near: s
     """So that the next try is right."""
     with pytest.raises(UsageError, match=rf"No operator matches '{pattern}'\. Near: .*{near}"):
         selected(ENTRIES, (pattern,))
+
+
+def remarks_on(*names: str, entry: Entry, **asked: Any) -> list[str]:
+    """What is told of entries alike, one for each name."""
+    entries = [attrs.evolve(entry, name=name) for name in names]
+    overrides = Overrides(**asked)
+    return list(remarks(entries, overrides, definitions(entries, overrides, ()).values()))
+
+
+TWO_SHAPES = Tensor(ByVariant({"small": (2,), "typical": (8,)}), "int64")
+STATED = Entry("torch.not", "bits", {"input": TWO_SHAPES}, cpp="~input")
+
+
+def test_operators_without_a_shape_that_is_asked_for_are_told() -> None:
+    """A few by name; those that have it are measured."""
+    names = ("torch.a", "torch.b", "torch.c", "torch.d")
+    assert ["4 operators have no shape skewed: torch.a, torch.b, torch.c and 1 more"] == remarks_on(
+        *names, entry=STATED, variants=("small", "skewed")
+    )
+
+
+def test_with_all_shapes_an_operator_may_lack_any() -> None:
+    """Nothing was asked for that it has not."""
+    assert [] == remarks_on("torch.a", entry=STATED, variants=VARIANTS)
+
+
+def test_operators_that_a_dtype_does_not_change_are_told() -> None:
+    """They are measured as they are."""
+    assert [
+        "1 operator has no input whose dtype is open, and none is changed: torch.a"
+    ] == remarks_on("torch.a", entry=STATED, dtypes=("float64",))
+
+
+def test_operators_without_cpp_are_told_once() -> None:
+    """However many of their shapes are measured."""
+    entry = attrs.evolve(STATED, cpp=False)
+    assert ["2 operators have no C++: torch.a, torch.b"] == remarks_on(
+        "torch.a", "torch.b", entry=entry, variants=("small", "typical", "large", "skewed")
+    )
 
 
 def test_shapes_of_inputs_are_read_with_and_without_brackets() -> None:
@@ -126,6 +172,33 @@ def test_shapes_by_name_and_by_input_exclude_each_other() -> None:
     """One of them would be passed over."""
     with pytest.raises(UsageError, match="--input replaces the shapes"):
         Asked(("small",), inputs={"x": ((1,),)}).overrides()
+
+
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["", "small", "x"]),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(st.sampled_from("abx"), below),
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all examples of a test."""
+    return tmp_path_factory.mktemp("overrides")
+
+
+@given(
+    stated=st.dictionaries(st.sampled_from(["dtype", "shape", "input", "seed"]), ANYTHING),
+    tagged=st.sampled_from(["", "seed: !!int ''", "dtype: !!bool maybe", "shape: !!set x"]),
+)
+def test_whatever_a_file_of_overrides_holds_it_is_read_or_refused(
+    folder: Path, stated: dict[str, Any], tagged: str
+) -> None:
+    """Without a traceback."""
+    path = folder / "overrides.yaml"
+    lines = [f"{name}: {json.dumps(value)}" for name, value in stated.items()]
+    path.write_text("\n".join([*lines, tagged]), encoding="utf-8")
+    with contextlib.suppress(DataError):
+        read_overrides(path)
 
 
 def test_the_largest_seed_is_taken(tmp_path: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import re
 
 import attrs
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instruction_counts.compare.verdicts import Difference, Reason, Verdict
@@ -130,15 +129,53 @@ def test_a_failure_is_told_with_its_message() -> None:
     )
 
 
-@given(st.text())
-def test_any_text_is_one_cell_of_plain_text(text: str) -> None:
-    """No formatting, no HTML, no mention, no second cell or line."""
-    shown = report.escaped(text)
-    bare = shown.replace("<!-- -->", "")
+def test_a_kind_of_many_cases_is_cut_short() -> None:
+    """The first are the largest."""
+    many = [difference(1000, 2000 + place, label=f"case {place}") for place in range(300)]
+    text = report.markdown(apply_limits(comparison(*many)), causes)
 
-    assert len(shown.splitlines()) <= 1
-    assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*[|`]", bare)
-    assert " ".join(text.split()) == html.unescape(re.sub(r"\\([\\`*_{}\[\]|~!])", r"\1", bare))
+    assert (100, True, True) == (
+        text.count("| case 2"),
+        "| case 299 · C++" in text,
+        "\n\n… and 200 more\n" in text,
+    )
+
+
+LEVELS = [
+    (1005, 0, Verdict.WORSE),
+    (1050, 0, Verdict.WORSE),
+    (1105, 10, Verdict.WORSE),
+    (2000, 0, Verdict.WORSE),
+    (500, 0, Verdict.BETTER),
+    (1001, 0, Verdict.AMBIGUOUS),
+    (1000, 0, Verdict.NEW),
+]
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    st.integers(1, 150), st.text(max_size=30) | st.sampled_from(["@" * 400, "&@" * 20, "x" * 900])
+)
+def test_any_suite_gives_a_comment_that_is_taken(number: int, name: str) -> None:
+    """However many cases it has, whatever they are called, and whatever becomes of them."""
+    many = [
+        difference(1000, new, noise=noise, verdict=verdict, label=f"{name} {place} {kind}")
+        for kind, (new, noise, verdict) in enumerate(LEVELS)
+        for place in range(number)
+    ]
+    left_out = {key(f"{name} {place}"): "60 s" for place in range(number)}
+    whole = attrs.evolve(comparison(*many), left_out=left_out)
+    text = report.markdown(apply_limits(whole, LIMITS), causes)
+
+    assert len(text) <= report.LONGEST_COMMENT
+
+
+def test_what_was_left_out_is_cut_short_in_a_comment() -> None:
+    """It can be nearly all."""
+    left_out = {key(f"case {place}"): "60 s" for place in range(300)}
+    whole = attrs.evolve(comparison(CASES[7]), left_out=left_out)
+
+    assert "\n- … and 200 more\n" in report.markdown(apply_limits(whole), causes)
 
 
 def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
@@ -154,6 +191,22 @@ def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
         "  a · C++ · Eager · Forward",
         "     1,000 → 1,500 +500 (+50.00%) · worse · exact difference · +500 kernels",
     ] == [text.plain for text in report.acceptance(found, before)]
+
+
+def test_what_is_learnt_of_noise_is_told_too() -> None:
+    """The line in the file changes, though the count does not."""
+    old, new = (
+        side(cpp("a", outcome=counted(count, spread=spread)))
+        for count, spread in ((1_000_000, 0), (1_000_400, 9))
+    )
+    before = accept(None, old, {}, {}).after
+
+    assert (
+        "     1,000,000 · keeps its count · more is known of its noise"
+        == [
+            text.plain for text in report.acceptance(accept(before, new, before.cases, {}), before)
+        ][-1]
+    )
 
 
 def test_remarks_name_some_of_what_they_are_about() -> None:

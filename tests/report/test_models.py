@@ -16,10 +16,10 @@ from tests.fakes import failed
 from tests.models.made import ADD, CONV, cost, layer_record, make_trace, spent, whole_record
 
 
-def predicted(*records: Record) -> list[str]:
+def predicted(*records: Record, width: int = 120) -> list[str]:
     """The prediction of Net, line by line, without what spaces align."""
     stream = io.StringIO()
-    console = Console(file=stream, width=120)
+    console = Console(file=stream, width=width)
     for part in report.predicted(predict(measured(records, "Net"))):
         console.print(part)
     return [" ".join(line.split()) for line in stream.getvalue().splitlines()]
@@ -43,6 +43,15 @@ def test_a_prediction_has_shares_of_the_whole_and_bars() -> None:
         "whole, as measured 1,000 100.0% 4 ms 100.0%",
         "unexplained 100 10.0% 500 us 12.5%",
     ] == [line for line in predicted(*RECORDS) if line]
+
+
+def test_a_long_name_breaks_between_its_words() -> None:
+    """The columns of numbers are kept whole."""
+    kind = "scaled_dot_product_attention"
+    records = [layer_record("one", cost(300, 1e-3), {"Net": 2}, kind=kind)]
+    *_, first, second, _sum = predicted(*records, width=72)
+
+    assert ("scaled_dot_", "product_attention") == (first.split()[0], second)
 
 
 def test_layers_that_cost_more_than_the_whole_leave_less_than_nothing() -> None:

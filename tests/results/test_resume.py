@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import attrs
@@ -12,7 +13,13 @@ from instruction_counts.application import Measured
 from instruction_counts.errors import DataError
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import FailureKind, FunctionCosts, Outcome, Status
+from instruction_counts.measurements import (
+    FailureKind,
+    FunctionCosts,
+    Machine,
+    Outcome,
+    Status,
+)
 from instruction_counts.results.export import Exporter, read_json
 from instruction_counts.results.records import Record, Run
 from tests.fakes import (
@@ -75,6 +82,20 @@ def test_a_run_is_of_the_engine_that_really_measured() -> None:
     measured.take_in(make_orders(1), CorePool((0,)), 1, None)
 
     assert ("fork", "timer") == (before, measured.run.engine)
+
+
+def test_counts_of_two_engines_are_not_mixed_in_a_run_that_goes_on() -> None:
+    """What the first one counted stays, under its name; what the other would count fails."""
+    engine = FakeEngine(during=lambda _: setattr(engine, "name", "timer"))
+    engine.name = "fork"
+    measured = Measured("fork", {BUILD.name: engine}, [])
+    done = attrs.evolve(make_run(DONE), engine="fork")
+    measured.take_in([make_order("a"), make_order("b")], CorePool((0,)), 1, done)
+
+    assert ("fork", ["ok", "failed"]) == (
+        measured.run.engine,
+        [record.outcome.status.value for record in measured.run.cases],
+    )
 
 
 def test_what_was_measured_before_is_not_measured_again() -> None:
@@ -154,6 +175,39 @@ def test_what_was_measured_before_stays_though_it_is_not_selected_now() -> None:
     run, _ = measure([make_order("b")], FakeEngine(), make_run(DONE))
 
     assert [("b",), ("a",)] == [record.label for record in run.cases]
+
+
+@pytest.mark.parametrize(
+    "outcome", [failed(), failed(FailureKind.TIMEOUT), Outcome(Status.SKIPPED)]
+)
+def test_what_failed_before_stays_too_though_it_is_not_selected_now(outcome: Outcome) -> None:
+    """Its reason would be lost for good where the same file is written."""
+    done = make_record("a", outcome=outcome)
+    run, _ = measure([make_order("b")], FakeEngine(), make_run(done))
+
+    assert [("b",), ("a",)] == [record.label for record in run.cases]
+
+
+def test_a_build_that_is_not_measured_now_stays_with_its_cases() -> None:
+    """Without its fingerprint nothing could be compared with them."""
+    other = attrs.evolve(FINGERPRINT, torch="2.14.0")
+    done = make_run(DONE, make_record("a", build="other"))
+    done = attrs.evolve(done, builds={"other": other, BUILD.name: FINGERPRINT})
+    run, _ = measure([make_order("b")], FakeEngine(), done)
+
+    assert ({"other": other, BUILD.name: FINGERPRINT}, {"other", BUILD.name}) == (
+        run.builds,
+        {record.build for record in run.cases},
+    )
+
+
+def test_what_the_machine_could_do_before_stays() -> None:
+    """Where it is not measured now."""
+    machine = Machine(10**10, 10**11)
+    done = attrs.evolve(make_run(DONE), machine=machine)
+    run, _ = measure([make_order("b")], FakeEngine(), done)
+
+    assert machine == run.machine
 
 
 def test_a_refused_order_has_a_record_with_the_reason() -> None:
@@ -239,7 +293,7 @@ class _FakeRecorder:
     """Keeps records, and gives them back with costs that are read when they are asked for."""
 
     def __init__(self, *, lost: bool = False) -> None:
-        self.reads, self._lost = 0, lost
+        self.reads, self._lost, self.finished = 0, lost, False
 
     def begin(self, run: Run) -> int:
         """See `Recorder`."""
@@ -260,6 +314,8 @@ class _FakeRecorder:
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """See `Recorder`."""
+        del run_id, run, interrupted
+        self.finished = True
 
 
 def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
@@ -286,3 +342,73 @@ def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
         len(measured.run.cases),
         "is not up to date: the database is gone" in capsys.readouterr().err,
     )
+
+
+def measured_without_folder(
+    tmp_path: Path, made_again: str = ""
+) -> tuple[Measured, Exporter, _FakeRecorder]:
+    """A run of four cases; somebody removes the folder of its file in the second.
+
+    In the one that is called ``made_again`` it is made again.
+    """
+    folder = tmp_path / "results"
+    folder.mkdir()
+
+    def during(order: WorkOrder) -> None:
+        if order.case.label == ("case", "1"):
+            shutil.rmtree(folder)
+        if order.case.label == ("case", made_again):
+            folder.mkdir()
+
+    exporter, recorder = Exporter(folder / "r.json", FakeClock(0)), _FakeRecorder()
+    engines = {BUILD.name: FakeEngine(during=during)}
+    measured = Measured("timer", engines, [exporter], recorder=recorder)
+    measured.take_in(make_orders(4), CorePool((0,)), 1, None)
+    return measured, exporter, recorder
+
+
+def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(tmp_path: Path) -> None:
+    """All is measured and stored, and it is known which file lacks it."""
+    measured, exporter, recorder = measured_without_folder(tmp_path)
+
+    assert (4, True, {exporter}) == (len(measured.run.cases), recorder.finished, measured.unsaved)
+
+
+def test_a_file_that_cannot_be_written_any_more_is_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And not with each case."""
+    measured_without_folder(tmp_path)
+
+    assert 1 == capsys.readouterr().err.count("r.json cannot be written: No such file")
+
+
+def test_a_file_that_can_be_written_again_has_all(tmp_path: Path) -> None:
+    """At the end it is tried once more."""
+    measured, _, _ = measured_without_folder(tmp_path, made_again="3")
+
+    assert (set(), [4, 4]) == (
+        measured.unsaved,
+        [len(run.cases) for run in (measured.run, read_json(tmp_path / "results" / "r.json"))],
+    )
+
+
+class _Broken(Exporter):
+    """A file whose writing ends in a mistake of ours."""
+
+    def update(self, run: Run, *, final: bool = False) -> None:
+        """Fails at the end."""
+        del run
+        if final:
+            raise ZeroDivisionError
+
+
+def test_a_run_is_finished_before_its_files_are_written(tmp_path: Path) -> None:
+    """Whatever becomes of them, it is no run that still goes on."""
+    recorder = _FakeRecorder()
+    exporters = [_Broken(tmp_path / "r.json")]
+    measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, recorder=recorder)
+    with pytest.raises(ZeroDivisionError):
+        measured.take_in(make_orders(1), CorePool((0,)), 1, None)
+
+    assert recorder.finished

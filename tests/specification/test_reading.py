@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Callable
@@ -11,6 +13,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from core.types import Case, Language
 from instruction_counts.definitions import load
@@ -97,6 +101,16 @@ def test_json_is_as_good_as_yaml(tmp_path: Path) -> None:
     assert [("spec", "a")] == [one.label for one in load(str(path))]
 
 
+def test_numbers_of_json_are_read_as_json_writes_them(tmp_path: Path) -> None:
+    """1e-06, which is a text in YAML."""
+    entry = {"id": "a", "statement": "y = 1", "expected": {"y": {"sum": 1e3, "tolerance": 1e-6}}}
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps({"version": 1, "benchmarks": [entry]}))
+    found = load(str(path))[0].metadata[EXPECTED_OUTPUT]
+
+    assert {"y": {"sum": 1000.0, "tolerance": 1e-6}} == found
+
+
 def test_each_shape_meets_each_dtype(write: WRITE) -> None:
     """Numbered one after the other."""
     path = write(
@@ -107,6 +121,62 @@ def test_each_shape_meets_each_dtype(write: WRITE) -> None:
     assert ["1 2 float32", "2 2 int64", "3 scalar float32", "4 scalar int64"] == [
         one.label[0] for one in load(str(path))
     ]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels"),
+    [
+        ("x: {shape: [2]}", ["a"]),
+        ("x: {shape: [[2], [3]]}", ["a/2", "a/3"]),
+        ("x: {shape: [2], dtype: [float32, int64]}", ["a/1", "a/2"]),
+        ("x: {shape: [2]}, z: {shape: [[2], [3]]}", ["a/1", "a/2"]),
+        ("x: {shape: [2]}, z: {shape: [2], dtype: [float32, int64]}", ["a/1", "a/2"]),
+        ("x: {shape: [[2], [2]]}", ["a/1", "a/2"]),
+    ],
+)
+def test_labels_that_are_not_stated_tell_shapes_and_dtypes_apart(
+    write: WRITE, inputs: str, labels: list[str]
+) -> None:
+    """By the first shape, or a number where that is not enough."""
+    path = write(f"{HEAD}  - {{id: a, statement: y = x, inputs: {{{inputs}}}}}\n")
+
+    assert [f"spec/{one}" for one in labels] == ["/".join(one.label) for one in load(str(path))]
+
+
+def test_an_entry_of_several_operators_needs_no_label(write: WRITE) -> None:
+    """They are numbered."""
+    path = write(f"{HEAD}  - {{id: a, operator: 'torch.log*'}}\n")
+
+    assert {("spec", "a", "1"), ("spec", "a", "2")} < {one.label for one in load(str(path))}
+
+
+def test_paths_may_begin_with_the_home_folder(
+    write: WRITE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the file of --config."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "python").symlink_to(sys.executable)
+    found = read_specification(
+        write(
+            f"builds: [{{name: a, python: ~/python}}]\n{HEAD}  - {{id: a, statement: x}}\n"
+            "reporters: [{database: ~/runs.db}, {directory: ~/results}]\n"
+        )
+    )
+
+    assert (
+        str(tmp_path / "home" / "python"),
+        str(tmp_path / "home" / "runs.db"),
+        (tmp_path / "home" / "results",),
+    ) == (found.builds[0].python, found.reporters.database, found.reporters.directories)
+
+
+@pytest.mark.parametrize(("stated", "screen"), [("screen", True), ("screen: false", False)])
+def test_the_screen_can_be_switched_off(write: WRITE, stated: str, screen: bool) -> None:
+    """What is stated holds."""
+    path = write(f"{HEAD}  - {{id: a, statement: x}}\nreporters:\n  - {stated}\n")
+
+    assert screen is read_specification(path).reporters.screen
 
 
 def test_the_example_gives_cases_of_every_kind() -> None:
@@ -274,6 +344,19 @@ def test_a_model_is_loaded_from_its_file(write: WRITE, tmp_path: Path) -> None:
     )
 
 
+def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path) -> None:
+    """A baseline holds in every checkout."""
+    text = model_entry(hashlib.sha256(b"a model").hexdigest()) + "    label: net\n"
+    found = []
+    for name in ("a", "another"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "net.pt").write_bytes(b"a model")
+        (tmp_path / name / "spec.yaml").write_text(text, encoding="utf-8")
+        found.append([one.definition_hash for one in load(str(tmp_path / name / "spec.yaml"))])
+
+    assert found[0] == found[1]
+
+
 def test_a_model_that_was_changed_is_refused(write: WRITE, tmp_path: Path) -> None:
     """With the place, and what its checksum is now."""
     path = write(model_entry(hashlib.sha256(b"a model").hexdigest()))
@@ -397,6 +480,16 @@ def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
         ("{id: a, statement: x, label: '{{ID}}'}", "label\n  found     {\n  expected  one of {ID}"),
         ("{id: a, statement: x, inputs: {x: {dtype: int64}}}", 'a field "shape"'),
         ("{id: a, model: {file: net.pt, sha256: abc}}", "64 hexadecimal digits"),
+        (f'{{id: a, model: {{file: "a\\0b", sha256: "{"0" * 64}"}}}}', "no null character"),
+        (
+            f"{{id: a, inputs: {{x: {{shape: [2]}}}}, statement: 'x{{x.shape[{'1' * 5000}]}}'}}",
+            "a dimension of [2]",
+        ),
+        (
+            f"{{id: a, statement: x, expected: {{y: {{shape: ['{'1' * 5000}']}}}}}}",
+            "sizes, or placeholders",
+        ),
+        (f"{{id: a, statement: x, expected: {{y: {{sum: 0x{'f' * 400}}}}}}}", "a number"),
     ],
 )
 def test_a_mistake_in_an_entry_is_told(write: WRITE, entry: str, said: str) -> None:
@@ -433,6 +526,12 @@ def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
         ("reporters: [{http: {url: 'ftp://example.org/'}}]", "begins with https://"),
         ("reporters: [{http: {url: 'https://a/', token_env: 'a b'}}]", "the name of a variable"),
         ("reporters: [directory]", "one of screen"),
+        ("reporters: [[screen]]", "reporters[0]\n  found     ['screen'] (list)\n  expected  a map"),
+        ("reporters: [{screen: maybe}]", "reporters[0].screen"),
+        ("reporters: [{directory: ~nobody-of-this-name/x}]", "no such home folder"),
+        ("reporters: [{http: {url: 'https://example.org:99999/'}}]", "a URL"),
+        (f"builds: [{{name: a, python: ./{'x' * 5000}}}]", "the path of an interpreter"),
+        (f"timeout_s: {'1' * 400}", "timeout_s"),
         (f"seed: {2**63}", f"a whole number, at least 0, at most {2**63 - 1}"),
     ],
 )
@@ -441,6 +540,73 @@ def test_a_mistake_around_the_entries_is_told(write: WRITE, line: str, said: str
     told = problem(write(f"{HEAD}  - {{id: a, statement: x}}\n{line}\n"))
 
     assert (True, False) == (said in told, "secret" in told)
+
+
+def test_a_build_that_is_named_twice_is_told_at_its_place(write: WRITE) -> None:
+    """Whatever stands before it."""
+    builds = "builds:\n- {name: bad}\n- {name: a, source_cmd: b}\n- {name: a, source_cmd: c}\n"
+    told = problem(write(f"{builds}{HEAD}  - {{id: a, statement: x}}\n"))
+
+    assert '4: builds[2]\n  found     "a" several times' in told
+
+
+WHOLE = f"""\
+version: 1
+name: all fields
+builds: [{{name: base, python: {sys.executable}, env: {{A: "1"}}}}, {{name: b, source_cmd: c}}]
+timeout_s: 2.5
+seed: 3
+benchmarks:
+  - id: matmul
+    label: "Two/{{ID}} {{shape}} {{x.dtype}}"
+    inputs: {{x: {{shape: [[32, 128], [1, 64]], dtype: [float32], requires_grad: true}}}}
+    setup: {{python: "w = {{x.shape[1]}}", cpp: "auto w = 1;"}}
+    global_setup: "#include <vector>"
+    statement: {{python: y = x @ w, cpp: "auto y = x.matmul(w);"}}
+    signature: f(x, w) -> y
+    torchscript: true
+    autograd: true
+    gradient: g
+    num_threads: [1, 2]
+    expected: {{y: {{shape: ["{{x.shape[0]}}", 4], dtype: float32, sum: 2, tolerance: 0.5}}}}
+  - {{id: add, operator: torch.add, inputs: {{input: {{shape: [3], distribution: ones}}}}}}
+  - {{id: net, model: {{file: net.pt, sha256: "{"0" * 64}"}}}}
+reporters: [screen, {{directory: results}}, {{database: a.db}}, {{http: {{url: "https://a/"}}}}]
+"""
+ODD = st.sampled_from(
+    ["null", "[]", "{}", "[[1]]", "{a: b}", "true", "-1", "0", ".inf", "1" * 400, "'{x}'", "'{'"]
+    + ['"\\0"', "''", "'*'", "'~a/b'", "'/'", "x" * 5000, "!!binary aGk=", "2020-01-01", "&a [*a]"]
+    + [f"!!{tag} x" for tag in ("bool", "int", "float", "timestamp", "set", "map", "omap")]
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> str:
+    """The specification with all fields, and something else in place of some of its values."""
+    lines = WHOLE.splitlines()
+    for _ in range(draw(st.integers(1, 3))):
+        number = draw(st.integers(0, len(lines) - 1))
+        values = [*re.finditer(r"[^][{}:,\s]+|\[[^][]*\]|\{[^{}]*\}", lines[number])]
+        if values:
+            begin, end = draw(st.sampled_from(values)).span()
+            lines[number] = lines[number][:begin] + draw(ODD) + lines[number][end:]
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all examples of a test."""
+    return tmp_path_factory.mktemp("damaged")
+
+
+@given(text=damaged())
+@settings(deadline=None)
+def test_whatever_a_specification_holds_it_is_read_or_refused(folder: Path, text: str) -> None:
+    """Without a traceback."""
+    path = folder / "spec.yaml"
+    path.write_text(text, encoding="utf-8")
+    with contextlib.suppress(DataError):
+        load(str(path))
 
 
 @pytest.mark.parametrize(

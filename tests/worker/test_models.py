@@ -138,6 +138,23 @@ def test_a_changed_module_is_written_as_its_operators() -> None:
     assert (["aten.linear"], ["Linear"]) == (types(answer), list(answer["taken_apart"]))
 
 
+def test_a_module_with_another_forward_is_written_as_its_operators() -> None:
+    """It is no layer of torch's any more, whatever its attributes tell."""
+    answer = traced("Replaced", {**IMAGE, "shape": [2, 4]})
+
+    assert (["aten.add.Tensor"], {"Linear": "its forward was replaced"}) == (
+        types(answer),
+        answer["taken_apart"],
+    )
+
+
+def test_what_hooks_of_a_module_do_stands_beside_it() -> None:
+    """They run before and after its forward, which stays the layer that it is."""
+    answer = traced("Hooked", {**IMAGE, "shape": [2, 4]})
+
+    assert ["aten.add.Tensor", "Linear", "aten.mul.Tensor"] == types(answer)
+
+
 @pytest.mark.parametrize(
     ("module", "positional", "keywords"),
     [
@@ -181,6 +198,33 @@ def test_without_backward_no_input_has_a_gradient() -> None:
     calls = traced("net", IMAGE)["calls"]
 
     assert not any(one["needs_grad"] for call in calls for one in call["inputs"])
+
+
+ROWS = {**IMAGE, "shape": [2, 4]}
+
+
+def test_a_frozen_layer_hands_a_gradient_on_and_computes_none_of_its_own() -> None:
+    """It is another layer than one that learns."""
+    first, frozen, *_ = traced("partly_frozen", ROWS, backward=True)["calls"]
+
+    assert [(False, True), (True, False)] == [
+        (one["is_frozen"], one["has_parameters"]) for one in (first, frozen)
+    ]
+
+
+def test_a_layer_of_which_a_part_is_frozen_is_written_as_its_operators() -> None:
+    """These say of each parameter whether it gets a gradient."""
+    answer = traced("partly_frozen", ROWS, backward=True)
+    (linear,) = (call for call in answer["calls"] if call["kind"] == "operator")
+
+    assert [True, True, False] == [one["needs_grad"] for one in linear["inputs"]]
+
+
+def test_without_backward_it_is_the_same_whether_a_layer_is_frozen() -> None:
+    """Gradients are off for all of them."""
+    first, *others = ({**call, "path": ""} for call in traced("partly_frozen", ROWS)["calls"])
+
+    assert [first] * 3 == others
 
 
 def test_what_writes_to_an_input_with_a_gradient_writes_elsewhere() -> None:

@@ -1,0 +1,38 @@
+"""A run on the screen: the same when it has just been measured and when it comes from the store."""
+
+from __future__ import annotations
+
+import attrs
+
+from instruction_counts import console
+from instruction_counts.measurements import Status
+from instruction_counts.operators.metrics import without_metrics
+from instruction_counts.report import operators, table
+from instruction_counts.results.records import Run
+
+
+def show_run(run: Run, *, allocations: bool, with_tables: bool = True) -> None:
+    """Show tables of what was measured, then what has no result and why, then how many of each."""
+    if with_tables and any(record.outcome.status is Status.OK for record in run.cases):
+        _show_tables(run, allocations=allocations)
+    problems = list(table.problems(run))
+    if problems:
+        console.line("")
+    for problem in problems:
+        console.line(problem)
+    for one in table.left_out(run):
+        console.line(one)
+    console.line(table.summary(run))
+
+
+def _show_tables(run: Run, *, allocations: bool) -> None:
+    if operators.has_operators(run):
+        console.render(operators.operators_table(run))
+        console.line("")
+        machine = operators.machine_line(run.machine)
+        console.line("\n".join([operators.LEGEND, *([machine] if machine else [])]), style="dim")
+    others = without_metrics(run.cases)
+    if others:
+        console.render(table.results(attrs.evolve(run, cases=others), allocations=allocations))
+        console.line("")
+    console.line(table.LEGEND, style="dim")

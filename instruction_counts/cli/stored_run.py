@@ -1,0 +1,49 @@
+"""Where a run is when it has ended, and what can be done with it: lines to be copied."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from instruction_counts.results.store import RunSummary, Store
+
+
+def saved(store: Store, run_id: int) -> str:
+    """Where the run is, and how to compare it with the one before."""
+    this = store.summary(run_id)
+    earlier = (one for one in store.summaries() if one.id < run_id and one.cases and one.builds)
+    before = next(earlier, None)
+    hint = ""
+    if before is not None:
+        sides = (shlex.quote(_side(*pair)) for pair in ((before, this), (this, before)))
+        hint = f" Compare: main.py compare {' '.join(sides)}"
+    return f"Saved as run {run_id}.{hint}"
+
+
+def kept(run_id: int, file: Path) -> str:
+    """How to write a run to a file that could not be written."""
+    return f"The run is stored: {_export(run_id, file.name)}"
+
+
+def go_on(run_id: int | None, files: Iterable[Path]) -> str:
+    """How to go on from a run that was interrupted; empty where nothing holds it."""
+    readable = (file for file in files if file.name.endswith((".json", ".json.gz")))
+    file = next(readable, None)
+    if file is not None:
+        return f"Go on with: --resume {shlex.quote(str(file))}"
+    if run_id is None:
+        return ""
+    return f"Go on with --resume FILE.json, from: {_export(run_id, 'FILE.json')}"
+
+
+def _export(run_id: int, name: str) -> str:
+    return f"main.py runs export {run_id} {shlex.quote(name)}"
+
+
+def _side(run: RunSummary, other: RunSummary) -> str:
+    """The run; of one with several builds that which the other run has too, or else the first."""
+    if len(run.builds) == 1:
+        return str(run.id)
+    shared = (name for name in run.builds if name in other.builds)
+    return f"{run.id}:{next(shared, next(iter(run.builds)))}"

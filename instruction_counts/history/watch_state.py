@@ -1,0 +1,181 @@
+"""How far a watch got: what was seen, and what was said of it, in a file between its runs.
+
+File format history: 1, the first; 2, with the database in what is watched, and
+with the cases whose last count is of a build before the last one. Version 1 is read, too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import cattrs
+from filelock import FileLock, Timeout
+
+from instruction_counts.compare.sides import Key
+from instruction_counts.errors import DataError, UsageError
+from instruction_counts.files import write_atomically
+
+_VERSION = 2
+_READABLE = (1, 2)
+
+
+class Delivery(enum.Enum):
+    """How far an alert got."""
+
+    WAITING = "waiting"
+    SENDING = "sending"
+    """Begun. If the program ends in between, nobody knows whether it arrived."""
+    SENT = "sent"
+
+
+@attrs.frozen
+class Alert:
+    """One step of one case."""
+
+    id: str
+    """The same for the same step, however often it is seen."""
+    case: str
+    base: str
+    """The build before the step, as it was named."""
+    new: str
+    verdict: str
+    reason: str
+    base_count: int | None
+    new_count: int | None
+    change: int | None
+    run: str
+    """Where it was measured: ``run 12, NAME``."""
+    verified: bool
+    causes: tuple[str, ...] = ()
+    delivery: Delivery = Delivery.WAITING
+
+
+@attrs.frozen
+class LastBuild:
+    """The build that the next one is compared with."""
+
+    line: str
+    """As the command printed it."""
+    name: str
+    python: str
+    run_id: int
+
+
+@attrs.frozen
+class Waiting:
+    """Cases without a count since a build: they are compared with it when they have one again."""
+
+    build: LastBuild
+    cases: tuple[Key, ...]
+
+
+@attrs.frozen
+class State:
+    """How far a watch got."""
+
+    watched: str
+    """What is watched: another command, selection or database needs a file of its own."""
+    seen: tuple[str, ...] = ()
+    """The builds that were looked at, also broken ones."""
+    last: LastBuild | None = None
+    alerts: tuple[Alert, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    """The oldest build first; all are older than the last one."""
+
+    def with_alerts(self, alerts: Iterable[Alert]) -> State:
+        """With further alerts; those that it has already stay as they are."""
+        known = {one.id for one in self.alerts}
+        return attrs.evolve(
+            self, alerts=(*self.alerts, *(one for one in alerts if one.id not in known))
+        )
+
+    def marked(self, alert: Alert, delivery: Delivery) -> State:
+        """With an alert that got so far."""
+        alerts = (
+            attrs.evolve(one, delivery=delivery) if one.id == alert.id else one
+            for one in self.alerts
+        )
+        return attrs.evolve(self, alerts=tuple(alerts))
+
+
+CONVERTER = cattrs.Converter(forbid_extra_keys=True)
+"""Alerts and states as plain data, and back."""
+
+
+@contextlib.contextmanager
+def held(path: Path) -> Iterator[None]:
+    """Keep others from the state in a file meanwhile; a process that dies lets go of it.
+
+    Raises:
+        UsageError: another watch has it.
+        DataError: nothing can be written there.
+    """
+    lock_path = path.with_name(f"{path.name}.lock")
+    lock = FileLock(lock_path, timeout=0)
+    try:
+        lock_path.touch()  # FileLock would wait for the folder to become writable
+        lock.acquire()
+    except Timeout as error:
+        raise UsageError(
+            f"another watch is at work, and keeps its place in {path}",
+            "Wait until it is done, or name another file with --state.",
+        ) from error
+    except OSError as error:
+        raise _not_writable(path, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def read_state(path: Path, watched: str, first_name: str = "") -> State:
+    """The state in a file; a fresh one where there is none.
+
+    ``first_name`` is what files of version 1 call ``watched``.
+
+    Raises:
+        DataError: the file holds something else, or another watch's state.
+    """
+    remedy = "Name another file with --state, or remove it to start anew."
+    try:
+        data: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return State(watched)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: {error}", remedy) from error
+    if not isinstance(data, Mapping) or data.get("version") not in _READABLE:
+        raise DataError(f"{path} is no state of a watch, or of another version", remedy)
+    try:
+        state = CONVERTER.structure(data["state"], State)
+    except (cattrs.BaseValidationError, KeyError, TypeError, ValueError) as error:
+        raise DataError(f"{path} cannot be read: it holds no state of a watch", remedy) from error
+    if data["version"] == 1 and state.watched == first_name:
+        state = attrs.evolve(state, watched=watched)
+    if state.watched != watched:
+        raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
+    return state
+
+
+def write_state(path: Path, state: State) -> None:
+    """Replace the state in a file.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    document = {"version": _VERSION, "state": CONVERTER.unstructure(state)}
+    try:
+        write_atomically(path, json.dumps(document, indent=1) + "\n")
+    except OSError as error:
+        raise _not_writable(path, error) from error
+
+
+def _not_writable(path: Path, error: OSError) -> DataError:
+    return DataError(
+        f"{path} cannot be written: {error.strerror}", "Name another file with --state."
+    )

@@ -1,0 +1,91 @@
+"""What is said of where results are: each line can be copied, and works."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.cli.stored_run import go_on, kept, saved
+from instruction_counts.compare.sides import read_side
+from instruction_counts.results.records import Run
+from instruction_counts.results.store import Store
+from tests.fakes import make_record, make_run
+
+ONE = make_run(make_record("a"))
+
+
+def run_of(*builds: str) -> Run:
+    """A run of several builds."""
+    return make_run(*(make_record("a", build=build) for build in builds), builds=builds)
+
+
+def said_of_the_last(path: Path, *runs: Run) -> str:
+    """What is said of the last of several runs."""
+    with Store.open(path / "runs.db") as store:
+        return saved(store, [store.import_run(run) for run in runs][-1])
+
+
+def test_the_first_run_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    """Its number is told."""
+    assert "Saved as run 1." == said_of_the_last(tmp_path, ONE)
+
+
+def test_a_later_run_can_be_compared_with_the_one_before(tmp_path: Path) -> None:
+    """The command is told, to be copied; an empty run in between is of no use."""
+    assert "Saved as run 3. Compare: main.py compare 1 3" == said_of_the_last(
+        tmp_path, ONE, make_run(), ONE
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "last", "expected"),
+    [
+        (ONE, run_of("base", "new"), "1 2:base"),
+        (run_of("base", "new"), ONE, "1:base 2"),
+        (run_of("base", "new"), run_of("other", "new"), "1:new 2:new"),
+        (run_of("a b", "c"), run_of("a b"), "'1:a b' 2"),
+    ],
+)
+def test_of_a_run_with_several_builds_one_is_named(
+    before: Run, last: Run, expected: str, tmp_path: Path
+) -> None:
+    """A comparison would refuse it otherwise: one that both have, or the first."""
+    said = said_of_the_last(tmp_path, before, last)
+
+    assert f"Saved as run 2. Compare: main.py compare {expected}" == said
+
+
+@pytest.mark.parametrize("before", [ONE, run_of("base", "new"), run_of("a b", "c")])
+def test_what_is_said_can_be_compared(before: Run, tmp_path: Path) -> None:
+    """Each side is found."""
+    said = said_of_the_last(tmp_path, before, run_of("new", "c"))
+    with Store.open(tmp_path / "runs.db") as store:
+        sides = [read_side(name, store) for name in shlex.split(said)[-2:]]
+
+    assert [1, 1] == [len(side.records) for side in sides]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["r.json"], "Go on with: --resume r.json"),
+        (["r.md", "r.csv", "a b.json.gz", "r.json"], "Go on with: --resume 'a b.json.gz'"),
+        (["r.md"], "Go on with --resume FILE.json, from: main.py runs export 7 FILE.json"),
+        ([], "Go on with --resume FILE.json, from: main.py runs export 7 FILE.json"),
+    ],
+)
+def test_a_run_goes_on_from_what_can_be_read_again(names: list[str], expected: str) -> None:
+    """Tables for people cannot."""
+    assert expected == go_on(7, [Path(name) for name in names])
+
+
+def test_what_is_nowhere_cannot_be_gone_on_with() -> None:
+    """Nothing is promised."""
+    assert "" == go_on(None, [Path("r.md")])
+
+
+def test_a_file_that_was_not_written_can_be_exported() -> None:
+    """Its folder is what could not be written to."""
+    assert "The run is stored: main.py runs export 7 r.json" == kept(7, Path("full/r.json"))

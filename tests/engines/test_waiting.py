@@ -1,0 +1,68 @@
+"""Orders that wait for their times."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from instruction_counts.engines.waiting import Waiting
+from instruction_counts.execution.work import WorkOrder
+from tests.fakes import make_order, make_orders
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    """Threads that take turns as often as they can."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def test_orders_are_taken_in_their_sequence() -> None:
+    """Each once."""
+    orders = make_orders(2)
+    waiting = Waiting(orders)
+
+    assert [*orders, None] == [waiting.take(1) for _ in range(3)]
+
+
+def test_an_order_of_more_cores_waits_for_a_lane_that_has_them() -> None:
+    """Those behind it do not."""
+    wide, narrow = make_order("wide", num_threads=2), make_order("narrow")
+    waiting = Waiting([wide, narrow])
+
+    assert (narrow, None, wide) == (waiting.take(1), waiting.take(1), waiting.take(2))
+
+
+def test_what_was_dropped_is_not_taken() -> None:
+    """A second time is no mistake: another lane may have been faster."""
+    first, second = make_orders(2)
+    waiting = Waiting([first, second])
+    waiting.drop(first)
+    waiting.drop(first)
+
+    assert second == waiting.take(1)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+def test_lanes_may_take_and_drop_at_the_same_time() -> None:
+    """One looks for wide orders behind narrow ones, while these are taken and dropped."""
+    narrow = make_orders(900)
+    wide = [make_order("wide", str(number), num_threads=2) for number in range(300)]
+    waiting = Waiting([*narrow, *wide])
+
+    def take(cores: int) -> list[WorkOrder]:
+        return list(iter(lambda: waiting.take(cores), None))
+
+    with ThreadPoolExecutor(4) as lanes:
+        dropped = lanes.submit(lambda: [waiting.drop(one) for one in narrow[::3]])
+        found_wide = lanes.submit(take, 2)
+        taken = [one for found in lanes.map(take, [1, 1]) for one in found]
+        dropped.result()
+
+    assert wide == found_wide.result()
+    assert (len(taken), True) == (len(set(taken)), set(taken) >= set(narrow[1::3]))

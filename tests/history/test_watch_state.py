@@ -1,0 +1,112 @@
+"""The state of a watch: what is kept comes back, and nothing else is taken for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.compare.sides import key_of
+from instruction_counts.errors import DataError, UsageError
+from instruction_counts.history.watch_state import (
+    Alert,
+    Delivery,
+    LastBuild,
+    State,
+    Waiting,
+    held,
+    read_state,
+    write_state,
+)
+from tests.fakes import make_record
+
+ALERT = Alert(
+    *("0123", "add", "b0", "b1", "worse", "exact difference", 1000, 2000, 1000, "run 2, b1"),
+    verified=True,
+    causes=("+1000 f",),
+    delivery=Delivery.SENDING,
+)
+STATE = State(
+    "w",
+    ("b0", "b1"),
+    LastBuild("b1=/b1", "b1", "/b1", 2),
+    (ALERT,),
+    (Waiting(LastBuild("b0=/b0", "b0", "/b0", 1), (key_of(make_record("add", "mm")),)),),
+)
+
+
+def test_the_state_comes_back_as_it_was(tmp_path: Path) -> None:
+    """With all that is in it."""
+    path = tmp_path / "state.json"
+    write_state(path, STATE)
+
+    assert STATE == read_state(path, "w")
+
+
+def test_there_is_no_state_at_first(tmp_path: Path) -> None:
+    """Nothing was seen."""
+    assert State("w") == read_state(tmp_path / "none.json", "w")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "cannot be read"),
+        ("[]", "is no state of a watch, or of another version"),
+        ('{"version": 3}', "is no state of a watch, or of another version"),
+        ('{"version": 1}', "holds no state of a watch"),
+        ('{"version": 1, "state": {"watched": "w", "more": 1}}', "holds no state of a watch"),
+        ('{"version": 1, "state": {"watched": "another"}}', "belongs to another watch: another"),
+        ('{"version": 2, "state": {"watched": "first"}}', "belongs to another watch: first"),
+    ],
+)
+def test_a_file_that_holds_something_else_is_refused(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    """With what to do."""
+    path = tmp_path / "state.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_state(path, "w", "first")
+
+
+def test_a_file_of_version_1_is_taken_over(tmp_path: Path) -> None:
+    """It does not say which database it belongs to: that of the watch that reads it."""
+    path = tmp_path / "state.json"
+    last = {"line": "b=/b", "name": "b", "python": "/b", "run_id": 2}
+    state = {"watched": "first", "seen": ["a=/a", "b=/b"], "last": last, "alerts": []}
+    path.write_text(json.dumps({"version": 1, "state": state}))
+
+    assert State("w", ("a=/a", "b=/b"), LastBuild("b=/b", "b", "/b", 2)) == read_state(
+        path, "w", "first"
+    )
+
+
+def test_a_state_is_held_by_one_watch(tmp_path: Path) -> None:
+    """Two would measure the same build, and alert twice."""
+    path = tmp_path / "state.json"
+    with held(path), pytest.raises(UsageError, match=r"another watch is at work.*\n.*--state"):
+        held(path).__enter__()
+
+
+def test_a_state_can_be_held_again(tmp_path: Path) -> None:
+    """When the first watch is done."""
+    path = tmp_path / "state.json"
+    for _ in range(2):
+        with held(path):
+            write_state(path, STATE)
+
+    assert STATE == read_state(path, "w")
+
+
+def test_a_place_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+    """Before a build is measured in vain."""
+    with pytest.raises(DataError, match=r"cannot be written.*\n.*--state"):
+        held(tmp_path / "none" / "state.json").__enter__()
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """With the option."""
+    with pytest.raises(DataError, match=r"cannot be written.*\n.*--state"):
+        write_state(tmp_path / "none" / "state.json", STATE)
