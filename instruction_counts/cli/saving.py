@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from instruction_counts.errors import UsageError
-from instruction_counts.files import write_atomically
+from instruction_counts.files import unwritable, write_atomically
 
 
 def save(option: str, path: Path, content: str | bytes | Iterable[str | bytes]) -> Path:
@@ -18,8 +17,5 @@ def save(option: str, path: Path, content: str | bytes | Iterable[str | bytes]) 
     try:
         write_atomically(path, content)
     except OSError as error:
-        raise UsageError(
-            f"{option} {path} cannot be written: {error.strerror}",
-            "Name a file in a folder that you may write to.",
-        ) from error
+        raise unwritable(path, option, error) from error
     return path
