@@ -18,6 +18,7 @@ from instruction_counts.builds.build import Build, find_interpreter, parse_build
 from instruction_counts.builds.fingerprint import probe
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import (
@@ -83,14 +84,7 @@ COMMIT = "{commit}"
     help="Verify each change in K memory layouts of both builds; 0 only measures once more.",
 )
 @min_effect_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: each change with its verdict, counts and causes.",
-)
+@format_option("each change with its verdict, counts and causes")
 @measuring_options
 @store_option
 def command(

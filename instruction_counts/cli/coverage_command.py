@@ -10,6 +10,7 @@ import click
 from instruction_counts import console
 from instruction_counts.builds.build import Build
 from instruction_counts.cache import Cache
+from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.options import build_options
 from instruction_counts.cli.saving import save
 from instruction_counts.errors import UsageError
@@ -36,14 +37,7 @@ _SHOWN = 10
     help="Only these: torch.linalg, pointwise, 'torch.Tensor*'. Repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help=f"Not only the first {_SHOWN} of each.")
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: each category, with all that it lacks.",
-)
+@format_option("each category, with all that it lacks")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),

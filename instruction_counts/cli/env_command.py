@@ -11,19 +11,13 @@ from instruction_counts import console
 from instruction_counts.builds.build import Build
 from instruction_counts.builds.fingerprint import probe
 from instruction_counts.builds.missing import missing
+from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.options import build_options
 
 
 @click.command("env")
 @build_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: an object with the fingerprint of each build, by its name.",
-)
+@format_option("an object with the fingerprint of each build, by its name")
 def command(builds: tuple[Build, ...], form: str) -> None:
     """Show the fingerprint of each build: all that may change a count without a change of code."""
     facts = [probe(build) for build in builds]

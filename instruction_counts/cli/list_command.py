@@ -8,6 +8,7 @@ import click
 
 from core.types import Case
 from instruction_counts import console
+from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.options import selection_options
 from instruction_counts.definitions import Definitions, load
 from instruction_counts.select import Selection, select
@@ -15,14 +16,7 @@ from instruction_counts.select import Selection, select
 
 @click.command("list")
 @selection_options
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: identity fields and code, as in the files of `run --output`.",
-)
+@format_option("identity fields and code, as in the files of `run --output`")
 def command(definitions: Definitions, selection: Selection, form: str) -> None:
     """List the cases that a selection holds; nothing is run.
 

@@ -20,6 +20,7 @@ from instruction_counts.builds.build import Build, default_build
 from instruction_counts.cache import Cache
 from instruction_counts.cli.coverage_command import command as coverage_command
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.measured_run import measured_run
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, mode_options, store_option
@@ -73,14 +74,7 @@ command.add_command(coverage_command)
 @command.command("list")
 @click.argument("patterns", nargs=-1)
 @_FILE
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: a list with an object for each operator.",
-)
+@format_option("a list with an object for each operator")
 def list_(patterns: tuple[str, ...], operators_file: Path | None, form: str) -> None:
     """List operators: by name (torch.add, add, 'torch.fft.*') or category:NAME; default all."""
     entries = selected(read_operators(operators_file or standard_file()), patterns or ("*",))

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from instruction_counts import console
+from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.options import store_option
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.errors import UsageError
@@ -27,14 +28,7 @@ def command() -> None:
 
 @command.command("list")
 @store_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="json: a list with an object for each run.",
-)
+@format_option("a list with an object for each run")
 def list_runs(db: str | None, form: str) -> None:
     """List the stored runs, the newest first."""
     with _existing(db) as store:
