@@ -267,7 +267,7 @@ def test_a_crash_in_between_launders_nothing(place: Workplace) -> None:
     """What failed before it fails after it."""
     state = place.folder / "check.json"
     where = [f"--previous={state}", f"--output={state}"]
-    wobbling = Instructions(1106, exact=False, windows=(), spread=5)
+    wobbling = Instructions(1106, exact=False, windows=(Window(1, 1106),), spread=5)
     counts = [Outcome(Status.OK, wobbling), failed()]
     counts.append(Outcome(Status.OK, attrs.evolve(wobbling, per_run=1101)))
 
