@@ -47,7 +47,8 @@ class Conclusion:
         paths = [write(gate, self.baseline) for write in self.writers]
         for path in self.gating.write_junit(gate, self.baseline.causes, paths):
             console.line(f"Saved: {path}")
-        if not gate.compares and not gate.fails:
+        is_told = gate.fails or gate.has_failed_cases  # by exit codes that say more
+        if not gate.compares and not is_told:
             raise UsageError(
                 "nothing was compared: no case was counted on both sides, with the same code",
                 "Above it says why. Check a run that was counted, or accept one: baseline accept",

@@ -15,6 +15,7 @@ from instruction_counts.errors import UsageError
 from instruction_counts.gate.baseline import Baseline, Head
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import Limits
+from tests.fakes import failed
 from tests.gate.fakes import comparison, counted, cpp, difference, key, side
 
 LIMITS = Limits(fail_on_missing=True)
@@ -116,6 +117,19 @@ def test_what_fails_by_its_limits_fails_also_where_nothing_was_compared(tmp_path
     found = conclusion(tmp_path, limits=Limits(fail_on_new=True)).of(comparison(OTHER_CODE))
 
     assert ExitCode.REGRESSION is found
+
+
+def test_cases_that_failed_have_their_own_code_where_all_did(tmp_path: Path) -> None:
+    """So that a script can tell a suite that is broken from one that is not comparable."""
+    broken = Difference(
+        key("a"),
+        cpp("a", outcome=counted(1)),
+        cpp("a", outcome=failed()),
+        Verdict.FAILED,
+        Reason.FAILED_IN_NEW,
+    )
+
+    assert ExitCode.CASES_FAILED is conclusion(tmp_path).of(comparison(broken))
 
 
 # Files
