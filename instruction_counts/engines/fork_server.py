@@ -123,13 +123,16 @@ class ForkServer:
             request.remove()
 
     def close(self) -> None:
-        """Kill the server and its children, from any thread."""
+        """Kill the server and its children, from any thread; nothing of it is left behind."""
         self._closed = True
         for pid in list(self._children):
             _kill_group(pid)
         process = self._process
         if process is not None:
             process.kill()
+            # Whoever talks to it finds that it is gone, and lets go of the lock.
+            with self._lock:
+                self._drop()
 
     def _attempt(self, request: _Request, timeout_s: float) -> dict[str, Any]:
         server, pid = self._fork(request)

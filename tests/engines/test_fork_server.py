@@ -504,6 +504,20 @@ def test_closing_leaves_no_process(make: MAKE, tmp_path: Path) -> None:
     assert comes_true(lambda: not any(is_running(pid) for pid in pids))
 
 
+def test_a_closed_server_leaves_neither_zombie_nor_channel(make: MAKE) -> None:
+    """A program may open one after the other."""
+    server = make()
+    channels = len(os.listdir("/proc/self/fd"))
+    server.warm_up()
+    pid = pid_of(server)
+    server.close()
+
+    assert (False, channels) == (
+        Path(f"/proc/{pid}").exists(),
+        len(os.listdir("/proc/self/fd")),
+    )
+
+
 def test_closing_ends_a_server_that_is_starting(make: MAKE) -> None:
     """Under Valgrind that takes a quarter of a minute."""
     server = make("time.sleep(60)")
