@@ -507,14 +507,14 @@ def test_closing_leaves_no_process(make: MAKE, tmp_path: Path) -> None:
 def test_a_closed_server_leaves_neither_zombie_nor_channel(make: MAKE) -> None:
     """A program may open one after the other."""
     server = make()
-    channels = len(os.listdir("/proc/self/fd"))
+    channels = len(list(Path("/proc/self/fd").iterdir()))
     server.warm_up()
     pid = pid_of(server)
     server.close()
 
     assert (False, channels) == (
         Path(f"/proc/{pid}").exists(),
-        len(os.listdir("/proc/self/fd")),
+        len(list(Path("/proc/self/fd").iterdir())),
     )
 
 
