@@ -28,13 +28,14 @@ from instruction_counts.compare import export
 from instruction_counts.compare.comparison import Comparison, compare
 from instruction_counts.compare.sides import Side, read_side
 from instruction_counts.compare.verdicts import MinEffect
-from instruction_counts.definitions import Definitions
+from instruction_counts.definitions import Definitions, load
 from instruction_counts.errors import UsageError
 from instruction_counts.models.worth import Models
 from instruction_counts.report import comparison as report
 from instruction_counts.report import left_out
 from instruction_counts.results.noise import read_noises
-from instruction_counts.select import Selection
+from instruction_counts.select import Selection, select
+from instruction_counts.verification import key_of_case
 
 _SHOWN = 20
 
@@ -107,8 +108,8 @@ def command(
     writers = [_writer(path) for path in output]
     named = {build.name: build for build in builds}
     to_measure = [named[name] for name in (base, new) if name in named]
-    if not to_measure:
-        _refuse_to_measure(time_budget)
+    if not to_measure and time_budget is not None:
+        raise UsageError("--time-budget: nothing is measured", "Drop it, or name a build.")
     with LazyStore(db, must_exist=not to_measure) as runs:
         store = runs.opened() if to_measure else None
         measured = ComparedBuilds(definitions, selection, measuring, store, time_budget)
@@ -117,6 +118,7 @@ def command(
             for name in (base, new)
             if name not in named
         }
+        sides = {name: _stated(side, definitions, selection) for name, side in sides.items()}
         if to_measure:
             sides |= measured.sides(to_measure)
         comparison = compare(sides[base], sides[new], read_noises(), min_effect)
@@ -133,16 +135,19 @@ def command(
     return gating.exit_code(gate, interrupted=measured.interrupted)
 
 
-def _refuse_to_measure(time_budget: float | None) -> None:
-    """Refuse what says what to measure, where both sides are stored."""
-    if time_budget is not None:
-        raise UsageError("--time-budget: nothing is measured", "Drop it, or name a build.")
-    for name in ("definitions", "operators"):
-        if is_given(name):
-            raise UsageError(
-                f"--{name}: nothing is measured",
-                "Drop it, or name a build. --only selects among what is stored.",
-            )
+def _stated(side: Side, definitions: Definitions, selection: Selection) -> Side:
+    """The cases that definitions, or operators, give; all of them where none were asked for.
+
+    Raises:
+        UsageError: the side holds none of them.
+    """
+    if not (is_given("definitions") or is_given("operators")):
+        return side
+    keys = frozenset(map(key_of_case, select(load(definitions), selection)))
+    kept = {key: one for key, one in side.records.items() if key in keys}
+    if not kept:
+        raise UsageError(f"{side.title} holds no case of these definitions", "See: runs show")
+    return attrs.evolve(side, records=kept)
 
 
 def narrowed(side: Side, selection: Selection, name: str) -> Side:

@@ -245,17 +245,37 @@ def test_a_stored_side_is_looked_up_before_the_other_is_measured(
     assert (1, True) == (code, message in capsys.readouterr().err)
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [("--definitions", "nix.py"), ("--operators", "torch.add"), ("--time-budget", "10m")],
-)
-def test_what_says_what_to_measure_is_refused_where_nothing_is(
-    option: str, value: str, files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+def test_a_budget_is_refused_where_nothing_is_measured(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It would be ignored otherwise."""
-    code = cli.main(["compare", *files, option, value])
+    code = cli.main(["compare", *files, "--time-budget", "10m"])
 
-    assert (1, True) == (code, f"{option}: nothing is measured" in capsys.readouterr().err)
+    assert (1, True) == (code, "--time-budget: nothing is measured" in capsys.readouterr().err)
+
+
+def test_definitions_select_among_what_is_stored(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As --only does; cases that no definition gives are not compared."""
+    definitions = tmp_path / "one.py"
+    definitions.write_text(
+        "from core.api import GroupedStmts\n"
+        "case = GroupedStmts(None, 'x;')\n"
+        "BENCHMARKS = {('Group', 'better'): case, ('Group', 'unknown'): case}\n"
+    )
+    code, out = compared([*files, "--definitions", str(definitions)], capsys)
+
+    assert (0, True) == (code, "1 cases: 1 better" in out)
+
+
+def test_definitions_that_are_not_there_are_named_also_for_stored_runs(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They were ignored."""
+    code = cli.main(["compare", *files, "--definitions", "nix.py"])
+
+    assert (1, True) == (code, "nix.py" in capsys.readouterr().err)
 
 
 def test_a_selection_that_holds_nothing_is_named(
