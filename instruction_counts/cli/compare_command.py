@@ -12,7 +12,7 @@ import click
 from instruction_counts import console
 from instruction_counts.builds.build import Build
 from instruction_counts.cli.compared_builds import ComparedBuilds
-from instruction_counts.cli.gating import Gating, gate_options
+from instruction_counts.cli.gating import Gating, check_folder, gate_options
 from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
@@ -173,8 +173,7 @@ def _writer(path: Path) -> Callable[[Comparison], Path]:
     if serialise is None:
         known = ", ".join(formats)
         raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
-    if not path.parent.is_dir():
-        raise UsageError(f"--output {path}: there is no folder {path.parent}", "Make it first.")
+    check_folder("--output", path)
     return lambda comparison: save("--output", path, serialise(comparison))
 
 
