@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import injected
-from instruction_counts.builds.build import Build
+from instruction_counts.domain.build import Build
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSOLE = Console(width=120)

@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from instruction_counts.builds.build import Build
+from instruction_counts.domain.build import Build
 
 _WRAPPED = """\
 import torch

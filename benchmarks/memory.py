@@ -15,16 +15,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from instruction_counts.application import make_engine
-from instruction_counts.builds.build import default_build
-from instruction_counts.builds.fingerprint import probe
-from instruction_counts.definitions import STANDARD, load
+from instruction_counts.builds.probing import probe
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.fork import Profile
 from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import Status
+from instruction_counts.session.measuring import make_engine
+from instruction_counts.sources.definitions import STANDARD, load
 
 CONSOLE = Console()
 

@@ -26,8 +26,8 @@ from rich.table import Table
 
 from benchmarks.memory import children_of, is_server, resident_mib
 from benchmarks.scale_records import changed, fingerprint, made_up
-from instruction_counts.results.records import Record, Run
-from instruction_counts.results.store import Store
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.storage.store import Store
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSOLE = Console()
@@ -92,7 +92,7 @@ def listing(folder: Path, cases: int) -> list[Figure]:
     listed = program("list", "--definitions", str(file))
     in_json = program("list", "--definitions", str(file), "--format", "json")
     loads = (
-        "import sys; from instruction_counts.definitions import load; "
+        "import sys; from instruction_counts.sources.definitions import load; "
         "print(len(load(sys.argv[1])), 'torch' in sys.modules)"
     )
     loaded = process([sys.executable, "-c", loads, str(file)])

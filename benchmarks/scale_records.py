@@ -7,8 +7,8 @@ import random
 import attrs
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.builds.fingerprint import Fingerprint
-from instruction_counts.measurements import (
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
     FunctionCosts,
@@ -20,7 +20,7 @@ from instruction_counts.measurements import (
     Times,
     Window,
 )
-from instruction_counts.results.records import Record
+from instruction_counts.domain.records import Record
 
 _LIBRARIES = ("libtorch_cpu.so", "libtorch_python.so", "libc10.so", "python3.11", "steady.so")
 _SPACES = ("at::_ops", "at::native", "c10::impl", "torch::autograd", "c10::TensorImpl")

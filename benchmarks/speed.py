@@ -19,17 +19,17 @@ from rich.console import Console
 from rich.table import Table
 
 from core.types import Case
-from instruction_counts.application import make_engine
-from instruction_counts.builds.build import default_build
-from instruction_counts.builds.fingerprint import BuildFacts, probe
-from instruction_counts.definitions import STANDARD, load
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import Profile
 from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import Outcome, Status
+from instruction_counts.session.measuring import make_engine
+from instruction_counts.sources.definitions import STANDARD, load
 
 SAMPLE = (
     "MatMul / mm · Python · Eager · Forward · 1 thread",

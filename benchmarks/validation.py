@@ -19,13 +19,13 @@ from rich.console import Console
 from rich.table import Table
 
 from core.expand import materialize
-from instruction_counts.builds.build import default_build
-from instruction_counts.cache import Cache
-from instruction_counts.operators.calls import Overrides
-from instruction_counts.operators.catalogue import load_schemas
-from instruction_counts.operators.definitions import definitions
-from instruction_counts.operators.reading import read_operators
-from instruction_counts.operators.source import standard_file
+from instruction_counts.domain.build import default_build
+from instruction_counts.sources.operators.calls import Overrides
+from instruction_counts.sources.operators.catalogue import load_schemas
+from instruction_counts.sources.operators.definitions import definitions
+from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.sources.operators.source import standard_file
+from instruction_counts.system.cache import Cache
 
 ENTRIES = 1_000
 

@@ -13,10 +13,10 @@ import attrs
 
 from core.api import TimerArgs
 from core.types import AutogradMode, AutoLabels, Case, Label, Language, RuntimeMode
-from instruction_counts.builds.build import Build
-from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import (
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
     FunctionCost,
@@ -27,7 +27,8 @@ from instruction_counts.measurements import (
     Times,
     Window,
 )
-from instruction_counts.results.records import Record, Run
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.work import WorkOrder
 
 BUILD = Build("default", "/nowhere/bin/python")
 FINGERPRINT = Fingerprint(

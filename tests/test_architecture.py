@@ -78,7 +78,7 @@ def test_only_the_console_prints(path: Path) -> None:
     """Everything that people read goes through one module."""
     found = list(printing(ast.parse(path.read_text(encoding="utf-8"))))
 
-    assert bool(found) is (name_of(path) == "instruction_counts/console.py")
+    assert bool(found) is (name_of(path) == "instruction_counts/cli/console.py")
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from instruction_counts.builds.build import Build
 from instruction_counts.builds.inquiry import inquire
-from instruction_counts.measurements import Machine
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.outcomes import Machine
 
 
 def measure_machine(build: Build, core: int | None = None) -> Machine:

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
-from instruction_counts.builds.build import Build
-from instruction_counts.errors import BuildError
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError
 
 PROFILE_VERSION = 2
 

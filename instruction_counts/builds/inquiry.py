@@ -19,10 +19,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.builds.build import Build
 from instruction_counts.builds.hermetic import environment, interpreter_of, work_folder
-from instruction_counts.errors import BuildError, DataError
-from instruction_counts.process import WORKER, ending
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, DataError
+from instruction_counts.system.worker_process import WORKER, ending
 
 DEFAULT_TIMEOUT_S = 300.0
 _TAIL_BYTES = 64 * 1024

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from instruction_counts.builds.fingerprint import BuildFacts
+from instruction_counts.builds.probing import BuildFacts
 
 
 @attrs.frozen

@@ -11,9 +11,10 @@ from typing import Any
 import click
 
 from core.errors import DefinitionError, DefinitionErrors
-from instruction_counts import __version__, console
+from instruction_counts import __version__
+from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.errors import UsageError
+from instruction_counts.domain.errors import UsageError
 
 _COMMANDS = {
     "run": "Measure cases: instruction counts and wall times.",

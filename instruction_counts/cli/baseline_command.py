@@ -9,23 +9,23 @@ import attrs
 import click
 
 from core.types import Language
-from instruction_counts import console
-from instruction_counts.builds.build import Build, default_build
-from instruction_counts.builds.fingerprint import BuildFacts, probe
+from instruction_counts.analysis.comparison import Comparison, compare
+from instruction_counts.analysis.sides import Key, Side, read_side
 from instruction_counts.builds.missing import missing
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.cli import console
+from instruction_counts.cli.check_report import Conclusion, writer
 from instruction_counts.cli.compare_command import narrowed
 from instruction_counts.cli.compared_builds import ComparedBuilds
-from instruction_counts.cli.concluding import Conclusion, writer
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.gating import Gating, check_folder, gate_options
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.saving import save
 from instruction_counts.cli.time_budget import time_budget_option
-from instruction_counts.compare.comparison import Comparison, compare
-from instruction_counts.compare.sides import Key, Side, read_side
-from instruction_counts.definitions import Definitions
-from instruction_counts.errors import BuildError, UsageError
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.selection import Selection
 from instruction_counts.gate import lint as linting
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import (
@@ -39,9 +39,9 @@ from instruction_counts.gate.baseline import (
 from instruction_counts.gate.checks import exceeded_in, moved_in
 from instruction_counts.gate.limits import read_limits
 from instruction_counts.report import gate as report
-from instruction_counts.results.noise import read_noises
-from instruction_counts.results.store import Store
-from instruction_counts.select import Selection
+from instruction_counts.sources.definitions import Definitions
+from instruction_counts.storage.noise import read_noises
+from instruction_counts.storage.store import Store
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 _SHOWN = 20

@@ -13,32 +13,30 @@ import attrs
 import click
 
 from core.types import Case
-from instruction_counts import console
-from instruction_counts.builds.build import Build, find_interpreter, parse_build, read_builds
-from instruction_counts.builds.fingerprint import probe
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.sides import Side, side_of
+from instruction_counts.analysis.verdicts import MinEffect
+from instruction_counts.builds.configured import find_interpreter, parse_build, read_builds
+from instruction_counts.builds.probing import probe
+from instruction_counts.cli import console
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
-from instruction_counts.cli.options import (
-    definitions_options,
-    mode_options,
-    store_option,
-)
-from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Side, side_of
-from instruction_counts.compare.verdicts import MinEffect
-from instruction_counts.definitions import Definitions, load
-from instruction_counts.errors import BuildError, UsageError
+from instruction_counts.cli.options import definitions_options, mode_options, store_option
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.noise import Noises, fingerprint_hash
+from instruction_counts.domain.selection import Selection, select
 from instruction_counts.history.bisection import bisect
 from instruction_counts.history.candidates import Candidates, is_regression
 from instruction_counts.report import history as report
 from instruction_counts.report.comparison import title_of
-from instruction_counts.results.noise import Noises, fingerprint_hash, read_noises
-from instruction_counts.results.store import Store
-from instruction_counts.select import Selection, select
-from instruction_counts.verification import key_of_case
+from instruction_counts.session.verification import key_of_case
+from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.storage.noise import read_noises
+from instruction_counts.storage.store import Store
 
 _NAMED = 12
 COMMIT = "{commit}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
-from instruction_counts import console
-from instruction_counts.cache import Cache
+from instruction_counts.cli import console
+from instruction_counts.system.cache import Cache
 
 
 @click.group("cache")

@@ -9,33 +9,28 @@ from pathlib import Path
 import attrs
 import click
 
-from instruction_counts import console
-from instruction_counts.builds.build import Build
+from instruction_counts.analysis.comparison import Comparison, compare
+from instruction_counts.analysis.model_impact import Models
+from instruction_counts.analysis.sides import Side, read_side
+from instruction_counts.analysis.verdicts import MinEffect
+from instruction_counts.cli import console
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.gating import Gating, check_folder, gate_options
 from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
-from instruction_counts.cli.options import (
-    build_options,
-    is_given,
-    selection_options,
-    store_option,
-)
+from instruction_counts.cli.options import build_options, is_given, selection_options, store_option
 from instruction_counts.cli.saving import save
 from instruction_counts.cli.time_budget import time_budget_option
-from instruction_counts.compare import export
-from instruction_counts.compare.comparison import Comparison, compare
-from instruction_counts.compare.sides import Side, read_side
-from instruction_counts.compare.verdicts import MinEffect
-from instruction_counts.definitions import Definitions, load
-from instruction_counts.errors import UsageError
-from instruction_counts.models.worth import Models
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.selection import Selection, select
 from instruction_counts.report import comparison as report
-from instruction_counts.report import left_out
-from instruction_counts.results.noise import read_noises
-from instruction_counts.select import Selection, select
-from instruction_counts.verification import key_of_case
+from instruction_counts.report import comparison_json as export
+from instruction_counts.report import skipped_by_budget as left_out
+from instruction_counts.session.verification import key_of_case
+from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.storage.noise import read_noises
 
 _SHOWN = 20
 

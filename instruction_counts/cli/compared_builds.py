@@ -9,23 +9,24 @@ from typing import Any
 import attrs
 
 from core.types import Case, Language
-from instruction_counts import console
-from instruction_counts.application import DURATIONS, Measured, make_engine
-from instruction_counts.builds.build import Build
-from instruction_counts.builds.fingerprint import BuildFacts, probe
-from instruction_counts.cache import Cache
+from instruction_counts.analysis.comparison import Comparison, compare, verified
+from instruction_counts.analysis.sides import Key, Side, side_of, with_outputs
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.cli import console
 from instruction_counts.cli.measuring import Measuring
 from instruction_counts.cli.time_budget import planned, refuse_nothing
-from instruction_counts.compare.comparison import Comparison, compare, verified
-from instruction_counts.compare.sides import Key, Side, side_of, with_outputs
-from instruction_counts.definitions import Definitions, load
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
-from instruction_counts.execution.work import WorkOrder
 from instruction_counts.report.comparison import title_of
-from instruction_counts.results.noise import Noise, keep_noises, read_noises
-from instruction_counts.results.store import Store
-from instruction_counts.select import Selection, select
-from instruction_counts.verification import Verification, key_of_case
+from instruction_counts.session.measuring import DURATIONS, Measured, make_engine
+from instruction_counts.session.verification import Verification, key_of_case
+from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.storage.noise import keep_noises, read_noises
+from instruction_counts.storage.store import Store
+from instruction_counts.system.cache import Cache
 
 
 @attrs.define
@@ -63,7 +64,9 @@ class ComparedBuilds:
         names = [build.name for build in builds]
         plan = planned(self.time_budget_s, self._cases, names, self.store, moved=self.moved_before)
         durations = Cache().root / DURATIONS
-        measured = Measured(measuring.engine, engines, (), durations, self.store, plan=plan)
+        measured = Measured(
+            measuring.engine, engines, (), console, durations, self.store, plan=plan
+        )
         self.interrupted = measured.take_in(orders, pool, lanes, None)
         refuse_nothing(measured.run)
         title = "" if measured.run_id is None else f"run {measured.run_id}, "
@@ -102,7 +105,7 @@ class ComparedBuilds:
     def _verification(self) -> Verification:
         pool = self.measuring.pool()
         lanes = self.measuring.jobs or pool.size
-        return Verification(self._facts, self._make_engine, pool, lanes, self._order)
+        return Verification(self._facts, self._make_engine, pool, lanes, console, self._order)
 
     def _with_outputs(self, comparison: Comparison) -> Comparison:
         cases = [

@@ -7,18 +7,18 @@ from pathlib import Path
 
 import click
 
-from instruction_counts import console
-from instruction_counts.builds.build import Build
-from instruction_counts.cache import Cache
+from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.options import build_options
 from instruction_counts.cli.saving import save
-from instruction_counts.errors import UsageError
-from instruction_counts.operators.catalogue import load_public_operators
-from instruction_counts.operators.coverage import coverage, in_categories, total
-from instruction_counts.operators.reading import read_operators
-from instruction_counts.operators.source import standard_file
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import coverage as report
+from instruction_counts.sources.operators.catalogue import load_public_operators
+from instruction_counts.sources.operators.coverage import coverage, in_categories, total
+from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.sources.operators.source import standard_file
+from instruction_counts.system.cache import Cache
 
 _SHOWN = 10
 

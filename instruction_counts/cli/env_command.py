@@ -7,12 +7,12 @@ import json
 import attrs
 import click
 
-from instruction_counts import console
-from instruction_counts.builds.build import Build
-from instruction_counts.builds.fingerprint import probe
 from instruction_counts.builds.missing import missing
+from instruction_counts.builds.probing import probe
+from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.options import build_options
+from instruction_counts.domain.build import Build
 
 
 @click.command("env")

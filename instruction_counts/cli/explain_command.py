@@ -9,18 +9,18 @@ from pathlib import Path
 import attrs
 import click
 
-from instruction_counts import console
+from instruction_counts.analysis.functions import difference
+from instruction_counts.analysis.profiles import write_callgrind, write_speedscope
+from instruction_counts.analysis.sides import Key, Side, read_side
+from instruction_counts.cli import console
 from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.options import mode_options, store_option
 from instruction_counts.cli.saving import save
-from instruction_counts.compare.functions import difference
-from instruction_counts.compare.profiles import write_callgrind, write_speedscope
-from instruction_counts.compare.sides import Key, Side, read_side
-from instruction_counts.errors import UsageError
-from instruction_counts.measurements import Status
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.selection import Selection
 from instruction_counts.report.comparison import title_of
 from instruction_counts.report.explain import SECTIONS, Explanation, Report, markdown, to_json
-from instruction_counts.select import Selection
 
 _NAMED = 12
 _SHOWN = 15

@@ -11,18 +11,18 @@ from typing import Any
 import attrs
 import click
 
-from instruction_counts import console
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.sides import Key
+from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.saving import save
-from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Key
-from instruction_counts.errors import UsageError
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.junit import to_junit
 from instruction_counts.gate.limits import Limits, read_limits
 from instruction_counts.report import comparison as comparison_report
 from instruction_counts.report import gate as report
-from instruction_counts.report import left_out
+from instruction_counts.report import skipped_by_budget as left_out
 
 _OPTIONS = (
     click.option(

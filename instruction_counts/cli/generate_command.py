@@ -6,22 +6,22 @@ from pathlib import Path
 
 import click
 
-from instruction_counts import console
-from instruction_counts.builds.build import Build
+from instruction_counts.cli import console
 from instruction_counts.cli.options import build_options
-from instruction_counts.errors import UsageError
-from instruction_counts.files import check_writable, unwritable, write_atomically
-from instruction_counts.models.layers import Mode, ModelTrace, take_apart
-from instruction_counts.models.sources import (
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.report import models as report
+from instruction_counts.sources.models.layers import Mode, ModelTrace, take_apart
+from instruction_counts.sources.models.sources import (
     check,
     check_exported,
     inputs_of,
     parse_input,
     parse_source,
 )
-from instruction_counts.models.unique import unique_layers
-from instruction_counts.models.writer import check_unedited, definition_file
-from instruction_counts.report import models as report
+from instruction_counts.sources.models.unique import unique_layers
+from instruction_counts.sources.models.writer import check_unedited, definition_file
+from instruction_counts.system.files import check_writable, unwritable, write_atomically
 
 _TIMEOUT_S = 600.0
 

@@ -11,21 +11,18 @@ from fnmatch import fnmatchcase
 import attrs
 import click
 
-from instruction_counts import console
+from instruction_counts.analysis.functions import difference, top_causes
+from instruction_counts.analysis.sides import Key
+from instruction_counts.analysis.verdicts import MinEffect
+from instruction_counts.cli import console
 from instruction_counts.cli.min_effect import min_effect_option
-from instruction_counts.cli.options import (
-    mode_options,
-    store_option,
-)
-from instruction_counts.compare.functions import difference, top_causes
-from instruction_counts.compare.sides import Key
-from instruction_counts.compare.verdicts import MinEffect
-from instruction_counts.errors import UsageError
+from instruction_counts.cli.options import mode_options, store_option
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.selection import Selection
 from instruction_counts.history.series import Series, all_series
 from instruction_counts.report import history as report
-from instruction_counts.results.noise import read_noises
-from instruction_counts.results.store import Store, StoredCount
-from instruction_counts.select import Selection
+from instruction_counts.storage.noise import read_noises
+from instruction_counts.storage.store import Store, StoredCount
 
 _MOST_PLOTS = 8
 

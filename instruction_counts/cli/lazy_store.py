@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
-from instruction_counts.results.records import Run
-from instruction_counts.results.store import Store
+from instruction_counts.domain.records import Run
+from instruction_counts.storage.store import Store
 
 
 class LazyStore:

@@ -7,11 +7,11 @@ import json
 import click
 
 from core.types import Case
-from instruction_counts import console
+from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.options import selection_options
-from instruction_counts.definitions import Definitions, load
-from instruction_counts.select import Selection, select
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.sources.definitions import Definitions, load
 
 
 @click.command("list")

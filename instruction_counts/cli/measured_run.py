@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 
 from core.types import Case
-from instruction_counts import console
-from instruction_counts.application import DURATIONS, Measured
-from instruction_counts.builds.build import Build
-from instruction_counts.builds.fingerprint import probe
-from instruction_counts.cache import Cache
+from instruction_counts.builds.probing import probe
+from instruction_counts.cli import console
 from instruction_counts.cli.measuring import Measuring
-from instruction_counts.results.records import Run
-from instruction_counts.results.store import Store
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.records import Run
+from instruction_counts.session.measuring import DURATIONS, Measured
+from instruction_counts.storage.store import Store
+from instruction_counts.system.cache import Cache
 
 
 def measured_run(
@@ -37,7 +37,7 @@ def measured_run(
         for one in facts:
             console.note(measuring.banner(one, lanes))
         engines = measuring.engines(facts, measuring.profile())
-        measured = Measured(measuring.engine, engines, (), Cache().root / DURATIONS, store)
+        measured = Measured(measuring.engine, engines, (), console, Cache().root / DURATIONS, store)
         if measured.take_in(orders, pool, lanes, None):
             raise KeyboardInterrupt
     return measured.run

@@ -12,17 +12,17 @@ import attrs
 import click
 
 from core.types import Case
-from instruction_counts import console
-from instruction_counts.application import make_engine, plan
-from instruction_counts.builds.build import DEFAULT_NAME
-from instruction_counts.builds.fingerprint import BuildFacts
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.cli import console
 from instruction_counts.cli.options import is_given, specification_of
 from instruction_counts.cli.seconds import SecondsRange
+from instruction_counts.domain.build import DEFAULT_NAME
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.fork import Profile
-from instruction_counts.errors import UsageError
 from instruction_counts.execution.cores import CorePool, available_cores, parse_cores
-from instruction_counts.execution.work import WorkOrder
+from instruction_counts.session.measuring import make_engine, plan
 
 _OPTIONS = (
     click.option(

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import click
 
-from instruction_counts.compare.verdicts import MinEffect
+from instruction_counts.analysis.verdicts import MinEffect
 
 # Of more digits a number can be infinite, or too long to be read.
 _PART = re.compile(r"\s*(\d{1,18}(?:\.\d+)?)%\s*|\s*(\d{1,18})\s*")

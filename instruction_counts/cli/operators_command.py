@@ -15,22 +15,25 @@ from rich.text import Text
 from core.api import GroupedBenchmark
 from core.expand import materialize
 from core.types import Label
-from instruction_counts import console
-from instruction_counts.builds.build import Build, default_build
-from instruction_counts.cache import Cache
+from instruction_counts.analysis.complexity import fit
+from instruction_counts.cli import console
 from instruction_counts.cli.coverage_command import command as coverage_command
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.measured_run import measured_run
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, mode_options, store_option
-from instruction_counts.errors import UsageError
-from instruction_counts.measurements import Status
-from instruction_counts.operators.calls import Overrides, calls
-from instruction_counts.operators.catalogue import Schema, load_schemas
-from instruction_counts.operators.complexity import fit
-from instruction_counts.operators.definitions import definitions_of, schemas_by_name
-from instruction_counts.operators.entries import (
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.report import sizes as report
+from instruction_counts.report import table as results_table
+from instruction_counts.sources.operators.calls import Overrides, calls
+from instruction_counts.sources.operators.catalogue import Schema, load_schemas
+from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
+from instruction_counts.sources.operators.entries import (
     DTYPES,
     LARGEST_SEED,
     SIZE,
@@ -38,19 +41,16 @@ from instruction_counts.operators.entries import (
     Entry,
     Template,
 )
-from instruction_counts.operators.reading import read_operators
-from instruction_counts.operators.sizes import (
+from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.sources.operators.sizes import (
     at_size,
     check_sizes,
     sizes_in,
     templates,
     usual_sizes,
 )
-from instruction_counts.operators.source import remarks, selected, standard_file
-from instruction_counts.report import sizes as report
-from instruction_counts.report import table as results_table
-from instruction_counts.results.records import Record, Run
-from instruction_counts.select import Selection, select
+from instruction_counts.sources.operators.source import remarks, selected, standard_file
+from instruction_counts.system.cache import Cache
 
 _SHORT = {name: name[:2] for name in VARIANTS}
 _FILE = click.option(

@@ -12,15 +12,16 @@ import click
 from click.core import ParameterSource
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts import console
-from instruction_counts.builds.build import Build, default_build, parse_build, read_builds
-from instruction_counts.definitions import STANDARD, Definitions, opened
-from instruction_counts.errors import UsageError
-from instruction_counts.operators.entries import DTYPES, LARGEST_SEED, VARIANTS
-from instruction_counts.select import Selection
+from instruction_counts.builds.configured import parse_build, read_builds
+from instruction_counts.cli import console
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.selection import Selection
+from instruction_counts.sources.definitions import STANDARD, Definitions, opened
+from instruction_counts.sources.operators.entries import DTYPES, LARGEST_SEED, VARIANTS
 
 if TYPE_CHECKING:
-    from instruction_counts.specification.values import Specification
+    from instruction_counts.sources.specification.values import Specification
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -163,8 +164,8 @@ def _operators(
     overrides: Path | None,
 ) -> Any:
     # Imported only when operators are asked for: they cost every start otherwise.
-    from instruction_counts.operators import overriding  # noqa: PLC0415
-    from instruction_counts.operators import source as standard  # noqa: PLC0415
+    from instruction_counts.sources.operators import overriding  # noqa: PLC0415
+    from instruction_counts.sources.operators import source as standard  # noqa: PLC0415
 
     asked = overriding.Asked(shape, dtype, overriding.parse_inputs(inputs), seed)
     if overrides is not None:
@@ -181,7 +182,7 @@ def _operators(
 def _samples(
     patterns: tuple[str, ...], limit: int | None, operators_file: Path | None, asked: Any
 ) -> Any:
-    from instruction_counts.operators.sample_source import SampleSource  # noqa: PLC0415
+    from instruction_counts.sources.operators.sample_source import SampleSource  # noqa: PLC0415
 
     stated = {
         "--shape": asked.variants,

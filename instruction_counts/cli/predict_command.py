@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from core.types import AutogradMode, Language
-from instruction_counts import console
+from instruction_counts.analysis.model_costs import Measured, measured, models_in
+from instruction_counts.analysis.prediction import predict
+from instruction_counts.analysis.sides import Side, read_side
+from instruction_counts.cli import console
 from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.options import store_option
-from instruction_counts.compare.sides import Side, read_side
-from instruction_counts.errors import UsageError
-from instruction_counts.models.measured import Measured, measured, models_in
-from instruction_counts.models.prediction import predict
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import models as report
 
 _LANGUAGES = {"python": Language.PYTHON, "c++": Language.CPP}

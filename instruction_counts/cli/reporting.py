@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 
 import attrs
 
-from instruction_counts import console
-from instruction_counts.errors import DataError, UsageError
+from instruction_counts.cli import console
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.records import Run
 from instruction_counts.history.webhook import Webhook
-from instruction_counts.results.export import to_json
-from instruction_counts.results.records import Run
+from instruction_counts.storage.json_files import to_json
 
 if TYPE_CHECKING:
-    from instruction_counts.specification.values import Endpoint, Specification
+    from instruction_counts.sources.specification.values import Endpoint, Specification
 
 
 @attrs.frozen

@@ -9,13 +9,9 @@ import attrs
 import click
 
 from core.types import Case
-from instruction_counts import console
-from instruction_counts.application import DURATIONS, Measured
-from instruction_counts.builds.build import Build
 from instruction_counts.builds.capability import measure_machine
-from instruction_counts.builds.fingerprint import probe
-from instruction_counts.cache import Cache
-from instruction_counts.cli import stored_run
+from instruction_counts.builds.probing import probe
+from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import (
@@ -27,15 +23,19 @@ from instruction_counts.cli.options import (
 from instruction_counts.cli.reporting import Reporting
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.cli.time_budget import planned, refuse_nothing, time_budget_option
-from instruction_counts.definitions import Definitions, load
-from instruction_counts.errors import UsageError
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.files import check_writable
-from instruction_counts.measurements import Machine, Status
-from instruction_counts.results.export import Exporter, read_json
-from instruction_counts.results.records import Record, Run, identity_of
-from instruction_counts.results.store import Store
-from instruction_counts.select import Selection, select
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Machine, Status
+from instruction_counts.domain.records import Record, Run, identity_of
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.report.exporting import Exporter
+from instruction_counts.session.measuring import DURATIONS, Measured
+from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.store import Store
+from instruction_counts.system.cache import Cache
+from instruction_counts.system.files import check_writable
 
 
 @click.command("run")
@@ -121,7 +121,7 @@ def command(
         durations = Cache().root / DURATIONS
         machine = _machine(orders, facts[0].build, measuring)
         measured = Measured(
-            *(measuring.engine, engines, tuple(files.values()), durations, store),
+            *(measuring.engine, engines, tuple(files.values()), console, durations, store),
             machine=machine,
             plan=plan,
         )

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import click
 
-from instruction_counts import console
+from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.options import store_option
 from instruction_counts.cli.shown_run import show_run
-from instruction_counts.errors import UsageError
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import runs as report
-from instruction_counts.results.export import Exporter, read_json
-from instruction_counts.results.store import Store
+from instruction_counts.report.exporting import Exporter
+from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.store import Store
 
 
 @click.group("runs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from instruction_counts.files import unwritable, write_atomically
+from instruction_counts.system.files import unwritable, write_atomically
 
 
 def save(option: str, path: Path, content: str | bytes | Iterable[str | bytes]) -> Path:

@@ -6,18 +6,18 @@ import attrs
 import click
 
 from core.types import Case
-from instruction_counts import console
-from instruction_counts.builds.build import Build
-from instruction_counts.builds.fingerprint import probe
+from instruction_counts.builds.probing import probe
+from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.options import build_options, selection_options
-from instruction_counts.definitions import Definitions, load
-from instruction_counts.errors import UsageError
-from instruction_counts.measurements import Outcome
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.selection import Selection, select
 from instruction_counts.report import selftest as report
-from instruction_counts.results.noise import keep_noises
-from instruction_counts.select import Selection, select
-from instruction_counts.selftest import conditions, measure, representative
+from instruction_counts.session.selftest import conditions, measure, representative
+from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.storage.noise import keep_noises
 
 
 @click.command("selftest")
@@ -61,7 +61,7 @@ def command(
     others: list[dict[Case, Outcome]] = []
     for condition in conditions(layouts):
         console.note(f"{len(cases)} cases, {condition.title}")
-        outcomes = measure(cases, facts, condition, allocator, console.note)
+        outcomes = measure(cases, facts, condition, allocator, console)
         (others if condition.layout else repeats).append(outcomes)
     noises = report.noise_of(cases, repeats, others)
     fingerprint = attrs.evolve(facts.fingerprint, allocator=allocator)

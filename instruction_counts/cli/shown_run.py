@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import attrs
 
-from instruction_counts import console
-from instruction_counts.measurements import Status
-from instruction_counts.operators.metrics import without_metrics
+from instruction_counts.analysis.operator_metrics import without_metrics
+from instruction_counts.cli import console
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import Run
 from instruction_counts.report import operators, table
-from instruction_counts.results.records import Run
 
 
 def show_run(run: Run, *, allocations: bool, with_tables: bool = True) -> None:

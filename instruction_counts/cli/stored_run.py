@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from instruction_counts.results.store import RunSummary, Store
+from instruction_counts.storage.store import RunSummary, Store
 
 
 def saved(store: Store, run_id: int) -> str:

@@ -11,18 +11,18 @@ import attrs
 import click
 
 from core.types import Case
-from instruction_counts.application import DURATIONS, Plan
-from instruction_counts.cache import Cache
-from instruction_counts.compare.sides import Key, key_of
-from instruction_counts.errors import UsageError
+from instruction_counts.analysis.sides import Key, key_of
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.order import read_durations
-from instruction_counts.history.chances import Move, Scout, chances, changed_functions, moves
-from instruction_counts.measurements import Status
-from instruction_counts.results.noise import read_noises
-from instruction_counts.results.records import Record, Run
-from instruction_counts.results.store import Store, StoredCount
-from instruction_counts.verification import key_of_case
+from instruction_counts.history.priorities import Move, Scout, chances, changed_functions, moves
+from instruction_counts.session.measuring import DURATIONS, Plan
+from instruction_counts.session.verification import key_of_case
+from instruction_counts.storage.noise import read_noises
+from instruction_counts.storage.store import Store, StoredCount
+from instruction_counts.system.cache import Cache
 
 _RECENT_RUNS = 20
 """Moves of more than so many runs ago say little of the next one."""

@@ -17,19 +17,20 @@ import attrs
 import click
 from platformdirs import user_data_path
 
-from instruction_counts import console
-from instruction_counts.builds.build import Build, parse_build
+from instruction_counts.analysis.comparison import Comparison, compare
+from instruction_counts.analysis.sides import Key, Side, side_of
+from instruction_counts.analysis.verdicts import Difference, MinEffect
+from instruction_counts.builds.configured import parse_build
+from instruction_counts.cli import console
 from instruction_counts.cli.bisect_command import COMMIT, StoreLab, made_build
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import selection_options, store_option
 from instruction_counts.cli.seconds import SecondsRange
-from instruction_counts.compare.comparison import Comparison, compare
-from instruction_counts.compare.sides import Key, Side, side_of
-from instruction_counts.compare.verdicts import Difference, MinEffect
-from instruction_counts.definitions import Definitions
-from instruction_counts.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.selection import Selection
 from instruction_counts.history import watching
 from instruction_counts.history.watch_state import (
     Alert,
@@ -42,9 +43,9 @@ from instruction_counts.history.watch_state import (
 from instruction_counts.history.watching import Station
 from instruction_counts.history.webhook import Webhook
 from instruction_counts.report.comparison import causes, title_of
-from instruction_counts.results.noise import read_noises
-from instruction_counts.results.store import Store
-from instruction_counts.select import Selection
+from instruction_counts.sources.definitions import Definitions
+from instruction_counts.storage.noise import read_noises
+from instruction_counts.storage.store import Store
 
 _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
 

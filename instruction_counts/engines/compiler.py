@@ -32,10 +32,10 @@ from pathlib import Path
 import attrs
 
 from core.invocation import MODEL_PATH
-from instruction_counts.builds.fingerprint import BuildFacts
-from instruction_counts.cache import Cache, key_of
-from instruction_counts.measurements import Failure, FailureKind
-from instruction_counts.process import ending
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.system.cache import Cache, key_of
+from instruction_counts.system.worker_process import ending
 
 MODEL_BUFFER = "instruction_counts_model"
 MODEL_BUFFER_SIZE = 4096

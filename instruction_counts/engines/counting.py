@@ -14,14 +14,14 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.engines import callgrind_out
-from instruction_counts.measurements import (
+from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
     FunctionCosts,
     Instructions,
     Window,
 )
+from instruction_counts.engines import callgrind_out
 
 PILOT_RUNS = (2, 2)
 

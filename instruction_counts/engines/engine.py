@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from core.types import Case
-from instruction_counts.builds.fingerprint import Fingerprint
-from instruction_counts.execution.work import Timing, WorkOrder
-from instruction_counts.measurements import Outcome
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.work import Timing, WorkOrder
 
 
 class Engine(Protocol):

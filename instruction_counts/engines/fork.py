@@ -18,18 +18,10 @@ from typing import Any
 import attrs
 
 from core.types import Case, Language
-from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint
 from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr, work_folder
-from instruction_counts.engines import counting
-from instruction_counts.engines.callgrind_out import CallgrindFormatError
-from instruction_counts.engines.compiler import CompileError, Compiler, CppSource
-from instruction_counts.engines.engine import case_message, timing_message
-from instruction_counts.engines.fork_server import ForkServer, ServerStartError
-from instruction_counts.engines.output_source import with_output
-from instruction_counts.engines.timer import TimerEngine
-from instruction_counts.engines.waiting import Waiting
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import (
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
     Outcome,
@@ -39,7 +31,16 @@ from instruction_counts.measurements import (
     TensorValue,
     Times,
 )
-from instruction_counts.process import WORKER, WorkerError, WorkerProcess
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines import counting
+from instruction_counts.engines.callgrind_out import CallgrindFormatError
+from instruction_counts.engines.compiler import CompileError, Compiler, CppSource
+from instruction_counts.engines.engine import case_message, timing_message
+from instruction_counts.engines.fork_server import ForkServer, ServerStartError
+from instruction_counts.engines.output_source import with_output
+from instruction_counts.engines.timer import TimerEngine
+from instruction_counts.engines.waiting import Waiting
+from instruction_counts.system.worker_process import WORKER, WorkerError, WorkerProcess
 
 _LOOP_TIMEOUT_S = 600.0
 _EMPTY_LOOP = {

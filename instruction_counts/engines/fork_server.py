@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.measurements import Failure, FailureKind
-from instruction_counts.process import WorkerError, WorkerProcess, ending, failure_of
+from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.system.worker_process import WorkerError, WorkerProcess, ending, failure_of
 
 _CHANNEL_TIMEOUT_S = 60.0
 _START_TIMEOUT_S = 600.0

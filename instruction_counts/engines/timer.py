@@ -11,16 +11,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint
 from instruction_counts.builds.hermetic import (
     STEADY_GLIBC,
     environment,
     interpreter_of,
     without_aslr,
 )
-from instruction_counts.engines.engine import case_message, timing_message
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import (
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,
     Instructions,
@@ -29,7 +28,9 @@ from instruction_counts.measurements import (
     Times,
     Window,
 )
-from instruction_counts.process import WorkerError, WorkerProcess, failure_of
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.engine import case_message, timing_message
+from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 
 NUMBER = 100
 """Runs in a window, and so pastes of a Python statement (the default of torch's Timer)."""

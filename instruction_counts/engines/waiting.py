@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from instruction_counts.execution.work import WorkOrder
+from instruction_counts.domain.work import WorkOrder
 
 
 class Waiting:

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import Outcome
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.work import WorkOrder
 
 
 @attrs.frozen

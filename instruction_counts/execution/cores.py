@@ -8,7 +8,7 @@ import threading
 from collections import deque
 from collections.abc import Iterator
 
-from instruction_counts.errors import UsageError
+from instruction_counts.domain.errors import UsageError
 
 
 def available_cores() -> tuple[int, ...]:

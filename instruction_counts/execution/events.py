@@ -6,8 +6,8 @@ from typing import TypeAlias
 
 import attrs
 
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import Outcome
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.work import WorkOrder
 
 
 @attrs.frozen

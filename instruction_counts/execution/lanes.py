@@ -14,12 +14,12 @@ import tenacity
 from multiprocess.pool import ThreadPool
 
 from instruction_counts.builds.hermetic import work_folder
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished, Started
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import Failure, FailureKind, Outcome, Status
 
 Clock = Callable[[], float]
 

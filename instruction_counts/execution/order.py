@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.files import locked, write_atomically
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.system.files import locked, write_atomically
 
 
 def longest_first(orders: Sequence[WorkOrder], durations_s: Mapping[str, float]) -> list[WorkOrder]:

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 
 import attrs
 
-from instruction_counts.compare.comparison import Comparison, compare
-from instruction_counts.compare.sides import Key, Side
-from instruction_counts.compare.verdicts import Verdict
-from instruction_counts.errors import UsageError
+from instruction_counts.analysis.comparison import Comparison, compare
+from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.verdicts import Verdict
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import Record
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
-from instruction_counts.measurements import Status
-from instruction_counts.results.noise import Noise, Noises, fingerprint_hash
-from instruction_counts.results.records import Record
 
 _NAMED = 3
 

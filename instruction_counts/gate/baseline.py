@@ -15,18 +15,18 @@ from typing import Any
 import attrs
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.builds.fingerprint import Fingerprint
-from instruction_counts.compare.comparison import Comparison, verified
-from instruction_counts.compare.fingerprints import Disagreement, disagreements
-from instruction_counts.compare.layer_counts import layer_counts
-from instruction_counts.compare.layers import Layer
-from instruction_counts.compare.sides import Key, Side
-from instruction_counts.compare.verdicts import Difference, noise_floor
-from instruction_counts.errors import DataError
+from instruction_counts.analysis.comparison import Comparison, verified
+from instruction_counts.analysis.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.layer_counts import layer_counts
+from instruction_counts.analysis.layers import Layer
+from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.verdicts import Difference, noise_floor
+from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
+from instruction_counts.domain.outcomes import Instructions, Outcome, Status
+from instruction_counts.domain.records import Record
 from instruction_counts.gate.reading import misfit, strict_converter, structured
-from instruction_counts.measurements import Instructions, Outcome, Status
-from instruction_counts.results.noise import Noise, Noises, fingerprint_hash
-from instruction_counts.results.records import Record
 
 FORMAT_VERSION = 1
 

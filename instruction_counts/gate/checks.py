@@ -15,9 +15,9 @@ import attrs
 import cattrs
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.compare.sides import Key
-from instruction_counts.compare.verdicts import Difference, Verdict
-from instruction_counts.errors import DataError
+from instruction_counts.analysis.sides import Key
+from instruction_counts.analysis.verdicts import Difference, Verdict
+from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.gate import Finding, Gate, Level
 
 FORMAT_VERSION = 2

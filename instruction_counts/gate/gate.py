@@ -12,9 +12,9 @@ from collections.abc import Set as AbstractSet
 
 import attrs
 
-from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Key
-from instruction_counts.compare.verdicts import ON_COUNTS, Difference, Reason, Verdict
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.sides import Key
+from instruction_counts.analysis.verdicts import ON_COUNTS, Difference, Reason, Verdict
 from instruction_counts.gate.limits import Limits, Rule
 
 

@@ -9,9 +9,9 @@ from xml.etree import ElementTree as ET
 
 import attrs
 
-from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Key
-from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.sides import Key
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.gate import Finding, Gate, Level
 
 

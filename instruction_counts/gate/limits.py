@@ -14,11 +14,11 @@ import attrs
 import cattrs
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts import located
-from instruction_counts.compare.sides import Key
-from instruction_counts.errors import DataError
+from instruction_counts.analysis.sides import Key
+from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.selection import matches
 from instruction_counts.gate.reading import misfit, strict_converter, structured
-from instruction_counts.select import matches
+from instruction_counts.reading import positions as located
 
 _Mode = TypeVar("_Mode", bound=enum.Enum)
 

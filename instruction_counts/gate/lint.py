@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from instruction_counts.compare.sides import Key
-from instruction_counts.compare.verdicts import MinEffect
+from instruction_counts.analysis.sides import Key
+from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
 from instruction_counts.gate.limits import Limits, Rule
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import cattrs
 from cattrs.v import format_exception
 
-from instruction_counts.errors import DataError
+from instruction_counts.domain.errors import DataError
 
 _Value = TypeVar("_Value")
 

@@ -7,13 +7,13 @@ from typing import Protocol
 
 import attrs
 
-from instruction_counts.builds.build import Build
-from instruction_counts.compare.comparison import Comparison, compare
-from instruction_counts.compare.sides import Key, Side
-from instruction_counts.compare.verdicts import Difference, MinEffect, Reason, Verdict
-from instruction_counts.errors import BuildError
-from instruction_counts.measurements import Status
-from instruction_counts.results.noise import Noises
+from instruction_counts.analysis.comparison import Comparison, compare
+from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.verdicts import Difference, MinEffect, Reason, Verdict
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError
+from instruction_counts.domain.noise import Noises
+from instruction_counts.domain.outcomes import Status
 
 
 class Lab(Protocol):

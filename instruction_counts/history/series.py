@@ -7,13 +7,13 @@ from itertools import groupby
 
 import attrs
 
-from instruction_counts.compare.fingerprints import Disagreement, disagreements
-from instruction_counts.compare.sides import Key, Side
-from instruction_counts.compare.verdicts import MinEffect, noise_floor
+from instruction_counts.analysis.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.verdicts import MinEffect, noise_floor
+from instruction_counts.domain.noise import Noises, fingerprint_hash
+from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.history.steps import Level, Step, levels, steps_between
-from instruction_counts.measurements import Instructions
-from instruction_counts.results.noise import Noises, fingerprint_hash
-from instruction_counts.results.store import StoredCount
+from instruction_counts.storage.store import StoredCount
 
 _OF_MACHINE = ("CPU", "C library")
 """Disagreements that tell two machines of one architecture from each other."""

@@ -23,7 +23,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from instruction_counts.compare.verdicts import MinEffect
+from instruction_counts.analysis.verdicts import MinEffect
 
 _Array: TypeAlias = npt.NDArray[np.float64]
 

@@ -17,9 +17,9 @@ import attrs
 import cattrs
 from filelock import FileLock, Timeout
 
-from instruction_counts.compare.sides import Key
-from instruction_counts.errors import DataError, UsageError
-from instruction_counts.files import write_atomically
+from instruction_counts.analysis.sides import Key
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.system.files import write_atomically
 
 _VERSION = 2
 _READABLE = (1, 2)

@@ -12,10 +12,10 @@ from typing import Protocol, TypeAlias
 
 import attrs
 
-from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Key, Side
-from instruction_counts.compare.verdicts import Difference, Reason, Verdict
-from instruction_counts.errors import BuildError, DataError
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.history.candidates import is_change
 from instruction_counts.history.watch_state import (
     CONVERTER,

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import attrs
 import tenacity
 
-from instruction_counts.errors import DataError, UsageError
-from instruction_counts.loopback import is_loopback
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.system.loopback import is_loopback
 
 _TIMEOUT_S = 10.0
 _TRIES = 4

@@ -8,15 +8,15 @@ import attrs
 from rich.padding import Padding
 from rich.text import Text
 
-from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.fingerprints import Disagreement
-from instruction_counts.compare.functions import difference, top_causes
-from instruction_counts.compare.sides import Key, Side
-from instruction_counts.compare.times import TimeChange
-from instruction_counts.compare.verdicts import Difference, Reason, Verdict
-from instruction_counts.models.worth import Models
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.fingerprints import Disagreement
+from instruction_counts.analysis.functions import difference, top_causes
+from instruction_counts.analysis.model_impact import Models
+from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.times import TimeChange
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.report import format as fmt
-from instruction_counts.report import left_out as left_out_report
+from instruction_counts.report import skipped_by_budget as left_out_report
 from instruction_counts.report.markdown import escaped
 
 CAUSES = 3

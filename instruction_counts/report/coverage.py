@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.operators.coverage import Coverage, total
+from instruction_counts.sources.operators.coverage import Coverage, total
 
 LEGEND = (
     "calls: how often torch's own Python calls something of that name. Objects of any",

@@ -17,8 +17,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.compare.fingerprints import Disagreement, disagreements
-from instruction_counts.compare.functions import (
+from instruction_counts.analysis.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.functions import (
     CallerChange,
     Difference,
     FunctionChange,
@@ -28,13 +28,13 @@ from instruction_counts.compare.functions import (
     shown,
     top_causes,
 )
-from instruction_counts.compare.layers import Layer
-from instruction_counts.compare.names import short
-from instruction_counts.compare.sides import Key, Side
-from instruction_counts.measurements import FunctionCosts, Instructions
+from instruction_counts.analysis.layers import Layer
+from instruction_counts.analysis.names import short
+from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.domain.outcomes import FunctionCosts, Instructions
+from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
 from instruction_counts.report.comparison import title_of
-from instruction_counts.results.records import Record
 
 JSON_VERSION = 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instruction_counts.measurements import Instructions, Times
+from instruction_counts.domain.outcomes import Instructions, Times
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
 

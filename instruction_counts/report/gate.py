@@ -10,14 +10,14 @@ import attrs
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase
 from instruction_counts.gate.gate import Finding, Gate, Level
 from instruction_counts.gate.junit import Texts
 from instruction_counts.gate.lint import Remark
 from instruction_counts.report import comparison as report
-from instruction_counts.report import left_out
+from instruction_counts.report import skipped_by_budget as left_out
 from instruction_counts.report.markdown import clipped, escaped, fitting, size
 
 Causes = Callable[[Difference], Iterable[str]]

@@ -11,11 +11,11 @@ from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.models.layers import ModelTrace
-from instruction_counts.models.prediction import Amount, Prediction
-from instruction_counts.models.unique import UniqueLayer
+from instruction_counts.analysis.prediction import Amount, Prediction
+from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
-from instruction_counts.results.records import Record
+from instruction_counts.sources.models.layers import ModelTrace
+from instruction_counts.sources.models.unique import UniqueLayer
 
 _BAR = 10
 _EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import Language, RuntimeMode
-from instruction_counts.measurements import Machine
-from instruction_counts.operators.metrics import Metrics, metrics_of
+from instruction_counts.analysis.operator_metrics import Metrics, metrics_of
+from instruction_counts.domain.outcomes import Machine
+from instruction_counts.domain.records import Run
 from instruction_counts.report import format as fmt
 from instruction_counts.report.markdown import empty_table, table_lines
-from instruction_counts.results.records import Run
 
 LEGEND = (
     "backward: forward and backward together, less forward; mem: peak of what one run allocates;\n"

@@ -8,9 +8,9 @@ import attrs
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.builds.build import DEFAULT_NAME
-from instruction_counts.builds.fingerprint import Fingerprint
-from instruction_counts.results.store import RunSummary
+from instruction_counts.domain.build import DEFAULT_NAME
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.storage.store import RunSummary
 
 _STYLES = {"running": "yellow", "interrupted": "yellow", "killed": "red"}
 

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import Case, Language
-from instruction_counts.measurements import Outcome
-from instruction_counts.results.noise import Noise
+from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.outcomes import Outcome
 
 
 @attrs.frozen

@@ -10,11 +10,11 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import AutogradMode, Label, Language, RuntimeMode
-from instruction_counts.measurements import Status
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import format as fmt
-from instruction_counts.report import left_out as left_out_report
+from instruction_counts.report import skipped_by_budget as left_out_report
 from instruction_counts.report.markdown import empty_table, escaped, table_lines
-from instruction_counts.results.records import Record, Run
 
 LEGEND = "instr: instructions per run, exact unless marked ~; time: median ± IQR"
 

@@ -9,8 +9,9 @@ from typing import TypeAlias
 
 import pytest
 
-from instruction_counts.builds.build import Build, default_build, parse_build, read_builds
-from instruction_counts.errors import BuildError, DataError, UsageError
+from instruction_counts.builds.configured import parse_build, read_builds
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.errors import BuildError, DataError, UsageError
 
 WRITE: TypeAlias = Callable[[str], Path]
 

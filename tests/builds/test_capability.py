@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.builds.build import default_build
 from instruction_counts.builds.capability import measure_machine
+from instruction_counts.domain.build import default_build
 from worker.catalogue import available_bytes, copied_bytes, last_level_cache_bytes
 
 MIB = 1 << 20

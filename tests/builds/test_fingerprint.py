@@ -9,15 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.builds.build import Build, default_build
-from instruction_counts.builds.fingerprint import (
-    find_compiler,
-    find_valgrind,
-    first_line,
-    probe,
-)
 from instruction_counts.builds.missing import missing
-from instruction_counts.errors import BuildError
+from instruction_counts.builds.probing import find_compiler, find_valgrind, first_line, probe
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.errors import BuildError
 from tests.fakes import FACTS, FINGERPRINT
 
 

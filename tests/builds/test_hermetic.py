@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.builds.build import Build
 from instruction_counts.builds.hermetic import (
     INHERITED,
     environment,
@@ -16,7 +15,8 @@ from instruction_counts.builds.hermetic import (
     sourced_environment,
     without_aslr,
 )
-from instruction_counts.errors import BuildError
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError
 
 BUILD = Build("default", "/opt/python/bin/python")
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from instruction_counts.builds.build import Build
 from instruction_counts.builds.inquiry import inquire
-from instruction_counts.errors import BuildError, DataError
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, DataError
 
 
 def answering(folder: Path, text: str) -> Build:

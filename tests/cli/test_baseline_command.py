@@ -19,9 +19,8 @@ import yaml
 from core.types import Language
 from instruction_counts import cli
 from instruction_counts.cli.baseline_command import refuse_unfit
-from instruction_counts.errors import BuildError
-from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, read_baseline
-from instruction_counts.measurements import (
+from instruction_counts.domain.errors import BuildError
+from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
     Instructions,
@@ -29,7 +28,8 @@ from instruction_counts.measurements import (
     Status,
     Window,
 )
-from instruction_counts.results.export import to_json
+from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, read_baseline
+from instruction_counts.storage.json_files import to_json
 from tests.fakes import FACTS, FINGERPRINT, failed, make_record, make_run
 from tests.gate.fakes import counted, cpp, side
 

@@ -14,7 +14,7 @@ import yaml
 from benchmarks import injected
 from instruction_counts import cli
 from instruction_counts.cli.bisect_command import made_build
-from instruction_counts.errors import BuildError, UsageError
+from instruction_counts.domain.errors import BuildError, UsageError
 
 CASES = """\
 from core.api import GroupedSetup, GroupedStmts

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from instruction_counts import cli
-from instruction_counts.cache import VARIABLE, Cache
+from instruction_counts.system.cache import VARIABLE, Cache
 
 
 @pytest.fixture(autouse=True)

@@ -15,10 +15,10 @@ import pytest
 
 from core.types import Language
 from instruction_counts import cli
-from instruction_counts.measurements import Instructions, Outcome, Status, Window
-from instruction_counts.results.export import to_json
-from instruction_counts.results.records import Run
-from instruction_counts.results.store import Store
+from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
+from instruction_counts.domain.records import Run
+from instruction_counts.storage.json_files import to_json
+from instruction_counts.storage.store import Store
 from tests.fakes import make_record, make_run
 
 BASE = {"same": 1000, "worse": 1000, "better": 1000, "missing": 1000}

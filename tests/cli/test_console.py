@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from instruction_counts import console
+from instruction_counts.cli import console
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.execution.events import Finished, Started
-from instruction_counts.measurements import Outcome, Status
 from tests.fakes import OK, failed, make_order
 
 ORDER = make_order("Top", "add")

@@ -12,7 +12,7 @@ import pytest
 
 from core.types import Language, RuntimeMode
 from instruction_counts import cli
-from instruction_counts.measurements import (
+from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
     FunctionCosts,
@@ -21,9 +21,9 @@ from instruction_counts.measurements import (
     Status,
     Window,
 )
-from instruction_counts.results.export import to_json
-from instruction_counts.results.records import Record
-from instruction_counts.results.store import Store
+from instruction_counts.domain.records import Record
+from instruction_counts.storage.json_files import to_json
+from instruction_counts.storage.store import Store
 from tests.fakes import failed, make_record, make_run
 
 CPU, STEADY = "libtorch_cpu.so", "steady.so"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from instruction_counts import cli
-from instruction_counts.definitions import load
-from instruction_counts.results.export import to_json
+from instruction_counts.sources.definitions import load
+from instruction_counts.storage.json_files import to_json
 from tests.fakes import make_record, make_run
-from tests.models.made import BACKWARD, cost, layer_record, whole_record
+from tests.sources.models.made import BACKWARD, cost, layer_record, whole_record
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "tests" / "fixtures" / "models" / "small_models.py"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from instruction_counts import cli
-from instruction_counts.results.store import Store
+from instruction_counts.storage.store import Store
 from tests.history.made import run_of, stored
 
 COUNTS = [1000, 1000, 1000, None, 1000, 1300, 1300, 1300]

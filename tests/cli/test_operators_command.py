@@ -8,8 +8,8 @@ import pytest
 
 from instruction_counts import cli
 from instruction_counts.cli.operators_command import over_sizes
-from instruction_counts.operators.calls import Overrides
-from instruction_counts.operators.entries import Entry, Tensor
+from instruction_counts.sources.operators.calls import Overrides
+from instruction_counts.sources.operators.entries import Entry, Tensor
 
 
 def test_operators_are_listed_by_category(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,8 +17,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from instruction_counts.results import export
-from instruction_counts.results.export import read_json
+from instruction_counts.storage import json_files as export
+from instruction_counts.storage.json_files import read_json
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = [sys.executable, str(ROOT / "main.py")]

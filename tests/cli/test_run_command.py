@@ -6,7 +6,7 @@ import pytest
 
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.run_command import _asked_for, _exit_code
-from instruction_counts.measurements import Outcome
+from instruction_counts.domain.outcomes import Outcome
 from tests.fakes import OK, failed, make_order, make_record, make_run
 
 

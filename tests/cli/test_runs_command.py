@@ -19,12 +19,13 @@ import pytest
 from core.types import Language
 from instruction_counts import cli
 from instruction_counts.cli.shown_run import show_run
+from instruction_counts.domain.records import Run
 from instruction_counts.report import operators
-from instruction_counts.results.export import Exporter, read_json, to_json
-from instruction_counts.results.records import Run
-from instruction_counts.results.store import Store
+from instruction_counts.report.exporting import Exporter
+from instruction_counts.storage.json_files import read_json, to_json
+from instruction_counts.storage.store import Store
+from tests.analysis.test_operator_metrics import RUN as OPERATORS
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
-from tests.operators.test_metrics import RUN as OPERATORS
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = attrs.evolve(

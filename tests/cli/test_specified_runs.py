@@ -15,10 +15,10 @@ from instruction_counts import cli
 from instruction_counts.cli.measuring import Measuring, measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.reporting import Reporting
-from instruction_counts.errors import UsageError
-from instruction_counts.results.export import from_json, read_json
-from instruction_counts.results.store import Store
-from instruction_counts.specification.reading import read_specification
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.sources.specification.reading import read_specification
+from instruction_counts.storage.json_files import from_json, read_json
+from instruction_counts.storage.store import Store
 from tests.fakes import make_record, make_run
 from tests.history.test_webhook import Receiver, receiver
 

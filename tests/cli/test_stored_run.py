@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from instruction_counts.analysis.sides import read_side
 from instruction_counts.cli.stored_run import go_on, kept, saved
-from instruction_counts.compare.sides import read_side
-from instruction_counts.results.records import Run
-from instruction_counts.results.store import Store
+from instruction_counts.domain.records import Run
+from instruction_counts.storage.store import Store
 from tests.fakes import make_record, make_run
 
 ONE = make_run(make_record("a"))

@@ -13,11 +13,11 @@ import pytest
 from core.types import Language
 from instruction_counts import cli
 from instruction_counts.cli.time_budget import SecondsType, planned, refuse_nothing
-from instruction_counts.errors import UsageError
-from instruction_counts.measurements import Outcome, Status
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.report import table
-from instruction_counts.results.export import to_json
-from instruction_counts.results.store import Store
+from instruction_counts.storage.json_files import to_json
+from instruction_counts.storage.store import Store
 from tests.fakes import BUILD, make_case, make_record, make_run
 from tests.gate.fakes import counted
 from tests.history.made import stored

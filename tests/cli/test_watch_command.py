@@ -23,16 +23,17 @@ import pytest
 
 from benchmarks import injected
 from instruction_counts import cli
-from instruction_counts.builds.build import Build, parse_build
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.sides import Side, key_of, side_of
+from instruction_counts.analysis.verdicts import MinEffect
+from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli.measuring import Measuring
 from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look, place_of
-from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Side, key_of, side_of
-from instruction_counts.compare.verdicts import MinEffect
-from instruction_counts.errors import BuildError, DataError
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, DataError
+from instruction_counts.domain.selection import Selection
 from instruction_counts.history.watch_state import LastBuild, State, held, read_state, write_state
-from instruction_counts.results.store import Store
-from instruction_counts.select import Selection
+from instruction_counts.storage.store import Store
 from tests.fakes import make_record
 from tests.history.made import run_of
 from tests.history.test_watching import FakeStation, steps_in

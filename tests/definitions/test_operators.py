@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 
-from instruction_counts.builds.build import default_build
-from instruction_counts.cache import Cache
-from instruction_counts.operators import cpp_code, python_code
-from instruction_counts.operators.calls import Call, Overrides, calls
-from instruction_counts.operators.catalogue import Schema, load_schemas
-from instruction_counts.operators.entries import VARIANTS, Entry
-from instruction_counts.operators.reading import read_operators
+from instruction_counts.domain.build import default_build
+from instruction_counts.sources.operators import cpp_code, python_code
+from instruction_counts.sources.operators.calls import Call, Overrides, calls
+from instruction_counts.sources.operators.catalogue import Schema, load_schemas
+from instruction_counts.sources.operators.entries import VARIANTS, Entry
+from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.system.cache import Cache
 
 ROOT = Path(__file__).resolve().parents[2]
 ENTRIES = read_operators(ROOT / "definitions" / "operators.yaml")

@@ -17,11 +17,11 @@ import pytest
 
 from core.invocation import MODEL_PATH
 from core.types import Language
-from instruction_counts.builds.build import Build
-from instruction_counts.builds.fingerprint import BuildFacts, Fingerprint, probe
 from instruction_counts.builds.hermetic import environment
-from instruction_counts.cache import Cache
-from instruction_counts.definitions import STANDARD, load
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.compiler import (
     MODEL_BUFFER,
     MODEL_BUFFER_SIZE,
@@ -35,7 +35,8 @@ from instruction_counts.engines.compiler import (
     cpp_standard,
     diagnosis,
 )
-from instruction_counts.measurements import Failure, FailureKind
+from instruction_counts.sources.definitions import STANDARD, load
+from instruction_counts.system.cache import Cache
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 

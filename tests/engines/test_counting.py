@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instruction_counts.domain.outcomes import FunctionCost, Window
 from instruction_counts.engines.callgrind_out import (
     Call,
     CallgrindFormatError,
@@ -29,7 +30,6 @@ from instruction_counts.engines.counting import (
     others_in,
     per_run_loop,
 )
-from instruction_counts.measurements import FunctionCost, Window
 
 ADD = Function("/lib/libtorch_cpu.so", "add.cpp", "at::add")
 HOOK = Function("/folder/steady.so", "steady.c", "steady_count_end")

@@ -19,16 +19,10 @@ import pytest
 from core.api import GroupedSetup, GroupedStmts, TimerArgs
 from core.expand import materialize
 from core.types import AutogradMode, Case, Language, RuntimeMode
-from instruction_counts.builds.build import default_build
-from instruction_counts.builds.fingerprint import BuildFacts, probe
 from instruction_counts.builds.hermetic import environment
-from instruction_counts.cache import VARIABLE, Cache
-from instruction_counts.engines.compiler import CASES, Compiler
-from instruction_counts.engines.counting import PATTERN
-from instruction_counts.engines.fork import ForkEngine, Profile, callgrind_name
-from instruction_counts.engines.fork_server import ForkServer
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import (
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
     Instructions,
@@ -37,7 +31,13 @@ from instruction_counts.measurements import (
     Resources,
     Status,
 )
-from instruction_counts.selftest import Condition, measure
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.compiler import CASES, Compiler
+from instruction_counts.engines.counting import PATTERN
+from instruction_counts.engines.fork import ForkEngine, Profile, callgrind_name
+from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.session.selftest import Condition, measure
+from instruction_counts.system.cache import VARIABLE, Cache
 from tests.fakes import make_case
 
 pytestmark = [

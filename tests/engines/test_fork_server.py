@@ -19,14 +19,19 @@ from typing import Any, TypeAlias
 import attrs
 import pytest
 
-from instruction_counts.builds.build import default_build
-from instruction_counts.builds.fingerprint import BuildFacts
 from instruction_counts.builds.hermetic import environment, without_aslr
-from instruction_counts.cache import Cache
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.compiler import Compiler
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
-from instruction_counts.measurements import Failure, FailureKind
-from instruction_counts.process import PROTOCOL_VERSION, WORKER, WorkerError, WorkerProcess
+from instruction_counts.system.cache import Cache
+from instruction_counts.system.worker_process import (
+    PROTOCOL_VERSION,
+    WORKER,
+    WorkerError,
+    WorkerProcess,
+)
 from tests.fakes import FACTS
 
 BUILD = default_build()

@@ -15,11 +15,12 @@ import pytest
 from core.api import GroupedSetup, GroupedStmts, TimerArgs
 from core.expand import materialize
 from core.types import Case
-from instruction_counts.builds.build import default_build
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.outcomes import FailureKind, Outcome, Status
+from instruction_counts.domain.records import Record
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.timer import NUMBER, REPEATS, TimerEngine
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import FailureKind, Outcome, Status
-from instruction_counts.results.records import Record
+from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from tests.fakes import FACTS
 
 BUILD = default_build()
@@ -255,7 +256,7 @@ def test_functions_add_up_to_a_window(counted: Record) -> None:
 @pytest.mark.slow
 def test_torch_takes_the_counts_for_its_own(counted: Record) -> None:
     """Standardised, and compared with themselves."""
-    stats = counted.to_callgrind_stats().as_standardized()
+    stats = callgrind_stats(counted).as_standardized()
 
     assert (True, 0) == (stats.counts() > 0, stats.delta(stats).sum())
 
@@ -266,4 +267,4 @@ def test_torch_takes_the_times_for_its_own(counted: Record) -> None:
     times = counted.outcome.times
     assert times is not None
 
-    assert pytest.approx(times.median_s) == counted.to_measurement().median
+    assert pytest.approx(times.median_s) == measurement(counted).median

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.waiting import Waiting
-from instruction_counts.execution.work import WorkOrder
 from tests.fakes import make_order, make_orders
 
 

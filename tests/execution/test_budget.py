@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.builds.build import Build
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.budget import Budget, Chances, most_likely_first, span
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Finished, Started
 from instruction_counts.execution.lanes import execute
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import Outcome, Status
 from tests.fakes import BUILD, FakeClock, FakeEngine, make_case
 
 NAMES = "abcdef"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instruction_counts.errors import UsageError
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.cores import CorePool, available_cores, parse_cores
 
 CORES = st.sets(st.integers(0, 12), min_size=1, max_size=8).map(lambda cores: tuple(sorted(cores)))

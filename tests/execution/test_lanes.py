@@ -9,12 +9,12 @@ from collections import Counter
 
 import pytest
 
-from instruction_counts.builds.build import Build
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.outcomes import FailureKind, Outcome, Status
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished, Started
 from instruction_counts.execution.lanes import execute, refused
-from instruction_counts.execution.work import WorkOrder
-from instruction_counts.measurements import FailureKind, Outcome, Status
 from tests.fakes import (
     BUILD,
     OK,

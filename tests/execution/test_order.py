@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.order import longest_first, note_durations, read_durations
-from instruction_counts.execution.work import WorkOrder
 from tests.fakes import BUILD, make_case, together
 
 SHORT, LONG, NEW = (

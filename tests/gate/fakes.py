@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.compare.comparison import Comparison
-from instruction_counts.compare.sides import Key, Side, key_of
-from instruction_counts.compare.verdicts import Difference, MinEffect, Reason, Verdict
-from instruction_counts.measurements import (
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.sides import Key, Side, key_of
+from instruction_counts.analysis.verdicts import Difference, MinEffect, Reason, Verdict
+from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,
     Instructions,
@@ -19,7 +19,7 @@ from instruction_counts.measurements import (
     Status,
     Window,
 )
-from instruction_counts.results.records import Record
+from instruction_counts.domain.records import Record
 from tests.fakes import FINGERPRINT, make_record
 
 NAMES = {"kernels": "at::native::add", "tensor": "at::empty", "dispatcher": "c10::Dispatcher::call"}

@@ -8,12 +8,12 @@ import attrs
 import pytest
 
 from core.types import Language
-from instruction_counts.compare.sides import Side
-from instruction_counts.errors import UsageError
+from instruction_counts.analysis.sides import Side
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.noise import Noise, fingerprint_hash
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline
-from instruction_counts.measurements import Outcome, Status
-from instruction_counts.results.noise import Noise, fingerprint_hash
 from tests.fakes import failed, make_record
 from tests.gate.fakes import counted, cpp, key, side
 

@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.compare.comparison import compare
-from instruction_counts.compare.layers import Layer
-from instruction_counts.compare.verdicts import Verdict
-from instruction_counts.errors import DataError
+from instruction_counts.analysis.comparison import compare
+from instruction_counts.analysis.layers import Layer
+from instruction_counts.analysis.verdicts import Verdict
+from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.noise import Noise
 from instruction_counts.gate.baseline import (
     Baseline,
     BaselineCase,
@@ -25,7 +26,6 @@ from instruction_counts.gate.baseline import (
     to_json,
     verified_against,
 )
-from instruction_counts.results.noise import Noise
 from tests.gate.fakes import counted, cpp, key, side
 
 HEAD = Head.of(side())

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.compare.verdicts import Difference, Reason, Verdict
-from instruction_counts.errors import DataError
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.checks import exceeded_in, to_check_json
 from instruction_counts.gate.gate import apply_limits
 from instruction_counts.gate.limits import Limit, Limits, Rule

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.gate import FailOn, Level, apply_limits
 from instruction_counts.gate.limits import NEVER, Limit, Limits, Rule
-from instruction_counts.measurements import Outcome, Status
 from tests.gate.fakes import comparison, counted, cpp, difference, key
 
 BASE = 10_000

@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.compare.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.gate import FailOn, apply_limits
 from instruction_counts.gate.junit import Texts, to_junit
 from instruction_counts.gate.limits import Limit, Limits, Rule

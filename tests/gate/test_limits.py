@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.errors import DataError
+from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.limits import NEVER, Limit, Limits, Rule, read_limits
 from tests.gate.fakes import key
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from instruction_counts.domain.noise import Noise
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
 from instruction_counts.gate.limits import NEVER, Limit, Limits, Rule
 from instruction_counts.gate.lint import Doubt, lint
-from instruction_counts.results.noise import Noise
 from tests.gate.fakes import counted, cpp, key, side
 
 BASE = 100_000

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from core.types import Language
-from instruction_counts.measurements import (
+from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,
     Instructions,
@@ -16,8 +16,8 @@ from instruction_counts.measurements import (
     Status,
     Window,
 )
-from instruction_counts.results.records import Run
-from instruction_counts.results.store import Store, StoredCount
+from instruction_counts.domain.records import Run
+from instruction_counts.storage.store import Store, StoredCount
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
 

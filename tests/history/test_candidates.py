@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.types import Language
-from instruction_counts.builds.build import Build
-from instruction_counts.compare.comparison import Comparison, verified
-from instruction_counts.compare.sides import Side, key_of
-from instruction_counts.errors import BuildError
+from instruction_counts.analysis.comparison import Comparison, verified
+from instruction_counts.analysis.sides import Side, key_of
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError
+from instruction_counts.domain.noise import Noises
+from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.history.bisection import Bisection, Change, bisect
 from instruction_counts.history.candidates import Candidates
-from instruction_counts.measurements import Outcome
 from instruction_counts.report import history as report
-from instruction_counts.results.noise import Noises
 from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 

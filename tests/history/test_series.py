@@ -7,8 +7,8 @@ from typing import Any
 import attrs
 import pytest
 
+from instruction_counts.domain.noise import Noise, fingerprint_hash
 from instruction_counts.history.series import Series, all_series, surroundings
-from instruction_counts.results.noise import Noise, fingerprint_hash
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instruction_counts.compare.verdicts import MinEffect
+from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.history.steps import Step, levels, steps_between
 
 FLOOR = 10

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.compare.sides import key_of
-from instruction_counts.errors import DataError, UsageError
+from instruction_counts.analysis.sides import key_of
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.history.watch_state import (
     Alert,
     Delivery,

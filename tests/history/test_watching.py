@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.types import Language
-from instruction_counts.compare.comparison import Comparison, compare, verified
-from instruction_counts.compare.sides import Key, Side, key_of
-from instruction_counts.compare.verdicts import Difference
-from instruction_counts.errors import BuildError, DataError
+from instruction_counts.analysis.comparison import Comparison, compare, verified
+from instruction_counts.analysis.sides import Key, Side, key_of
+from instruction_counts.analysis.verdicts import Difference
+from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.history import watching
 from instruction_counts.history.watch_state import Alert, Delivery, LastBuild, State
 from tests.fakes import FINGERPRINT, failed, make_record

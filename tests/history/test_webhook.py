@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from instruction_counts.errors import DataError, UsageError
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.history.webhook import Webhook
 
 

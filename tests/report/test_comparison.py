@@ -13,9 +13,10 @@ from rich.console import Console
 from rich.text import Text
 
 from core.types import Language
-from instruction_counts.compare.comparison import Comparison, compare, verified
-from instruction_counts.compare.sides import Side, key_of
-from instruction_counts.measurements import (
+from instruction_counts.analysis.comparison import Comparison, compare, verified
+from instruction_counts.analysis.model_impact import Models
+from instruction_counts.analysis.sides import Side, key_of
+from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,
     Instructions,
@@ -26,9 +27,8 @@ from instruction_counts.measurements import (
     Times,
     Window,
 )
-from instruction_counts.models.worth import Models
+from instruction_counts.domain.records import Record
 from instruction_counts.report import comparison as report
-from instruction_counts.results.records import Record
 from tests.fakes import FINGERPRINT, failed, make_record
 
 

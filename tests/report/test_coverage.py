@@ -7,9 +7,9 @@ import io
 import pytest
 from rich.console import Console
 
-from instruction_counts.operators.catalogue import PublicOperator
-from instruction_counts.operators.coverage import Coverage, total
 from instruction_counts.report.coverage import as_json, markdown, share, summary, table
+from instruction_counts.sources.operators.catalogue import PublicOperator
+from instruction_counts.sources.operators.coverage import Coverage, total
 
 
 def public(name: str, uses: int) -> PublicOperator:

@@ -15,9 +15,9 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from core.types import Language
-from instruction_counts.compare.functions import difference
-from instruction_counts.compare.sides import Side, key_of
-from instruction_counts.measurements import (
+from instruction_counts.analysis.functions import difference
+from instruction_counts.analysis.sides import Side, key_of
+from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
     FunctionCosts,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instruction_counts.measurements import Instructions, Times
+from instruction_counts.domain.outcomes import Instructions, Times
 from instruction_counts.report import format as fmt
 
 

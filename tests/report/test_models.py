@@ -7,13 +7,13 @@ import io
 import attrs
 from rich.console import Console
 
-from instruction_counts.models.measured import measured
-from instruction_counts.models.prediction import predict
-from instruction_counts.models.unique import unique_layers
+from instruction_counts.analysis.model_costs import measured
+from instruction_counts.analysis.prediction import predict
+from instruction_counts.domain.records import Record
 from instruction_counts.report import models as report
-from instruction_counts.results.records import Record
+from instruction_counts.sources.models.unique import unique_layers
 from tests.fakes import failed
-from tests.models.made import ADD, CONV, cost, layer_record, make_trace, spent, whole_record
+from tests.sources.models.made import ADD, CONV, cost, layer_record, make_trace, spent, whole_record
 
 
 def predicted(*records: Record, width: int = 120) -> list[str]:

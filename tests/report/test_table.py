@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.measurements import (
+from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
     Instructions,
@@ -20,8 +20,8 @@ from instruction_counts.measurements import (
     Times,
     Window,
 )
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.report.table import LEGEND, markdown, problems, results
-from instruction_counts.results.records import Record, Run
 from tests.fakes import OK, failed, make_record, make_run
 
 LONG = ("Metadata and views", "as_strided of a tensor with many dimensions", "x" * 70, "last one")

@@ -12,7 +12,12 @@ from typing import Any
 
 import pytest
 
-from instruction_counts.process import PROTOCOL_VERSION, WORKER, WorkerError, WorkerProcess
+from instruction_counts.system.worker_process import (
+    PROTOCOL_VERSION,
+    WORKER,
+    WorkerError,
+    WorkerProcess,
+)
 
 CASE = {
     "stmt": "y = x + 1",

@@ -1,0 +1,1 @@
+"""Verdicts and causes, from values."""

@@ -1,0 +1,117 @@
+"""A whole comparison: two sides, case by case."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from instruction_counts.analysis.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.outputs import compare_outputs
+from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.verdicts import (
+    Difference,
+    Layouts,
+    MinEffect,
+    Verdict,
+    is_suspect,
+    judge,
+    judge_verified,
+)
+from instruction_counts.domain.noise import Noises, fingerprint_hash
+
+
+@attrs.frozen
+class Comparison:
+    """Two sides, what they do not have in common, and a verdict on every case of either."""
+
+    base: Side
+    new: Side
+    disagreements: tuple[Disagreement, ...]
+    min_effect: MinEffect
+    differences: tuple[Difference, ...]
+    layouts: int = 0
+    """In how many layouts suspects were counted again; 0 where nothing was verified."""
+    left_out: Mapping[Key, str] = attrs.field(factory=dict)
+    """Cases that did not start within a budget of time, which is told; there is no verdict."""
+
+    @property
+    def tally(self) -> Counter[Verdict]:
+        """How many cases have each verdict."""
+        return Counter(one.verdict for one in self.differences)
+
+    @property
+    def suspects(self) -> tuple[Difference, ...]:
+        """What has to be counted again before it is reported."""
+        return tuple(one for one in self.differences if is_suspect(one, self.min_effect))
+
+
+def compare(
+    base: Side, new: Side, noises: Noises | None = None, min_effect: MinEffect | None = None
+) -> Comparison:
+    """Judge every case of either side, in the order of ``new``, then what is only in ``base``.
+
+    There is nothing to judge of what a side left out for want of time.
+    """
+    found = tuple(disagreements(base, new))
+    comparable = not any(one.prevents for one in found)
+    least = min_effect or MinEffect()
+    known = noises or {}
+    builds = [fingerprint_hash(side.fingerprint) for side in (base, new)]
+    left_out = {
+        key: budget
+        for side in (new, base)
+        for key, record in side.records.items()
+        if (budget := record.outcome.left_out)
+    }
+    differences = []
+    for key in dict.fromkeys([*new.records, *base.records]):
+        if key in left_out:
+            continue
+        before, after = base.records.get(key), new.records.get(key)
+        floors = [
+            floor
+            for record in (before, after)
+            if record is not None
+            for build in builds
+            if (floor := known.get(build, {}).get(record.definition_hash)) is not None
+        ]
+        outcomes = [record.outcome if record is not None else None for record in (before, after)]
+        outputs = [outcome.output if outcome is not None else None for outcome in outcomes]
+        differences.append(
+            judge(
+                key,
+                before,
+                after,
+                comparable=comparable,
+                noises=floors,
+                min_effect=least,
+                output=compare_outputs(*outputs),
+            )
+        )
+    return Comparison(base, new, found, least, tuple(differences), left_out=left_out)
+
+
+def verified(
+    comparison: Comparison,
+    base: Sequence[Mapping[Key, int]],
+    new: Sequence[Mapping[Key, int]],
+    edges: Mapping[Key, int] | None = None,
+) -> Comparison:
+    """The comparison after its suspects were counted again, once in each layout of either side.
+
+    ``edges`` are how far base is known to reach without a count that says so.
+    A suspect that failed in some layout keeps its verdict, and is not called verified.
+    """
+    suspects = {one.key for one in comparison.suspects}
+    judged = []
+    for one in comparison.differences:
+        counts = [[layout.get(one.key) for layout in side] for side in (base, new)]
+        before, after = ([count for count in side if count is not None] for side in counts)
+        if one.key in suspects and len(before) == len(after) == len(base) > 0:
+            layouts = Layouts(tuple(before), tuple(after), (edges or {}).get(one.key))
+            judged.append(judge_verified(one, layouts, comparison.min_effect))
+        else:
+            judged.append(one)
+    return attrs.evolve(comparison, differences=tuple(judged), layouts=len(base))

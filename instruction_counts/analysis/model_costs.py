@@ -1,0 +1,130 @@
+"""Models in results: which record is a layer of which model, or a model as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import Record
+
+
+@attrs.frozen
+class Measured:
+    """The layers of a model as they were measured, with how often a run of it calls each."""
+
+    model: str
+    layers: tuple[tuple[Record, int], ...]
+    whole: Record | None
+    """The model itself, measured like any other case."""
+    autograd: AutogradMode = AutogradMode.FORWARD
+    """What was asked for; layers without it are there with their forward pass."""
+
+    @property
+    def has_autograd(self) -> bool:
+        """Whether anything of the model was measured as it was asked for."""
+        return self.whole is not None or len(self.forward_only) < len(self.layers)
+
+    @property
+    def forward_only(self) -> tuple[Record, ...]:
+        """Layers that count with another pass than was asked for."""
+        return tuple(record for record, _ in self.layers if record.autograd is not self.autograd)
+
+    @property
+    def instructions(self) -> int:
+        """Of one run: of the whole where it was counted, else of its layers."""
+        return count_of(self.whole) or sum(
+            (count_of(record) or 0) * calls for record, calls in self.layers
+        )
+
+
+def models_in(records: Iterable[Record]) -> tuple[str, ...]:
+    """The models that layers or whole models name, in order."""
+    found: dict[str, None] = {}
+    for record in records:
+        found.update(dict.fromkeys(uses_of(record)))
+        name = _whole_of(record)
+        if name is not None:
+            found[name] = None
+    return tuple(found)
+
+
+def measured(
+    records: Iterable[Record],
+    model: str,
+    language: Language = Language.PYTHON,
+    autograd: AutogradMode = AutogradMode.FORWARD,
+) -> Measured:
+    """The records of a model in one language; eager, with the smallest thread count.
+
+    Where backward is asked for, a layer that has none counts with its forward pass.
+    """
+    chosen: dict[tuple[str, ...], Record] = {}
+    for record in records:
+        if record.language is not language or record.runtime is RuntimeMode.JIT:
+            continue
+        if record.autograd not in {autograd, AutogradMode.FORWARD}:
+            continue
+        other = chosen.get(record.label)
+        if other is None or _preference(record, autograd) < _preference(other, autograd):
+            chosen[record.label] = record
+    layers = [(record, uses_of(record).get(model, 0)) for record in chosen.values()]
+    whole = [
+        record
+        for record in chosen.values()
+        if _whole_of(record) == model and record.autograd is autograd
+    ]
+    used = tuple((record, calls) for record, calls in layers if calls)
+    return Measured(model, used, next(iter(whole), None), autograd)
+
+
+def uses_of(record: Record) -> Mapping[str, int]:
+    """How often each model calls this layer in one run; empty for other cases."""
+    found: dict[str, int] = {}
+    uses = record.metadata.get("uses")
+    for use in uses if isinstance(uses, list) else []:
+        match use:
+            case {"model": str(model), "count": int(count)}:
+                found[model] = found.get(model, 0) + count
+    return found
+
+
+def type_of(record: Record) -> str:
+    """The type of a layer: ``Conv2d``, ``add``."""
+    match record.metadata.get("layer"):
+        case {"kind": "operator", "type": str(name)}:
+            return name.split(".")[1] if "." in name else name
+        case {"type": str(name)}:
+            return name
+    return record.label[-1]
+
+
+def count_of(record: Record | None) -> int | None:
+    """Instructions per run, where the case was counted."""
+    if record is None or record.outcome.status is not Status.OK:
+        return None
+    counted = record.outcome.instructions
+    return None if counted is None else counted.per_run
+
+
+def time_of(record: Record | None) -> float | None:
+    """The median time in seconds, where the case was timed."""
+    if record is None or record.outcome.status is not Status.OK:
+        return None
+    times = record.outcome.times
+    return None if times is None else times.median_s
+
+
+def _whole_of(record: Record) -> str | None:
+    about: Any = record.metadata.get("model")
+    match about:
+        case {"name": str(name)}:
+            return name
+    return None
+
+
+def _preference(record: Record, autograd: AutogradMode) -> tuple[bool, int]:
+    return record.autograd is not autograd, record.num_threads

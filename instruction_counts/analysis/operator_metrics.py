@@ -1,0 +1,155 @@
+"""What is known of an operator: forward and backward apart, memory, achieved bandwidth."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+from core.types import AutogradMode, Label, Language, RuntimeMode
+from instruction_counts.domain.outcomes import Instructions, Machine, Resources, Times
+from instruction_counts.domain.records import Record
+
+_Key: TypeAlias = tuple[str, Label, RuntimeMode, Language, int]
+
+
+@attrs.frozen
+class Metrics:
+    """One operator in one language and runtime.
+
+    The backward pass cannot run alone, so ``backward`` is the difference of two measured cases:
+    forward and backward together, less forward.
+    """
+
+    label: Label
+    operator: str
+    language: Language
+    runtime: RuntimeMode
+    num_threads: int
+    build: str
+    metadata: Mapping[str, Any] = attrs.field(hash=False)
+    instructions: Instructions | None = None
+    times: Times | None = None
+    backward_instructions: int | None = None
+    backward_exact: bool = True
+    backward_s: float | None = None
+    """Difference of medians."""
+    resources: Resources | None = None
+    """Of the eager Python case: what is allocated and computed is the same in every language."""
+
+    @property
+    def bytes_per_s(self) -> float | None:
+        """Achieved bandwidth: the bytes that have to be moved, over the median time."""
+        return self._per_second(None if self.resources is None else self.resources.moved_bytes)
+
+    @property
+    def flops_per_s(self) -> float | None:
+        """Achieved floating point operations in a second."""
+        return self._per_second(None if self.resources is None else self.resources.flops)
+
+    def _per_second(self, amount: int | None) -> float | None:
+        if amount is None or self.times is None or not self.times.median_s:
+            return None
+        return amount / self.times.median_s
+
+
+def metrics_of(records: Iterable[Record]) -> Iterator[Metrics]:
+    """The metrics of all operators among ``records`` whose forward pass is there, in their order.
+
+    Without it there is nothing to tell apart: see `without_metrics`.
+    """
+    by_key = _by_key(records)
+    resources = {
+        (build, label): forward.outcome.resources
+        for (build, label, *_), by_autograd in by_key.items()
+        if (forward := by_autograd.get(AutogradMode.FORWARD)) and forward.outcome.resources
+    }
+    for (build, label, *_), by_autograd in by_key.items():
+        forward = by_autograd.get(AutogradMode.FORWARD)
+        if forward is not None:
+            both = by_autograd.get(AutogradMode.FORWARD_BACKWARD)
+            yield _metrics(forward, both, resources.get((build, label)))
+
+
+def without_metrics(records: Iterable[Record]) -> tuple[Record, ...]:
+    """What is no part of `metrics_of`: no operator, or one whose forward pass is not there."""
+    records = tuple(records)
+    by_key = _by_key(records)
+    return tuple(
+        record for record in records if AutogradMode.FORWARD not in by_key.get(_key(record), {})
+    )
+
+
+def _by_key(records: Iterable[Record]) -> dict[_Key, dict[AutogradMode, Record]]:
+    by_key: dict[_Key, dict[AutogradMode, Record]] = {}
+    for record in records:
+        if "operator" in record.metadata:
+            by_key.setdefault(_key(record), {})[record.autograd] = record
+    return by_key
+
+
+def _key(record: Record) -> _Key:
+    modes = (record.runtime, record.language, record.num_threads)
+    return record.build, record.label, *modes
+
+
+def _metrics(forward: Record, both: Record | None, resources: Resources | None) -> Metrics:
+    metrics = Metrics(
+        label=forward.label,
+        operator=forward.metadata["operator"],
+        language=forward.language,
+        runtime=forward.runtime,
+        num_threads=forward.num_threads,
+        build=forward.build,
+        metadata=forward.metadata,
+        instructions=forward.outcome.instructions,
+        times=forward.outcome.times,
+        resources=resources,
+    )
+    return metrics if both is None else _with_backward(metrics, forward, both)
+
+
+def _with_backward(metrics: Metrics, forward: Record, both: Record) -> Metrics:
+    one, two = forward.outcome.instructions, both.outcome.instructions
+    if one is not None and two is not None:
+        metrics = attrs.evolve(
+            metrics,
+            backward_instructions=two.per_run - one.per_run,
+            backward_exact=one.exact and two.exact,
+        )
+    if forward.outcome.times is not None and both.outcome.times is not None:
+        difference = both.outcome.times.median_s - forward.outcome.times.median_s
+        metrics = attrs.evolve(metrics, backward_s=difference)
+    return metrics
+
+
+def as_dict(metrics: Metrics, machine: Machine | None = None) -> dict[str, Any]:
+    """Plain values, with units in their names; None where something is not known."""
+    times, counted, used = metrics.times, metrics.instructions, metrics.resources
+    shown = {
+        "operator": metrics.operator,
+        "label": "/".join(metrics.label),
+        "language": metrics.language.value,
+        "runtime": metrics.runtime.value,
+        "num_threads": metrics.num_threads,
+        "build": metrics.build,
+        "shapes": metrics.metadata.get("shapes"),
+        "dtype": metrics.metadata.get("dtype"),
+        "seed": metrics.metadata.get("seed"),
+        "instructions": None if counted is None else counted.per_run,
+        "exact": None if counted is None else counted.exact,
+        "backward_instructions": metrics.backward_instructions,
+    }
+    for name in ("mean", "median", "p90", "p99", "min", "max"):
+        shown[f"{'p50' if name == 'median' else name}_s"] = (
+            None if times is None else getattr(times, f"{name}_s")
+        )
+    shown["backward_p50_s"] = metrics.backward_s
+    for name in ("allocated_bytes", "peak_bytes", "moved_bytes", "flops"):
+        shown[name] = None if used is None else getattr(used, name)
+    shown["bytes_per_s"] = metrics.bytes_per_s
+    shown["flops_per_s"] = metrics.flops_per_s
+    shown["machine_bytes_per_s"] = None if machine is None else machine.copy_bytes_per_s
+    shown["machine_flops_per_s"] = None if machine is None else machine.matmul_flops_per_s
+    return shown

@@ -1,0 +1,330 @@
+"""Both sides of a case for other programs: Callgrind's format, and flame graphs for speedscope.
+
+Callgrind's format holds what was measured: costs of functions and calls between pairs of them. A
+flame graph needs whole stacks, which nobody recorded. They are made up from the calls: the cost of
+a function is shared among its callers in proportion to the instructions that each call spent there,
+and so on upwards. That is true where a function costs the same whoever calls it, and a guess
+elsewhere. Where functions call each other in a circle, the call back is left out. Stacks of too
+few instructions are told together. Nothing is lost: the weights add up to the count.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from instruction_counts import __version__
+from instruction_counts.analysis.functions import CallerChange, Difference, FunctionChange, Key
+from instruction_counts.analysis.layers import Layer
+from instruction_counts.analysis.names import UNKNOWN, printable, without_recursion
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import FunctionCosts
+from instruction_counts.engines.callgrind_out import Call, Function, Profile, to_text
+from instruction_counts.system.files import write_atomically
+
+_PROGRAM = f"instruction-counts {__version__}"
+_SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+_SMALLEST_STACK = 0.5
+"""Instructions per run, of a stack and of all above it."""
+
+_MOST_STACKS = 20_000
+"""A stack holds at least this part of the count, so that large cases make no huge files."""
+
+
+def write_callgrind(
+    folder: Path, title: str, base: FunctionCosts, new: FunctionCosts
+) -> tuple[Path, Path]:
+    """Write ``callgrind.out.base`` and ``callgrind.out.new``, both over the same number of runs.
+
+    Raises:
+        UsageError: the files cannot be written.
+    """
+    runs = math.lcm(base.runs, new.runs)
+    paths = folder / "callgrind.out.base", folder / "callgrind.out.new"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path, costs in zip(paths, (base, new), strict=True):
+            text = to_text(callgrind_profile(costs, runs, title))
+            write_atomically(path, text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise UsageError(
+            f"--callgrind {folder}: {error.strerror}", "Name a folder that you may write to."
+        ) from error
+    return paths
+
+
+def callgrind_profile(costs: FunctionCosts, runs: int, title: str) -> Profile:
+    """The costs as Callgrind would have written them, over ``runs``, a multiple of their own."""
+    times = runs // costs.runs
+    functions = [
+        Function(_plain(one.library), _plain(one.file), _plain(one.function)) for one in costs.costs
+    ]
+    settled = _settled([one.exclusive for one in costs.costs], [one.library for one in costs.costs])
+    exclusive: dict[Function, int] = defaultdict(int)
+    for function, cost in zip(functions, settled, strict=True):
+        exclusive[function] += times * cost
+    sums: dict[tuple[Function, Function], list[int]] = defaultdict(lambda: [0, 0])
+    for call in costs.calls:
+        both = sums[functions[call.caller], functions[call.callee]]
+        both[0] += times * max(0, call.calls)
+        both[1] += times * max(0, call.instructions)
+    return Profile(
+        totals=times * sum(settled),
+        exclusive=exclusive,
+        calls=tuple(Call(*edge, number, cost) for edge, (number, cost) in sums.items()),
+        creator=_PROGRAM,
+        command=_plain(title),
+        descriptions=(("Runs", str(runs)),),
+    )
+
+
+def _plain(text: str) -> str:
+    return without_recursion(" ".join(printable(text).split())) or UNKNOWN
+
+
+def _settled(costs: Sequence[int], libraries: Sequence[str]) -> list[int]:
+    """The costs with negative ones taken off the largest of the same library, else of all.
+
+    A function costs less than nothing where the empty loop spent more in it than the case did.
+    """
+    settled = [max(0, cost) for cost in costs]
+    largest = sorted(range(len(costs)), key=lambda place: -costs[place])
+    for place in (place for place, cost in enumerate(costs) if cost < 0):
+        debt = -costs[place]
+        mine = [other for other in largest if libraries[other] == libraries[place]]
+        for other in (*mine, *largest):
+            paid = min(debt, settled[other])
+            settled[other] -= paid
+            debt -= paid
+    return settled
+
+
+# ------------------------------------------------------------------------------ speedscope
+
+
+def write_speedscope(path: Path, title: str, difference: Difference) -> None:
+    """Write one file with four flame graphs: base, new, what grew and what shrank.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    try:
+        profile = speedscope(title, difference)
+        write_atomically(path, json.dumps(profile, separators=(",", ":"), allow_nan=False))
+    except OSError as error:
+        raise UsageError(
+            f"--speedscope {path}: {error.strerror}", "Name a file in a folder that you may use."
+        ) from error
+
+
+def speedscope(title: str, difference: Difference) -> dict[str, Any]:
+    """The document, of weights in whole instructions per run.
+
+    Those of base and new add up to their counts, those of what grew and what shrank to the sums of
+    the positive and of the negative changes of functions.
+    """
+    frames: dict[Key, int] = {}
+    stacked = [any(_cost(one, side) for one in difference.calls) for side in ("base", "new")]
+    graphs = [_side(difference, "base"), _side(difference, "new")]
+    for sign, side in ((1, "new"), (-1, "base")):
+        graphs.append(_change(difference, sign, side if all(stacked) else None))
+    totals = [round(sum(graph.costs.values())) for graph in graphs]
+    names = ("base", "new", "difference: grew", "difference: shrank")
+    has_stacks = (*stacked, all(stacked), all(stacked))
+    return {
+        "$schema": _SCHEMA,
+        "exporter": _PROGRAM,
+        "name": printable(title),
+        "profiles": [
+            _profile(
+                name if stacks else f"{name} (flat: stored without calls)", graph, total, frames
+            )
+            for name, stacks, graph, total in zip(names, has_stacks, graphs, totals, strict=True)
+        ],
+        "shared": {"frames": [{"name": key.name, "file": key.library} for key in frames]},
+    }
+
+
+def _profile(name: str, graph: _Graph, total: int, frames: dict[Key, int]) -> dict[str, Any]:
+    stacks = list(_stacks(graph))
+    weights = _rounded([weight for _, weight in stacks], total)
+    kept = [(stack, weight) for (stack, _), weight in zip(stacks, weights, strict=True) if weight]
+    return {
+        "type": "sampled",
+        "name": name,
+        "unit": "none",
+        "startValue": 0,
+        "endValue": total,
+        "samples": [[frames.setdefault(key, len(frames)) for key in stack] for stack, _ in kept],
+        "weights": [weight for _, weight in kept],
+    }
+
+
+def _rounded(weights: Sequence[float], total: int) -> list[int]:
+    """Whole numbers that add up to ``total``: those nearest to the next one are rounded up."""
+    whole = [math.floor(weight) for weight in weights]
+    by_rest = sorted(range(len(weights)), key=lambda place: whole[place] - weights[place])
+    missing = total - sum(whole)
+    for turn in range(missing if by_rest else 0):
+        whole[by_rest[turn % len(by_rest)]] += 1
+    return whole
+
+
+# ------------------------------------------------------------------------------ call graphs
+
+
+@attrs.frozen
+class _Graph:
+    """Functions with what they cost themselves, and who calls them, with weights to share by."""
+
+    costs: Mapping[Key, Fraction]
+    callers: Mapping[Key, Mapping[Key, Fraction]]
+
+
+def _cost(one: CallerChange, side: str) -> Fraction:
+    cost: Fraction | None = getattr(one, side)
+    return max(cost or Fraction(), Fraction())
+
+
+def _calls(one: CallerChange, side: str) -> Fraction:
+    calls: Fraction | None = getattr(one, f"{side}_calls")
+    return max(calls or Fraction(), Fraction())
+
+
+def _side(difference: Difference, side: str) -> _Graph:
+    present = [one for one in difference.functions if getattr(one, side) is not None]
+    return _graph(
+        present,
+        [getattr(one, side) for one in present],
+        difference.calls,
+        [lambda one: _cost(one, side), lambda one: _calls(one, side)],
+    )
+
+
+def _change(difference: Difference, sign: int, side: str | None) -> _Graph:
+    """What grew (1) or shrank (-1), shared among callers by what grew or shrank below each."""
+    costs = [max(sign * one.delta, Fraction()) for one in difference.functions]
+    if side is None:
+        return _graph(difference.functions, costs, (), ())
+    weights = [
+        lambda one: max(sign * one.delta, Fraction()),
+        lambda one: _cost(one, side),
+        lambda one: _calls(one, side),
+    ]
+    return _graph(difference.functions, costs, difference.calls, weights)
+
+
+def _graph(
+    functions: Sequence[FunctionChange],
+    costs: Sequence[Fraction],
+    calls: Iterable[CallerChange],
+    weights: Sequence[Callable[[CallerChange], Fraction]],
+) -> _Graph:
+    """A graph whose callers share by the first of ``weights`` that is not 0 for all of them."""
+    denominator = math.lcm(*(cost.denominator for cost in costs))
+    whole = [int(cost * denominator) for cost in costs]
+    settled = _settled(whole, [one.key.library for one in functions])
+    into: dict[Key, list[CallerChange]] = defaultdict(list)
+    for one in calls:
+        if one.caller != one.callee:
+            into[one.callee].append(one)
+    callers: dict[Key, dict[Key, Fraction]] = {}
+    for callee, edges in into.items():
+        for weight in weights:
+            shares = {one.caller: weight(one) for one in edges if weight(one)}
+            if shares:
+                callers[callee] = shares
+                break
+    spent = zip(functions, settled, strict=True)
+    return _Graph({one.key: Fraction(cost, denominator) for one, cost in spent}, callers)
+
+
+def _stacks(graph: _Graph) -> Iterator[tuple[tuple[Key, ...], float]]:
+    """Every stack with what its last function costs there; from the outermost function inwards."""
+    order, callees = _without_cycles(graph)
+    called = {callee for targets in callees.values() for callee in targets}
+    costs = {key: float(cost) for key, cost in graph.costs.items()}
+    inclusive: dict[Key, float] = {}
+    for key in order:
+        below = sum(share * inclusive[callee] for callee, share in callees[key].items())
+        inclusive[key] = costs.get(key, 0.0) + below
+    smallest = max(_SMALLEST_STACK, sum(costs.values()) / _MOST_STACKS)
+    small = Key(f"(stacks below {smallest:,.3g} instructions)", "", Layer.OTHER)
+    roots = [key for key in order if key not in called]
+    roots.sort(key=lambda key: (inclusive[key], key))
+    pending: list[tuple[tuple[Key, ...], float]] = [((key,), 1.0) for key in roots]
+    while pending:
+        stack, share = pending.pop()
+        key = stack[-1]
+        whole = share * inclusive[key]
+        if 0 < whole < smallest and len(stack) > 1:
+            yield (*stack[:-1], small), whole
+            continue
+        if costs.get(key):
+            yield stack, share * costs[key]
+        targets = sorted(
+            callees[key].items(), key=lambda item: (item[1] * inclusive[item[0]], item[0])
+        )
+        pending += [((*stack, callee), share * part) for callee, part in targets if whole]
+
+
+def _without_cycles(graph: _Graph) -> tuple[list[Key], dict[Key, dict[Key, float]]]:
+    """Callees before their callers, and what part of each callee belongs to a caller."""
+    callees: dict[Key, dict[Key, Fraction]] = defaultdict(dict)
+    for callee, callers in graph.callers.items():
+        for caller, weight in callers.items():
+            callees[caller][callee] = weight
+    nodes = {*graph.costs, *graph.callers, *callees}
+    outside = {key: sum(callees[key].values(), Fraction()) for key in nodes}
+    starts = sorted(nodes, key=lambda key: (key in graph.callers, -outside[key], key))
+    order, kept = _depth_first(starts, callees)
+    sums: dict[Key, Fraction] = defaultdict(Fraction)
+    for caller, callee in kept:
+        sums[callee] += callees[caller][callee]
+    parts: dict[Key, dict[Key, float]] = {key: {} for key in order}
+    for caller, callee in kept:
+        parts[caller][callee] = float(callees[caller][callee] / sums[callee])
+    return order, parts
+
+
+def _depth_first(
+    starts: Iterable[Key], callees: Mapping[Key, Mapping[Key, Fraction]]
+) -> tuple[list[Key], list[tuple[Key, Key]]]:
+    """The order in which functions are left, and the calls that do not lead back."""
+    order: list[Key] = []
+    kept: list[tuple[Key, Key]] = []
+    open_keys: set[Key] = set()
+    seen: set[Key] = set()
+    for start in starts:
+        if start in seen:
+            continue
+        path = [(start, _heaviest_first(callees, start))]
+        seen.add(start)
+        open_keys.add(start)
+        while path:
+            key, rest = path[-1]
+            callee = next(rest, None)
+            if callee is None:
+                path.pop()
+                open_keys.remove(key)
+                order.append(key)
+            elif callee not in open_keys:
+                kept.append((key, callee))
+                if callee not in seen:
+                    seen.add(callee)
+                    open_keys.add(callee)
+                    path.append((callee, _heaviest_first(callees, callee)))
+    return order, kept
+
+
+def _heaviest_first(callees: Mapping[Key, Mapping[Key, Fraction]], key: Key) -> Iterator[Key]:
+    targets = callees.get(key, {})
+    return iter(sorted(targets, key=lambda callee: (-targets[callee], callee)))

@@ -1,0 +1,115 @@
+"""The two sides of a comparison: one build of a stored run, of a file, or measured just now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+import attrs
+
+from core.types import AutogradMode, Label, Language, RuntimeMode
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Output
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.storage.json_files import is_file_name, read_json
+
+Key: TypeAlias = tuple[Label, Language, RuntimeMode, AutogradMode, int]
+"""What a case is called, whichever build it ran on."""
+
+
+class Runs(Protocol):
+    """Where stored runs come from."""
+
+    def find(self, text: str) -> int | None:
+        """The number of the run of that number or tag; None if there is none."""
+
+    def load(self, run_id: int) -> Run:
+        """The run of that number."""
+
+
+@attrs.frozen
+class Side:
+    """One build, with what was measured of it."""
+
+    title: str
+    """How reports call it: ``base``, ``run 12``, ``before.json``."""
+    engine: str
+    fingerprint: Fingerprint
+    records: Mapping[Key, Record]
+
+
+def key_of(record: Record) -> Key:
+    """The key of a record."""
+    modes = (record.language, record.runtime, record.autograd)
+    return record.label, *modes, record.num_threads
+
+
+def side_of(run: Run, build: str, title: str) -> Side:
+    """The side that ``build`` is in ``run``."""
+    records = {key_of(record): record for record in run.cases if record.build == build}
+    return Side(title, run.engine, run.builds[build], records)
+
+
+def with_outputs(side: Side, outputs: Mapping[Key, Output]) -> Side:
+    """The side with what its cases compute, where that was recorded later."""
+    records = {
+        key: attrs.evolve(record, outcome=attrs.evolve(record.outcome, output=outputs[key]))
+        if key in outputs
+        else record
+        for key, record in side.records.items()
+    }
+    return attrs.evolve(side, records=records)
+
+
+def read_side(text: str, runs: Runs) -> Side:
+    """The side that ``text`` names: a JSON file, or the number or tag of a stored run.
+
+    Where the run has several builds, ``:NAME`` after it says which.
+
+    Raises:
+        UsageError: there is no such file or run, or it has several builds and none is named.
+        DataError: the file or the database cannot be read.
+    """
+    run, build = _find(text, runs)
+    if build is None:
+        if len(run.builds) != 1:
+            names = ", ".join(run.builds)
+            raise UsageError(
+                f"{text} has several builds: {names}",
+                f"Name one of them: {text}:{next(iter(run.builds), 'NAME')}",
+            )
+        build = next(iter(run.builds))
+    elif build not in run.builds:
+        names = ", ".join(run.builds)
+        raise UsageError(f"{text}: the run has no build of that name", f"It has: {names}")
+    return side_of(run, build, _title(text))
+
+
+def _find(text: str, runs: Runs) -> tuple[Run, str | None]:
+    # A file or tag may itself hold a colon, so the whole text is tried first.
+    before, _, after = text.rpartition(":")
+    names = [(name, build) for name, build in ((text, None), (before, after)) if name]
+    for name, build in names:
+        if Path(name).is_file():
+            return read_json(Path(name)), build
+    # Not looked for in the store, whose own absence would be told instead.
+    for name, _ in names:
+        if is_file_name(name):
+            raise UsageError(f"there is no file {name}", "`run --output FILE.json` writes one.")
+    for name, build in names:
+        number = runs.find(name)
+        if number is not None:
+            return runs.load(number), build
+    raise UsageError(
+        f'"{text}" is neither a JSON file nor a stored run',
+        "Stored runs and their tags: python main.py runs list",
+    )
+
+
+def _title(text: str) -> str:
+    number, _, build = text.partition(":")
+    if number.isdecimal():
+        return f"run {number}{f', {build}' if build else ''}"
+    return Path(text).name

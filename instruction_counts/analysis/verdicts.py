@@ -1,0 +1,296 @@
+"""The verdict on a case, with its reason.
+
+Counts are integers of a deterministic machine, so nothing here is a test of significance on counts.
+What stands between a difference and a verdict is what else moves counts: windows that do not agree,
+and memory layout. Both are measured, case by case.
+"""
+
+from __future__ import annotations
+
+import enum
+import statistics
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from core.types import Language
+from instruction_counts.analysis.outputs import OutputDifference
+from instruction_counts.analysis.sides import Key
+from instruction_counts.analysis.times import TimeChange, time_change
+from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.outcomes import Instructions, Status
+from instruction_counts.domain.records import Record
+
+USUAL_LAYOUT_SPREAD = {Language.PYTHON: 0.001, Language.CPP: 0.0001}
+"""How far another memory layout moves most cases, where it was not measured for the case: nine of
+ten Python cases lie within, and every C++ case of the representative ones (``selftest
+--layouts 4``, see ``docs/measurement.md``)."""
+
+
+class Verdict(enum.Enum):
+    """What is said of a case."""
+
+    SAME = "same"
+    BETTER = "better"
+    WORSE = "worse"
+    AMBIGUOUS = "ambiguous"
+    INCOMPARABLE = "incomparable"
+    NEW = "new"
+    MISSING = "missing"
+    FAILED = "failed"
+
+
+ON_COUNTS = frozenset({Verdict.SAME, Verdict.BETTER, Verdict.WORSE, Verdict.AMBIGUOUS})
+"""What is said by two counts that were held against each other."""
+
+
+class Reason(enum.Enum):
+    """Why."""
+
+    IDENTICAL = "identical count"
+    BELOW_MIN_EFFECT = "below the minimum effect"
+    WITHIN_NOISE = "within the noise floor"
+    EXACT_DIFFERENCE = "exact difference"
+    BEYOND_NOISE = "beyond the noise floor"
+    BEYOND_LAYOUTS = "beyond what layouts move"
+    LAYOUT_ONLY = "layout only"
+    NOT_VERIFIED = "may be layout, not verified"
+    OUTPUT_DIFFERS = "output differs"
+    DEFINITION_CHANGED = "definition changed"
+    FINGERPRINT_DIFFERS = "fingerprint differs"
+    SKIPPED = "skipped"
+    NOT_COUNTED = "not counted"
+    ONLY_IN_NEW = "only in new"
+    ONLY_IN_BASE = "only in base"
+    FAILED_IN_BASE = "failed in base"
+    FAILED_IN_NEW = "failed in new"
+    FAILED_IN_BOTH = "failed in both"
+
+
+@attrs.frozen
+class MinEffect:
+    """The smallest change of interest: both have to be reached."""
+
+    relative: float = 0.0005
+    absolute: int = 3
+    """Each count is rounded twice, so up to two instructions of a change may be rounding."""
+
+    def is_reached(self, change: float, base: int) -> bool:
+        """Whether ``change`` instructions are of interest, in a case that cost ``base``."""
+        return abs(change) >= self.absolute and abs(change) >= self.relative * abs(base)
+
+
+@attrs.frozen
+class Layouts:
+    """Counts of a case in fresh servers of several memory layouts, the same ones on both sides."""
+
+    base: tuple[int, ...]
+    new: tuple[int, ...]
+    edge: int | None = None
+    """How far base is known to reach, where that is no count of these: it makes no change."""
+
+
+@attrs.frozen
+class Difference:
+    """A case on both sides, and what is said of it."""
+
+    key: Key
+    base: Record | None
+    new: Record | None
+    verdict: Verdict
+    reason: Reason
+    noise: int = 0
+    """The noise floor that was used, in instructions."""
+    layouts: Layouts | None = None
+    """What it was verified with; None where it was not."""
+    output: OutputDifference | None = None
+
+    @property
+    def time(self) -> TimeChange | None:
+        """The change of the wall times; None where a side has none."""
+        times = [one.outcome.times if one is not None else None for one in (self.base, self.new)]
+        return time_change(*times)
+
+    @property
+    def verified(self) -> bool:
+        """Whether the case was counted again, in fresh servers and several layouts."""
+        return self.layouts is not None
+
+    @property
+    def base_count(self) -> int | None:
+        """Instructions per run in base."""
+        return _count(self.base)
+
+    @property
+    def new_count(self) -> int | None:
+        """Instructions per run in new."""
+        return _count(self.new)
+
+    @property
+    def change(self) -> int | None:
+        """Instructions per run that new costs more; the median over the layouts if verified."""
+        if self.base_count is None or self.new_count is None:
+            return None
+        first = self.new_count - self.base_count
+        if self.layouts is None:
+            return first
+        pairs = zip(self.layouts.base, self.layouts.new, strict=True)
+        return round(statistics.median([first, *(new - base for base, new in pairs)]))
+
+    @property
+    def relative(self) -> float | None:
+        """The change, relative to base."""
+        change, base = self.change, self.base_count
+        return None if change is None or not base else change / base
+
+
+def judge(
+    key: Key,
+    base: Record | None,
+    new: Record | None,
+    *,
+    comparable: bool = True,
+    noises: Iterable[Noise] = (),
+    min_effect: MinEffect | None = None,
+    output: OutputDifference | None = None,
+) -> Difference:
+    """The verdict on two records, before anything is measured again.
+
+    ``noises`` are the floors known of the case on either build; ``comparable`` is False where the
+    fingerprints forbid to compare counts.
+    """
+    said = _without_counts(base, new, comparable=comparable, output=output)
+    noise = 0
+    if said is None:
+        before, after = _instructions(base), _instructions(new)
+        noise = noise_floor(before, after, key[1], noises)
+        said = _on_counts(before, after, noise, min_effect or MinEffect())
+    verdict, reason = said
+    return Difference(key, base, new, verdict, reason, noise, output=output)
+
+
+def is_suspect(difference: Difference, min_effect: MinEffect) -> bool:
+    """Whether counting again can change the verdict: the counts differ by enough to be of interest.
+
+    What looks like noise is a suspect, too: in several layouts a real change stands out.
+    """
+    counts = difference.base_count, difference.new_count
+    if None in counts or difference.verdict not in ON_COUNTS:
+        return False
+    before, after = _instructions(difference.base), _instructions(difference.new)
+    return min_effect.is_reached(after.per_run - before.per_run, before.per_run)
+
+
+def judge_verified(
+    difference: Difference, layouts: Layouts, min_effect: MinEffect | None = None
+) -> Difference:
+    """The verdict on a suspect that was counted again in several layouts.
+
+    It is a change only if every count of one side lies above every count of the other, by more than
+    either side moves on its own.
+    """
+    before, after = _instructions(difference.base), _instructions(difference.new)
+    edge = () if layouts.edge is None else (layouts.edge,)
+    base, new = (before.per_run, *layouts.base, *edge), (after.per_run, *layouts.new)
+    noise = max(_range(base), _range(new))
+    gap = max(min(new) - max(base), min(base) - max(new))
+    checked = attrs.evolve(difference, layouts=layouts, noise=noise)
+    change = checked.change
+    assert change is not None, "both sides were counted"
+    if not (min_effect or MinEffect()).is_reached(change, before.per_run):
+        verdict, reason = Verdict.SAME, Reason.BELOW_MIN_EFFECT
+    elif gap <= noise:
+        verdict, reason = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
+    else:
+        verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
+        reason = Reason.BEYOND_LAYOUTS if noise else Reason.EXACT_DIFFERENCE
+    return attrs.evolve(checked, verdict=verdict, reason=reason)
+
+
+def noise_floor(
+    base: Instructions, new: Instructions, language: Language, noises: Iterable[Noise]
+) -> int:
+    """Instructions by which a case may differ without any change of code.
+
+    The largest of: what windows disagree by, what fresh servers were seen to disagree by, and what
+    layouts were seen to move (where they were not seen, what they usually move).
+    """
+    known = list(noises)
+    larger = max(base.per_run, new.per_run)
+    layout = max((one.layout_spread for one in known if one.layouts), default=None)
+    relative = max(
+        USUAL_LAYOUT_SPREAD[language] if layout is None else layout,
+        *(one.noise for one in known),
+        0.0,
+    )
+    return max(base.spread, new.spread, round(relative * larger))
+
+
+def _without_counts(
+    base: Record | None,
+    new: Record | None,
+    *,
+    comparable: bool,
+    output: OutputDifference | None,
+) -> tuple[Verdict, Reason] | None:
+    """The verdict where counts do not decide; None where they do."""
+    if base is None or new is None:
+        missing = new is None
+        return (
+            (Verdict.MISSING, Reason.ONLY_IN_BASE) if missing else (Verdict.NEW, Reason.ONLY_IN_NEW)
+        )
+    failed = base.outcome.status in _FAILURES, new.outcome.status in _FAILURES
+    if any(failed):
+        return Verdict.FAILED, _FAILED[failed]
+    skipped = any(one.outcome.status is Status.SKIPPED for one in (base, new))
+    counted = all(one.outcome.instructions is not None for one in (base, new))
+    obstacles = {
+        Reason.SKIPPED: skipped,
+        Reason.DEFINITION_CHANGED: base.definition_hash != new.definition_hash,
+        Reason.OUTPUT_DIFFERS: output is not None and output.differs,
+        Reason.NOT_COUNTED: not counted,
+        Reason.FINGERPRINT_DIFFERS: not comparable,
+    }
+    found = next((reason for reason, is_there in obstacles.items() if is_there), None)
+    return None if found is None else (Verdict.INCOMPARABLE, found)
+
+
+_FAILURES = {Status.FAILED, Status.TIMEOUT}
+
+_FAILED = {
+    (True, True): Reason.FAILED_IN_BOTH,
+    (True, False): Reason.FAILED_IN_BASE,
+    (False, True): Reason.FAILED_IN_NEW,
+}
+
+
+def _on_counts(
+    base: Instructions, new: Instructions, noise: int, min_effect: MinEffect
+) -> tuple[Verdict, Reason]:
+    change = new.per_run - base.per_run
+    if not change:
+        return Verdict.SAME, Reason.IDENTICAL
+    if not min_effect.is_reached(change, base.per_run):
+        return Verdict.SAME, Reason.BELOW_MIN_EFFECT
+    if abs(change) <= max(base.spread, new.spread):
+        return Verdict.SAME, Reason.WITHIN_NOISE
+    if abs(change) <= noise:
+        return Verdict.AMBIGUOUS, Reason.NOT_VERIFIED
+    exact = base.exact and new.exact
+    reason = Reason.EXACT_DIFFERENCE if exact else Reason.BEYOND_NOISE
+    return (Verdict.WORSE if change > 0 else Verdict.BETTER), reason
+
+
+def _count(record: Record | None) -> int | None:
+    counted = record.outcome.instructions if record is not None else None
+    return None if counted is None else counted.per_run
+
+
+def _instructions(record: Record | None) -> Instructions:
+    assert record is not None, "asked of cases on both sides only"
+    assert record.outcome.instructions is not None, "asked of counted cases only"
+    return record.outcome.instructions
+
+
+def _range(counts: Sequence[int]) -> int:
+    return max(counts) - min(counts)

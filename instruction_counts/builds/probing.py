@@ -1,0 +1,150 @@
+"""Asking a build what it is made of."""
+
+from __future__ import annotations
+
+import platform
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from instruction_counts import __version__
+from instruction_counts.builds.hermetic import (
+    PROFILE_VERSION,
+    environment,
+    interpreter_of,
+    without_aslr,
+)
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.system.worker_process import WorkerError, WorkerProcess
+
+_PROBE_TIMEOUT_S = 120.0
+
+
+@attrs.frozen
+class BuildFacts:
+    """A build as it was found: its fingerprint, and where its parts lie."""
+
+    build: Build
+    interpreter: str
+    fingerprint: Fingerprint
+    compiler: str
+    """Path of the C++ compiler; empty where there is none."""
+    torch_root: str
+    include_paths: tuple[str, ...]
+    library_paths: tuple[str, ...]
+    has_cpp_headers: bool
+    valgrind_headers: str
+
+    @property
+    def can_count(self) -> bool:
+        """Whether instructions can be counted."""
+        return bool(self.fingerprint.valgrind)
+
+    @property
+    def can_compile(self) -> bool:
+        """Whether C++ cases can be compiled."""
+        return bool(self.compiler) and self.has_cpp_headers
+
+
+def probe(build: Build) -> BuildFacts:
+    """Ask the build's interpreter, Valgrind and the compiler who they are.
+
+    Raises:
+        BuildError: the interpreter does not start, or has no torch.
+    """
+    interpreter = interpreter_of(build)
+    answer = _identify(build, interpreter)
+    found = answer["torch"]
+    if found is None:
+        raise BuildError(
+            f'build "{build.name}": {interpreter} cannot import torch: {answer["torch_error"]}',
+            f"{interpreter} -m pip install torch     or name another interpreter with --build",
+        )
+    compiler = find_compiler(build)
+    return BuildFacts(
+        build=build,
+        interpreter=interpreter,
+        fingerprint=_fingerprint(answer, compiler, find_valgrind(build)),
+        compiler=compiler,
+        torch_root=found["root"],
+        include_paths=tuple(found["include_paths"]),
+        library_paths=tuple(found["library_paths"]),
+        has_cpp_headers=found["cpp_headers"],
+        valgrind_headers=found["valgrind_headers"],
+    )
+
+
+def find_compiler(build: Build) -> str:
+    """The C++ compiler that torch's own extensions would use: CXX, else g++, else c++."""
+    variables = environment(build)
+    for name in (variables.get("CXX", ""), "g++", "c++"):
+        found = shutil.which(name, path=variables["PATH"]) if name else None
+        if found:
+            return found
+    return ""
+
+
+def find_valgrind(build: Build) -> str:
+    """The Valgrind that processes of ``build`` find on their PATH; empty where there is none."""
+    return shutil.which("valgrind", path=environment(build)["PATH"]) or ""
+
+
+def first_line(command: list[str]) -> str:
+    """The first line that a command prints; empty where it cannot be run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return (done.stdout.splitlines() or [""])[0].strip()
+
+
+def _identify(build: Build, interpreter: str) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="instruction-counts-") as folder:
+        try:
+            with WorkerProcess(interpreter, environment(build), Path(folder)) as worker:
+                return worker.ask({"type": "identify"}, _PROBE_TIMEOUT_S)
+        except WorkerError as error:
+            last = (error.failure.output.splitlines() or [""])[-1]
+            raise BuildError(
+                f'build "{build.name}": {interpreter} does not work: {error} {last}'.rstrip(),
+                "It has to be Python 3.9 or later, on Linux.",
+            ) from error
+
+
+def _fingerprint(answer: dict[str, Any], compiler: str, valgrind: str) -> Fingerprint:
+    found = answer["torch"]
+    return Fingerprint(
+        torch=found["version"],
+        torch_git=found["git_version"],
+        torch_debug=found["debug"],
+        torch_settings=found["build_settings"],
+        cxx11_abi=found["cxx11_abi"],
+        parallel=found["parallel"],
+        capability=found["capability"],
+        python=answer["python"],
+        implementation=answer["implementation"],
+        machine=answer["machine"],
+        cpu=_cpu_model(),
+        libc=answer["libc"],
+        valgrind=first_line([valgrind, "--version"]) if valgrind else "",
+        compiler=first_line([compiler, "--version"]) if compiler else "",
+        aslr_off=bool(without_aslr()),
+        profile_version=PROFILE_VERSION,
+        tool_version=__version__,
+    )
+
+
+def _cpu_model() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    except OSError:
+        return platform.processor()
+    match = re.search(r"^model name\s*:\s*(.*)$", text, re.MULTILINE)
+    return match[1] if match else platform.processor()

@@ -1,0 +1,136 @@
+"""The one module that prints: results to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from instruction_counts.execution.events import Event
+    from instruction_counts.session.observer import Progress
+
+
+def write(text: str) -> None:
+    """Plain text to stdout, as it is."""
+    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+
+
+def error(text: str) -> None:
+    """An error to stderr, in red on a terminal."""
+    _remark(text, "red")
+
+
+def note(text: str) -> None:
+    """A remark to stderr, that is no result."""
+    _remark(text, "dim")
+
+
+def _remark(text: str, style: str) -> None:
+    if not sys.stderr.isatty():
+        sys.stderr.write(f"{text}\n")  # no style, and so no need for rich
+        return
+    _rich(stderr=True).print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def render(renderable: Any) -> None:
+    """A table or a text with styles to stdout; plain in a pipe, and then as wide as it needs."""
+    console = _rich(stderr=False)
+    if not console.is_terminal:
+        console.width = max(console.width, 80)
+    console.print(renderable, highlight=False)
+
+
+def line(text: str, style: str = "") -> None:
+    """One line to stdout, wrapped by nobody."""
+    _rich(stderr=False).print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Progress]:
+    """A live display on a terminal, plain lines in a pipe; both on stderr."""
+    console = _rich(stderr=True)
+    if not console.is_terminal:
+        yield _PlainProgress(total)
+        return
+    with _LiveProgress(total, console) as live:
+        yield live
+
+
+class _PlainProgress:
+    """A line for each finished case."""
+
+    def __init__(self, total: int) -> None:
+        self._total, self._done = total, 0
+
+    def show(self, event: Event) -> None:
+        from instruction_counts.execution.events import Finished  # noqa: PLC0415 - start-up
+
+        if isinstance(event, Finished):
+            self._done += 1
+            sys.stderr.write(f"[{self._done}/{self._total}] {describe(event)}\n")
+            sys.stderr.flush()
+
+
+class _LiveProgress:
+    """A bar with what is done, running and failed, and the time that is left."""
+
+    def __init__(self, total: int, console: Any) -> None:
+        from rich import progress as bars  # noqa: PLC0415 - start-up
+
+        self._failed, self._running = 0, 0
+        self._bars = bars.Progress(
+            bars.TextColumn("{task.total:.0f} cases"),
+            bars.BarColumn(),
+            bars.TextColumn("{task.completed:.0f} done · {task.fields[state]}"),
+            bars.TimeRemainingColumn(),
+            bars.TextColumn("left"),
+            console=console,
+            transient=True,
+        )
+        self._task = self._bars.add_task("run", total=total, state="starting")
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bars.stop()
+
+    def show(self, event: Event) -> None:
+        from instruction_counts.execution.events import Finished  # noqa: PLC0415 - start-up
+
+        advance = 0
+        if isinstance(event, Finished):
+            advance = 1
+            self._running -= event.outcome.status.value != "skipped" or self._running > 0
+            if event.outcome.status.value in {"failed", "timeout"}:
+                self._failed += 1
+                self._bars.console.print(describe(event), style="red", markup=False)
+        else:
+            self._running += 1
+        state = f"{max(0, self._running)} running · {self._failed} failed"
+        self._bars.update(self._task, advance=advance, state=state)
+
+
+def describe(event: Any) -> str:
+    """A finished case in one line."""
+    from instruction_counts.report import format as fmt  # noqa: PLC0415 - start-up
+
+    outcome = event.outcome
+    parts = [outcome.status.value, event.order.title]
+    if outcome.failure is not None:
+        return f"{' '.join(parts)}: {outcome.failure.summary}"
+    if outcome.instructions is not None:
+        parts.append(f"{fmt.count(outcome.instructions)} instr")
+    if outcome.times is not None:
+        parts.append(fmt.median(outcome.times))
+    return "  ".join(parts)
+
+
+def _rich(*, stderr: bool) -> Any:
+    from rich.console import Console  # noqa: PLC0415 - start-up
+
+    # Code holds texts like ``:b:``, which must not become pictures.
+    return Console(stderr=stderr, emoji=False)

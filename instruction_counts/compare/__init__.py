@@ -1,1 +1,0 @@
-"""Two builds side by side: what changed, whether it can be trusted, and why."""

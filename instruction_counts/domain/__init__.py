@@ -1,0 +1,1 @@
+"""Values: what is measured, how it ended, and what went wrong."""

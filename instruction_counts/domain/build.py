@@ -1,0 +1,29 @@
+"""A build under test: an interpreter, and the environment that it needs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+import attrs
+
+DEFAULT_NAME = "default"
+
+
+@attrs.frozen
+class Build:
+    """One build of torch, as its user names it.
+
+    ``python`` is the interpreter; where it is None, it is the ``python`` that ``source_cmd`` puts
+    first on PATH. ``env`` is added to the hermetic environment, and wins over it.
+    """
+
+    name: str
+    python: str | None = None
+    source_cmd: str | None = None
+    env: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+
+
+def default_build() -> Build:
+    """The interpreter that runs this program."""
+    return Build(DEFAULT_NAME, sys.executable)

@@ -1,0 +1,35 @@
+"""What a build is made of, as far as it can change a count: its fingerprint."""
+
+from __future__ import annotations
+
+import attrs
+
+
+@attrs.frozen
+class Fingerprint:
+    """All that may change a count without any change of the code that is measured.
+
+    Texts are empty where the thing is absent. ``capability`` is the instruction set that torch
+    dispatches to natively, ``counted_capability`` the one under Valgrind, which lacks AVX-512.
+    """
+
+    torch: str
+    torch_git: str
+    torch_debug: bool
+    torch_settings: str
+    cxx11_abi: bool
+    parallel: str
+    capability: str
+    python: str
+    implementation: str
+    machine: str
+    cpu: str
+    libc: str
+    valgrind: str
+    compiler: str
+    aslr_off: bool
+    profile_version: int
+    tool_version: str
+    allocator: str = "system"
+    pinned_isa: str = ""
+    counted_capability: str = ""

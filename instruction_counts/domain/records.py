@@ -1,0 +1,77 @@
+"""Records: one measured case of one build, and a run of them."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import attrs
+
+from core.types import AutogradMode, Case, Label, Language, RuntimeMode
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Machine, Outcome
+
+Identity: TypeAlias = tuple[str, Label, Language, RuntimeMode, AutogradMode, int]
+
+
+def identity_of(case: Case, build: str) -> Identity:
+    """The identity that the record of ``case`` on ``build`` has."""
+    labels = case.autolabels
+    modes = (labels.language, labels.runtime, labels.autograd)
+    return build, case.label, *modes, case.num_threads
+
+
+@attrs.frozen
+class Record:
+    """One case on one build, with how it ended."""
+
+    label: Label
+    language: Language
+    runtime: RuntimeMode
+    autograd: AutogradMode
+    num_threads: int
+    definition_hash: str
+    build: str
+    stmt: str
+    setup: str
+    global_setup: str
+    outcome: Outcome
+    metadata: dict[str, Any] = attrs.field(factory=dict, hash=False)
+    """JSON values that the definition gave with the case."""
+
+    @classmethod
+    def of(cls, case: Case, build: str, outcome: Outcome) -> Record:
+        """The record of a finished case."""
+        return cls(
+            label=case.label,
+            language=case.autolabels.language,
+            runtime=case.autolabels.runtime,
+            autograd=case.autolabels.autograd,
+            num_threads=case.num_threads,
+            definition_hash=case.definition_hash,
+            build=build,
+            stmt=case.timer_args.stmt,
+            setup=case.timer_args.setup,
+            global_setup=case.timer_args.global_setup,
+            outcome=outcome,
+            metadata=dict(case.metadata),
+        )
+
+    @property
+    def identity(self) -> Identity:
+        """What makes a record the same one in another run."""
+        modes = (self.language, self.runtime, self.autograd)
+        return self.build, self.label, *modes, self.num_threads
+
+
+@attrs.frozen
+class Run:
+    """The records of one run, with the fingerprint of each build by its name."""
+
+    tool_version: str
+    engine: str
+    builds: dict[str, Fingerprint]
+    cases: tuple[Record, ...]
+    started_at: str = ""
+    """When the run began: UTC, ISO 8601, to the second. Empty where it is not known."""
+    machine: Machine | None = None
+    """What the machine can do; None where that was not measured."""

@@ -1,0 +1,70 @@
+"""The unit of work: one case, on one build, with its limits."""
+
+from __future__ import annotations
+
+import attrs
+
+from core.types import Case, Language, RuntimeMode
+from instruction_counts.domain.build import Build
+
+_RUNS_OF_A_BLOCK = 10
+_MOST_BLOCKS = 100
+
+
+@attrs.frozen
+class Timing:
+    """How long a case is timed, where that is not left to torch's Timer."""
+
+    warmup_runs: int = 1
+    runs: int | None = None
+    """How many runs are timed; None leaves it to the Timer."""
+
+    @property
+    def blocks(self) -> tuple[int, int] | None:
+        """How many blocks, and the runs of each: together at least what was asked for.
+
+        A block has at least ten, unless fewer are asked for: setup precedes each, and short ones
+        would be of cold runs.
+        """
+        if self.runs is None:
+            return None
+        count = min(_MOST_BLOCKS, max(1, self.runs // _RUNS_OF_A_BLOCK))
+        return count, -(-self.runs // count)
+
+
+@attrs.frozen
+class WorkOrder:
+    """What a lane is told to do."""
+
+    case: Case
+    build: Build
+    timeout_s: float = 600.0
+    retries: int = 0
+    counts: bool = True
+    times: bool = True
+    output: bool = False
+    """Whether what the statement computes is recorded, too, where the engine can."""
+    cpp_output: bool = False
+    """The same for C++, which is compiled a second time for it."""
+    resources: bool = False
+    """Whether memory, operations and moved bytes are recorded, too, where the engine can."""
+    timing: Timing = Timing()
+    refusal: str = ""
+    """Why the order cannot be carried out here; empty where it can."""
+
+    @property
+    def cores(self) -> int:
+        """How many cores the case needs: one for each of its threads."""
+        return self.case.num_threads
+
+    @property
+    def asks_for_resources(self) -> bool:
+        """Whether resources are asked for, of a case that has them: eager Python."""
+        labels = self.case.autolabels
+        is_eager = labels.language is Language.PYTHON and labels.runtime is not RuntimeMode.JIT
+        return self.resources and is_eager
+
+    @property
+    def title(self) -> str:
+        """The case, for people."""
+        return self.case.title

@@ -1,0 +1,120 @@
+"""How likely cases are to have changed, by what their counts did over stored builds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+import attrs
+
+from instruction_counts.analysis.functions import difference
+from instruction_counts.analysis.names import normalised
+from instruction_counts.analysis.sides import Key, key_of
+from instruction_counts.analysis.verdicts import MinEffect, Verdict, judge
+from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.noise import Noises, fingerprint_hash
+from instruction_counts.domain.outcomes import FunctionCosts
+from instruction_counts.domain.records import Record
+from instruction_counts.execution.budget import Chances
+from instruction_counts.history.series import all_series, count_of, floor_of
+from instruction_counts.storage.store import StoredCount
+
+_CAUSES = 3
+"""So many functions of a change are taken to be its causes: the largest changes."""
+
+_MOVED = {Verdict.WORSE, Verdict.BETTER}
+
+
+@attrs.frozen
+class Move:
+    """Two neighbouring counts of a case, on different builds, that differ by more than noise."""
+
+    base: StoredCount
+    new: StoredCount
+
+
+def moves(points: Iterable[StoredCount], noises: Noises) -> tuple[Move, ...]:
+    """All moves of the cases of ``points``, which are in order of time; the latest come last."""
+    found = [
+        Move(base, new)
+        for series in all_series(points, noises)
+        for segment in series.segments
+        for base, new in pairwise(segment.points)
+        if _build(base) != _build(new) and _moved(base, new, noises)
+    ]
+    return tuple(sorted(found, key=lambda one: one.new.run_id))
+
+
+def _build(point: StoredCount) -> tuple[str, str]:
+    # Two builds of one run may differ in their environment alone.
+    return point.build, fingerprint_hash(point.fingerprint)
+
+
+def _moved(base: StoredCount, new: StoredCount, noises: Noises) -> bool:
+    before, after = count_of(base).per_run, count_of(new).per_run
+    floor = max(floor_of(base, noises), floor_of(new, noises))
+    return abs(after - before) > floor and MinEffect().is_reached(after - before, before)
+
+
+def chances(
+    points: Iterable[StoredCount],
+    latest: Mapping[Key, Record],
+    found: Iterable[Move],
+    changed: Iterable[str] = (),
+    durations_s: Mapping[str, float] | None = None,
+) -> Chances:
+    """What is known of cases: ``points`` are their counts, ``latest`` their last records.
+
+    ``found`` are the moves among the points, ``changed`` functions that changed in them.
+    """
+    return Chances(
+        Counter(one.new.definition_hash for one in found),
+        {
+            one.definition_hash: functions_of(one.outcome.functions)
+            for one in latest.values()
+            if one.outcome.functions is not None
+        },
+        frozenset(one.definition_hash for one in points if one.instructions is not None),
+        durations_s or {},
+        frozenset(changed),
+    )
+
+
+def functions_of(costs: FunctionCosts) -> frozenset[str]:
+    """The names of the functions of a case, as comparisons know them."""
+    return frozenset(normalised(one.function, one.library) for one in costs.costs)
+
+
+def changed_functions(base: FunctionCosts | None, new: FunctionCosts | None) -> frozenset[str]:
+    """The functions that caused a change: those that changed most, by an instruction or more."""
+    if base is None or new is None:
+        return frozenset()
+    try:
+        found = difference(base, new).changed[:_CAUSES]
+    except DataError:  # costs that contradict themselves tell nothing
+        return frozenset()
+    return frozenset(one.key.name for one in found if abs(one.delta) >= 1)
+
+
+@attrs.define
+class Scout:
+    """Tells which functions a new record shows to have changed.
+
+    A record is held against the one of the first build, where several are measured, or else
+    against the last one that is stored.
+    """
+
+    builds: Sequence[str]
+    latest: Mapping[Key, Record]
+    _first: dict[Key, Record] = attrs.field(factory=dict)
+
+    def changed(self, record: Record) -> frozenset[str]:
+        """The functions that changed most, if the count of the case moved by more than noise."""
+        key = key_of(record)
+        known = self.latest.get(key) if len(self.builds) == 1 else self._first.get(key)
+        if record.build == self.builds[0]:
+            self._first[key] = record
+        if known is None or judge(key, known, record).verdict not in _MOVED:
+            return frozenset()
+        return changed_functions(known.outcome.functions, record.outcome.functions)

@@ -1,0 +1,1 @@
+"""YAML and JSON, with the place of every value."""

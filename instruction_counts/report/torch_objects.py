@@ -1,0 +1,90 @@
+"""Result objects of torch itself, made from records; nothing else here imports torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instruction_counts.domain.outcomes import FunctionCosts
+from instruction_counts.domain.records import Record
+
+RUNS = 100
+"""Over so many runs are all counts that torch gets: its ``delta`` subtracts without a look at them.
+
+Both engines count over a number of runs that divides this one.
+"""
+
+
+def _task_spec(record: Record) -> Any:
+    from torch.utils.benchmark.utils.common import TaskSpec  # noqa: PLC0415 - needed here alone
+
+    modes = (record.language.value, record.runtime.value, record.autograd.value)
+    return TaskSpec(
+        stmt=record.stmt,
+        setup=record.setup,
+        global_setup=record.global_setup,
+        label=" / ".join(record.label),
+        sub_label=" · ".join(mode for mode in modes if mode),
+        description=record.build,
+        num_threads=record.num_threads,
+    )
+
+
+def measurement(record: Record) -> Any:
+    """A ``Measurement`` with the wall times of ``record``."""
+    from torch.utils.benchmark import Measurement  # noqa: PLC0415 - needed here alone
+
+    times = record.outcome.times
+    if times is None:
+        raise ValueError(f"{' / '.join(record.label)} was not timed")
+    raw = [value * times.runs for value in times.values_s]
+    return Measurement(times.runs, raw, _task_spec(record))
+
+
+def callgrind_stats(record: Record) -> Any:
+    """A ``CallgrindStats`` with the per-function costs of ``record`` over `RUNS` runs.
+
+    The loop around the statement is already subtracted, so there is nothing left for a baseline.
+
+    Raises:
+        ValueError: there are no costs, or `RUNS` is no multiple of the runs that they are of.
+    """
+    from torch.utils.benchmark.utils.valgrind_wrapper.timer_interface import (  # noqa: PLC0415
+        CallgrindStats,
+        FunctionCounts,
+    )
+
+    functions = record.outcome.functions
+    if functions is None:
+        raise ValueError(f"{' / '.join(record.label)} was not counted")
+    factor, rest = divmod(RUNS, functions.runs)
+    if rest:
+        raise ValueError(
+            f"{' / '.join(record.label)} was counted over {functions.runs} runs, "
+            f"of which {RUNS} is no multiple"
+        )
+    return CallgrindStats(
+        task_spec=_task_spec(record),
+        number_per_run=RUNS,
+        built_with_debug_symbols=False,
+        baseline_inclusive_stats=FunctionCounts((), inclusive=True),
+        baseline_exclusive_stats=FunctionCounts((), inclusive=False),
+        stmt_inclusive_stats=_counts(functions, factor, inclusive=True),
+        stmt_exclusive_stats=_counts(functions, factor, inclusive=False),
+        stmt_callgrind_out=None,
+    )
+
+
+def _counts(functions: FunctionCosts, factor: int, *, inclusive: bool) -> Any:
+    from torch.utils.benchmark.utils.valgrind_wrapper.timer_interface import (  # noqa: PLC0415
+        FunctionCount,
+        FunctionCounts,
+    )
+
+    rows = []
+    for cost in functions.costs:
+        count = cost.inclusive if inclusive else cost.exclusive
+        if count:
+            library = f" [{cost.library}]" if cost.library else ""
+            rows.append(FunctionCount(factor * count, f"{cost.file}:{cost.function}{library}"))
+    rows.sort(key=lambda row: row.count, reverse=True)
+    return FunctionCounts(tuple(rows), inclusive=inclusive)

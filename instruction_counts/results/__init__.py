@@ -1,1 +1,0 @@
-"""What was measured, as records: JSON, CSV, Markdown, and objects of torch itself."""

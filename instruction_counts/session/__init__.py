@@ -1,0 +1,1 @@
+"""The use cases: they take values, and yield events and values."""

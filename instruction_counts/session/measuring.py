@@ -1,0 +1,320 @@
+"""The steps of a run: which orders, which engine, and taking in what happens."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import attrs
+
+from core.types import Case, Language
+from instruction_counts import __version__
+from instruction_counts.builds.hermetic import environment
+from instruction_counts.builds.missing import Lack, missing
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.expected import as_expected
+from instruction_counts.domain.outcomes import Machine, Status
+from instruction_counts.domain.records import Identity, Record, Run, identity_of
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.compiler import CompileError, Compiler
+from instruction_counts.engines.consistency import AlikeEngine, Kind
+from instruction_counts.engines.engine import Engine
+from instruction_counts.engines.fork import ForkEngine, Profile
+from instruction_counts.engines.timer import TimerEngine
+from instruction_counts.execution.budget import Budget
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.execution.events import Event, Finished
+from instruction_counts.execution.lanes import execute, refused
+from instruction_counts.execution.order import longest_first, note_durations, read_durations
+from instruction_counts.session.observer import Observer
+from instruction_counts.system.cache import Cache
+
+
+def make_engine(
+    name: str, facts: BuildFacts, profile: Profile, notice: Callable[[str], None]
+) -> Engine:
+    """The engine called ``name`` (``fork`` or ``timer``), for one build."""
+    if name == "timer":
+        return TimerEngine(facts)
+    compiler = Compiler(facts, Cache(), environment(facts.build))
+    try:
+        return ForkEngine(facts, compiler, profile, notice)
+    except CompileError as error:
+        notice(
+            f"The fork engine needs a C compiler: {error}\n"
+            "Going on with the reference engine (--engine timer), about 100 times slower.\n"
+            "apt-get install gcc g++"
+        )
+        return TimerEngine(facts)
+
+
+def plan(
+    cases: Sequence[Case],
+    facts: BuildFacts,
+    make_order: Callable[..., WorkOrder],
+    *,
+    skip: bool,
+) -> list[WorkOrder]:
+    """The orders of one build; with ``skip``, what it cannot do is refused instead of an error.
+
+    Raises:
+        BuildError: the build lacks something that the cases need, and ``skip`` is not set.
+    """
+    orders = [make_order(case, facts.build) for case in cases]
+    for lack in missing(facts):
+        affected = [order for order in orders if _needs(order, lack)]
+        if affected and not skip:
+            raise BuildError(lack.what, f"{lack.remedy}     or  --skip-unavailable")
+        orders = [_without(order, lack) if order in affected else order for order in orders]
+    return orders
+
+
+def _needs(order: WorkOrder, lack: Lack) -> bool:
+    if lack.prevents == "counts":
+        return order.counts
+    return order.case.autolabels.language is Language.CPP and not order.refusal
+
+
+def _without(order: WorkOrder, lack: Lack) -> WorkOrder:
+    if lack.prevents == "counts" and order.times:
+        return attrs.evolve(order, counts=False)
+    return attrs.evolve(order, refusal=lack.what)
+
+
+T = TypeVar("T")
+
+DURATIONS = "durations.json"
+"""Where, in the cache folder, it is noted how long cases take."""
+
+
+class Recorder(Protocol):
+    """Keeps a run while it grows; the store is one."""
+
+    def begin(self, run: Run) -> int:
+        """Make a run of this head and these cases; returns its number."""
+
+    def add(self, run_id: int, record: Record) -> Record:
+        """Keep one more case; returns it as it is kept, from where its large parts are read."""
+
+    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
+        """The run is at its end: its order and its fingerprints are final."""
+
+
+class Exporter(Protocol):
+    """Writes a growing run to a file."""
+
+    def update(self, run: Run, *, final: bool = False) -> None:
+        """Write ``run``; sometimes, unless it is ``final``.
+
+        Raises:
+            UsageError: it cannot be written.
+        """
+
+
+@attrs.frozen
+class Plan:
+    """A budget of time, and what tells from each new record which functions changed."""
+
+    budget: Budget
+    changed: Callable[[Record], Iterable[str]]
+
+
+def _now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+class Measured:
+    """A run that grows: every outcome is recorded, shown and saved as it comes."""
+
+    def __init__(
+        self,
+        engine: str,
+        engines: Mapping[str, Engine],
+        exporters: Sequence[Exporter],
+        observer: Observer,
+        durations: Path | None = None,
+        recorder: Recorder | None = None,
+        now: Callable[[], dt.datetime] = _now,
+        machine: Machine | None = None,
+        plan: Plan | None = None,
+    ) -> None:
+        self._plan, self._observer = plan, observer
+        self._engine, self._exporters, self._kind = engine, exporters, Kind()
+        self._engines = {name: AlikeEngine(one, self._kind) for name, one in engines.items()}
+        self._machine = machine
+        self._durations, self._recorder = durations, recorder
+        self._started_at = now().isoformat(timespec="seconds")
+        self._records: list[Record] = []
+        self._before: Run | None = None
+        self.unsaved: set[Exporter] = set()
+        """Those that could not write the last state of the run."""
+        self.run_id: int | None = None
+        """The number that the recorder gave; None where there is none, or it failed."""
+
+    @property
+    def run(self) -> Run:
+        """The run, as far as it is."""
+        builds = {name: one.fingerprint for name, one in self._engines.items()}
+        machine = self._machine
+        if self._before is not None:
+            builds = {**self._before.builds, **builds}
+            machine = machine or self._before.machine
+        records = tuple(self._records)
+        names = {one.name for one in self._engines.values()}
+        engine = self._kind.name or (names.pop() if len(names) == 1 else self._engine)
+        return Run(__version__, engine, builds, records, self._started_at, machine)
+
+    def take_in(
+        self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
+    ) -> bool:
+        """Measure ``orders``, but for those that ``done`` holds; True if interrupted.
+
+        What ``done`` holds beyond the orders is kept too, however it ended and on whatever build,
+        so that its file loses nothing.
+
+        Raises:
+            DataError: ``done`` was measured by another engine, or on another build.
+        """
+        known = {record.identity: record for record in done.cases} if done is not None else {}
+        waiting = [order for order in orders if not _holds(known, order)]
+        asked = {identity_of(order.case, order.build.name) for order in waiting}
+        self._records = [one for identity, one in known.items() if identity not in asked]
+        if done is not None:
+            self._go_on_from(done)
+        if self._durations is not None:
+            waiting = longest_first(waiting, read_durations(self._durations))
+        if self._recorder is not None:
+            self.run_id = self._recorder.begin(self.run)
+        interrupted = True
+        try:
+            self._measure(waiting, pool, lanes)
+            interrupted = False
+        except KeyboardInterrupt:
+            pass
+        finally:
+            self._restore_order(orders)
+            self._record(
+                lambda recorder, run_id: recorder.finish(run_id, self.run, interrupted=interrupted)
+            )
+            self._save(final=True)
+            self._note_durations()
+        return interrupted
+
+    def _go_on_from(self, done: Run) -> None:
+        for name, engine in self._engines.items():
+            before = done.builds.get(name)
+            # What is counted under Valgrind is known only when the server is up.
+            now = attrs.evolve(engine.fingerprint, counted_capability="")
+            same = before and attrs.evolve(before, counted_capability="") == now
+            if done.engine != self._engine or not same:
+                raise DataError(
+                    f'--resume: the file was measured by another engine or build than "{name}" is',
+                    "Measure anew without --resume, or name the same build, and the engine that "
+                    f"counted: --engine {done.engine}",
+                )
+        self._before = done
+        if any(record.outcome.instructions is not None for record in self._records):
+            self._kind.admits(done.engine)
+        self._engines = {
+            name: engine.after(done.builds[name]) for name, engine in self._engines.items()
+        }
+
+    def _measure(self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int) -> None:
+        possible = []
+        for order in orders:
+            outcome = refused(order, pool)
+            if outcome is None:
+                possible.append(order)
+            else:
+                self._add(Finished(order, outcome))
+        budget = self._plan.budget if self._plan is not None else None
+        with (
+            closing(execute(possible, self._engines, pool, lanes, budget=budget)) as events,
+            self._observer.progress(len(possible)) as progress,
+        ):
+            for event in events:
+                checked = _checked(event)
+                if isinstance(checked, Finished):
+                    self._add(checked)
+                    if checked.outcome.left_out:
+                        continue
+                progress.show(checked)
+
+    def _add(self, event: Finished) -> None:
+        record = Record.of(event.order.case, event.order.build.name, event.outcome)
+        # What is stored need not stay in memory: a run may have any number of cases.
+        stored = self._record(lambda recorder, run_id: recorder.add(run_id, record))
+        self._records.append(stored or record)
+        self._save(final=False)
+        if self._plan is not None:
+            self._plan.budget.learn(self._plan.changed(record))
+
+    def _record(self, act: Callable[[Recorder, int], T]) -> T | None:
+        """Let the recorder do something; a run does not end because it cannot be stored."""
+        if self._recorder is None or self.run_id is None:
+            return None
+        try:
+            return act(self._recorder, self.run_id)
+        except DataError as error:
+            self._observer.error(f"The rest of this run is not stored: {error}")
+            self._recorder = self.run_id = None
+            return None
+
+    def _note_durations(self) -> None:
+        if self._durations is not None:
+            known = {
+                one.definition_hash: one.outcome.duration_s
+                for one in self._records
+                if one.outcome.status is not Status.SKIPPED
+            }
+            note_durations(self._durations, known)
+
+    def _restore_order(self, orders: Sequence[WorkOrder]) -> None:
+        # Lanes finish in any order; files and tables follow the definitions. What was left out
+        # comes last, the least likely to have changed first.
+        places = {
+            identity_of(order.case, order.build.name): place for place, order in enumerate(orders)
+        }
+        left_out = [record for record in self._records if record.outcome.left_out]
+        self._records = [record for record in self._records if not record.outcome.left_out]
+        self._records.sort(key=lambda record: places.get(record.identity, len(places)))
+        self._records += reversed(left_out)
+
+    def _save(self, *, final: bool) -> None:
+        # A file that could not be written is told once, and tried again only at the end: what is
+        # measured goes on, and is stored.
+        for exporter in self._exporters:
+            was_told = exporter in self.unsaved
+            if was_told and not final:
+                continue
+            try:
+                exporter.update(self.run, final=final)
+                self.unsaved.discard(exporter)
+            except UsageError as error:
+                self.unsaved.add(exporter)
+                if not was_told:
+                    self._observer.error(f"The file with the results is not up to date: {error}")
+
+
+def _checked(event: Event) -> Event:
+    """The event; a case that computed something else than was expected failed."""
+    if not isinstance(event, Finished):
+        return event
+    return attrs.evolve(event, outcome=as_expected(event.order.case, event.outcome))
+
+
+def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:
+    """Whether ``records`` hold all that ``order`` asks for, of the same code, and it went well."""
+    record = records.get(identity_of(order.case, order.build.name))
+    return (
+        record is not None
+        and record.outcome.status is Status.OK
+        and record.definition_hash == order.case.definition_hash
+        and (record.outcome.instructions is not None or not order.counts)
+        and (record.outcome.times is not None or not order.times)
+        and (record.outcome.resources is not None or not order.asks_for_resources)
+    )

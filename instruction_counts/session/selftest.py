@@ -1,0 +1,158 @@
+"""Is it exact? The same cases under conditions that must not matter, and in several layouts."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import attrs
+
+from core.types import AutogradMode, Case, RuntimeMode
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.fork import Profile
+from instruction_counts.execution.cores import CorePool, available_cores
+from instruction_counts.execution.events import Finished
+from instruction_counts.execution.lanes import execute, refused
+from instruction_counts.session.measuring import make_engine
+from instruction_counts.session.observer import Observer
+
+_MANY_VARIABLES = {f"INHERITED_{number:03}": "x" * 100 for number in range(200)}
+
+
+@attrs.frozen
+class Condition:
+    """Something that is different in a round; ``layout`` 0 is the layout that `run` counts in."""
+
+    title: str
+    layout: int = 0
+    busy: bool = False
+    another_directory: bool = False
+    variables: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+
+
+def conditions(layouts: int) -> tuple[Condition, ...]:
+    """What must not matter, then ``layouts`` memory layouts, which may."""
+    return (
+        Condition("fresh servers"),
+        Condition(
+            "fresh servers again, from another working directory and TMPDIR",
+            another_directory=True,
+        ),
+        Condition("under load on every core", busy=True),
+        Condition("with a larger inherited environment", variables=_MANY_VARIABLES),
+        *(Condition(f"memory layout {number}", layout=number) for number in range(1, layouts + 1)),
+    )
+
+
+def representative(cases: Sequence[Case]) -> tuple[Case, ...]:
+    """A case of each top label in each language, and one of each further mode: about 40."""
+    chosen: dict[tuple[object, ...], Case] = {}
+    for case in cases:
+        labels = case.autolabels
+        if case.num_threads == 1:
+            chosen.setdefault((case.label[0], labels.language), case)
+            if labels.runtime is RuntimeMode.JIT or (
+                labels.autograd is AutogradMode.FORWARD_BACKWARD
+            ):
+                chosen.setdefault(("modes", labels), case)
+    return tuple(case for case in cases if case in set(chosen.values()))
+
+
+def measure(
+    cases: Sequence[Case],
+    facts: BuildFacts,
+    condition: Condition,
+    allocator: str,
+    observer: Observer,
+) -> dict[Case, Outcome]:
+    """Count ``cases`` once, in servers of their own, under ``condition``."""
+    facts = _anchored(facts)
+    orders = [WorkOrder(case, facts.build, times=False, retries=1) for case in cases]
+    cores = available_cores()
+    pool = CorePool(cores)
+    refusals = {order.case: refused(order, pool) for order in orders}
+    outcomes = {case: outcome for case, outcome in refusals.items() if outcome is not None}
+    possible = [order for order in orders if order.case not in outcomes]
+    with _arranged(condition, cores), observer.progress(len(possible)) as progress:
+        profile = Profile(allocator=allocator, layout=condition.layout)
+        engine = make_engine("fork", facts, profile, observer.note)
+        events = execute(possible, {facts.build.name: engine}, pool, len(cores))
+        with contextlib.closing(events):
+            for event in events:
+                if isinstance(event, Finished):
+                    outcomes[event.order.case] = event.outcome
+                progress.show(event)
+    return outcomes
+
+
+def _anchored(facts: BuildFacts) -> BuildFacts:
+    """The same build from any directory: its command is written for the one of now."""
+    build = facts.build
+    if build.source_cmd is None:
+        return facts
+    command = f"cd -- {shlex.quote(str(Path.cwd()))} && {build.source_cmd}"
+    return attrs.evolve(facts, build=attrs.evolve(build, source_cmd=command))
+
+
+@contextlib.contextmanager
+def _arranged(condition: Condition, cores: Sequence[int]) -> Iterator[None]:
+    with contextlib.ExitStack() as stack:
+        if condition.another_directory:
+            stack.enter_context(_elsewhere())
+        if condition.busy:
+            stack.enter_context(_load(cores))
+        os.environ.update(condition.variables)
+        try:
+            yield
+        finally:
+            for name in condition.variables:
+                del os.environ[name]
+
+
+@contextlib.contextmanager
+def _elsewhere() -> Iterator[None]:
+    """Let the program work in another directory, which is its TMPDIR, too.
+
+    Neither may reach a counted process, where the length of a path moves what lies behind it.
+    """
+    name = "a-folder-with-a-longer-name-than-usual"
+    before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
+    with tempfile.TemporaryDirectory(prefix="instruction-counts-") as folder:
+        elsewhere = Path(folder) / name
+        elsewhere.mkdir()
+        tempfile.tempdir = os.environ["TMPDIR"] = str(elsewhere)
+        try:
+            with contextlib.chdir(elsewhere):
+                yield
+        finally:
+            tempfile.tempdir = before
+            del os.environ["TMPDIR"]
+            if variable is not None:
+                os.environ["TMPDIR"] = variable
+
+
+@contextlib.contextmanager
+def _load(cores: Sequence[int]) -> Iterator[None]:
+    context = multiprocessing.get_context("spawn")
+    busy = [context.Process(target=_spin, args=(core,), daemon=True) for core in cores]
+    for process in busy:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in busy:
+            process.kill()
+            process.join()
+
+
+def _spin(core: int) -> None:
+    os.sched_setaffinity(0, {core})
+    while True:
+        pass

@@ -1,0 +1,103 @@
+"""Measuring suspects again: in fresh servers, in several memory layouts, on each build."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+
+import attrs
+
+from core.types import Case
+from instruction_counts.analysis.sides import Key
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.outcomes import Outcome, Output
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.engine import Engine
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.execution.events import Finished
+from instruction_counts.execution.lanes import execute, refused
+from instruction_counts.session.observer import Observer
+
+Outcomes = Mapping[str, Mapping[Key, Outcome]]
+"""By the name of the build, then by case."""
+
+
+def key_of_case(case: Case) -> Key:
+    """The key that the records of a case have."""
+    labels = case.autolabels
+    return case.label, labels.language, labels.runtime, labels.autograd, case.num_threads
+
+
+@attrs.frozen
+class Verification:
+    """Builds, and how to measure cases on them again.
+
+    ``make_engine`` makes an engine for a build and a memory layout (0 is the usual one).
+    """
+
+    builds: tuple[BuildFacts, ...]
+    make_engine: Callable[[BuildFacts, int], Engine]
+    pool: CorePool
+    lanes: int
+    observer: Observer
+    template: Callable[..., WorkOrder] = WorkOrder
+
+    def count(self, cases: Sequence[Case], layouts: int) -> list[list[dict[Key, int]]]:
+        """The counts of ``cases``: for each build, one mapping for each layout.
+
+        Each layout has servers of its own on each build; builds count a case one after
+        the other on the same lane. A case that fails in a layout has no count there, and neither
+        has any where another engine had to take over: its counts are other counts.
+        """
+        found: list[list[dict[Key, int]]] = [[] for _ in self.builds]
+        for layout in range(1, layouts + 1):
+            self.observer.note(
+                f"Verifying {len(cases)} cases in memory layout {layout} of {layouts}"
+            )
+            outcomes = self._measure(cases, layout, times=False)
+            for counts, facts in zip(found, self.builds, strict=True):
+                counts.append(
+                    {
+                        key: outcome.instructions.per_run
+                        for key, outcome in outcomes[facts.build.name].items()
+                        if outcome.instructions is not None
+                    }
+                )
+        return found
+
+    def outputs(self, cases: Sequence[Case]) -> list[dict[Key, Output]]:
+        """What ``cases`` compute on each build, as far as it can be told."""
+        self.observer.note(f"Comparing what {len(cases)} C++ cases compute")
+        options = {"counts": False, "times": False, "output": True, "cpp_output": True}
+        outcomes = self._measure(cases, 0, **options)
+        return [
+            {
+                key: outcome.output
+                for key, outcome in outcomes[facts.build.name].items()
+                if outcome.output is not None
+            }
+            for facts in self.builds
+        ]
+
+    def _measure(self, cases: Iterable[Case], layout: int, **options: bool) -> Outcomes:
+        engines = {one.build.name: self.make_engine(one, layout) for one in self.builds}
+        orders = [
+            self.template(case, facts.build, **options) for case in cases for facts in self.builds
+        ]
+        possible = [order for order in orders if refused(order, self.pool) is None]
+        usual = {name: engine.name for name, engine in engines.items()}
+        outcomes: dict[str, dict[Key, Outcome]] = {name: {} for name in engines}
+        with (
+            closing(execute(possible, engines, self.pool, self.lanes)) as events,
+            self.observer.progress(len(possible)) as progress,
+        ):
+            for event in events:
+                progress.show(event)
+                if isinstance(event, Finished):
+                    key = key_of_case(event.order.case)
+                    outcomes[event.order.build.name][key] = event.outcome
+        for name, engine in engines.items():
+            if engine.name != usual[name]:
+                self.observer.note(f"{name}: what another engine counted verifies nothing")
+                outcomes[name] = {}
+        return outcomes

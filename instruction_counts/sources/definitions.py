@@ -1,0 +1,119 @@
+"""Loading definitions: a module or a file with ``BENCHMARKS``, expanded into cases."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Protocol, TypeAlias
+
+import attrs
+
+from core.errors import DefinitionError, DefinitionErrors, deferring
+from core.expand import materialize
+from core.types import Case
+from core.utils import flatten
+from instruction_counts.domain.errors import DataError, UsageError
+
+STANDARD = "definitions.standard"
+
+
+class Source(Protocol):
+    """Something else than a module that cases come from, such as operators."""
+
+    def cases(self) -> tuple[Case, ...]:
+        """Its cases."""
+
+
+Definitions: TypeAlias = "str | Source"
+"""A module or file by its name, or another source of cases."""
+
+
+def opened(definitions: Definitions) -> Definitions:
+    """The specification, where ``definitions`` is the name of one; otherwise itself.
+
+    Raises:
+        UsageError: there is no such specification.
+        DataError: it holds mistakes.
+    """
+    if not isinstance(definitions, str) or not definitions.endswith((".yaml", ".yml", ".json")):
+        return definitions
+    # Imported only where there is one: it costs every start otherwise.
+    from instruction_counts.sources.specification.source import SpecificationSource  # noqa: PLC0415
+
+    return SpecificationSource.at(Path(definitions))
+
+
+def load(definitions: Definitions) -> tuple[Case, ...]:
+    """The cases of a definition module (``definitions.standard``), a file, or another source.
+
+    Raises:
+        UsageError: there is none, or another source has a mistake.
+        DefinitionErrors: mistakes in the definitions, all of them, each with its label and file.
+        DataError: the file cannot be run, or has no ``BENCHMARKS``.
+    """
+    definitions = opened(definitions)
+    if not isinstance(definitions, str):
+        return definitions.cases()
+    name = definitions
+    with deferring():
+        try:
+            module = _run(name)
+            benchmarks = getattr(module, "BENCHMARKS", None)
+            if not isinstance(benchmarks, Mapping):
+                raise DataError(
+                    f"{name}: there is no mapping BENCHMARKS", "See definitions/ad_hoc.py."
+                )
+            return materialize(flatten(benchmarks))
+        except DefinitionErrors as error:
+            located = (attrs.evolve(one, source=name) for one in error.errors)
+            raise DefinitionErrors(tuple(located)) from None
+        except DefinitionError as error:
+            raise DefinitionErrors((attrs.evolve(error, source=name),)) from None
+
+
+def _run(name: str) -> ModuleType:
+    is_file = name.endswith(".py") or "/" in name
+    try:
+        return _run_file(Path(name)) if is_file else importlib.import_module(name)
+    except (DefinitionError, DefinitionErrors, UsageError):
+        raise
+    except ModuleNotFoundError as error:
+        if not is_file and f"{name}.".startswith(f"{error.name}."):
+            raise UsageError(
+                f'--definitions: there is no module "{name}"', "Name a module, or a file by path."
+            ) from None
+        raise _cannot_run(name, error) from error
+    except (Exception, SystemExit) as error:  # a definition file may fail in any way
+        raise _cannot_run(name, error) from error
+
+
+def _run_file(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise UsageError(f"--definitions: there is no file {path}", "Give a module or a .py file.")
+    module_name = f"definitions_of_{path.stem}"
+    spec = importlib.util.spec_from_file_location(module_name, path)
+    if spec is None or spec.loader is None:
+        raise UsageError(f"--definitions: {path} is no Python file", "Give a module or a .py file.")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _cannot_run(name: str, error: BaseException) -> DataError:
+    line: Any = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
+    if line is None:
+        path = (
+            str(Path(name).absolute()) if name.endswith(".py") else name.replace(".", "/") + ".py"
+        )
+        for frame in traceback.extract_tb(error.__traceback__):
+            if frame.filename.endswith(path):
+                line = frame.lineno
+    place = f"{name}, line {line}" if line else name
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    return DataError(f"{place}: {type(error).__name__}: {text}", "Mend the definition file.")

@@ -1,0 +1,243 @@
+"""What is written of a layer or a whole model in a definition file."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import os
+from collections.abc import Iterator, Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.sources.models import cpp
+from instruction_counts.sources.models.layers import Layer, ModelTrace, Tensor
+from instruction_counts.sources.models.literals import literal, text
+from instruction_counts.sources.models.sources import FACTORY
+from instruction_counts.sources.models.unique import UniqueLayer
+
+_GRADIENT = "gradient"
+_TAKEN = {"model", "torch", "y", _GRADIENT}
+"""Names that a whole model needs beside its inputs."""
+_LETTERS = "xabcdefghijklmnopqrstuvw"
+
+
+@attrs.frozen
+class Definition:
+    """The arguments of a constructor of the DSL, as code that has no layout yet."""
+
+    constructor: str
+    codes: tuple[str, ...]
+    py_setup: str
+    cpp_setup: str
+    signature: str
+    autograd: bool
+    metadata: dict[str, Any]
+    beside: str = ""
+    """A place relative to the file, as code. With one, the setup is the inside of an f-string."""
+
+
+def of_layer(one: UniqueLayer, *, backward: bool) -> Definition:
+    """A unique layer, with all places where it is used."""
+    layer = one.layer
+    autograd = backward and layer.has_backward
+    names = ", ".join(tensor.name for tensor in layer.inputs)
+    head = ["torch.manual_seed(0)", *([] if backward else ["torch.set_grad_enabled(False)"])]
+    inputs = [_input(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs]
+    shape = layer.result.shape if layer.result is not None else ()
+    last = [_ones(layer)] if autograd else []
+    pick = layer.result.pick if autograd and layer.result is not None else ""
+    metadata = {"layer": _facts(layer), "uses": [attrs.asdict(use) for use in one.uses]}
+    made = _constructor(layer)
+    if layer.kind == "module" and layer.is_plain and not pick:
+        other = cpp.module(layer)
+        cpp_head = [
+            "torch::manual_seed(0);",
+            *([] if backward else ["torch::NoGradGuard no_grad;"]),
+        ]
+        cpp_inputs = [
+            cpp.tensor(tensor, gradient=autograd and tensor.needs_grad) for tensor in layer.inputs
+        ]
+        cpp_last = [cpp.ones(_GRADIENT, shape)] if autograd else []
+        return Definition(
+            "GroupedModules",
+            (made, *([other] if other else [])),
+            "\n".join([*head, *inputs, *last]),
+            "\n".join([*cpp_head, *cpp_inputs, *cpp_last]) if other else "",
+            f"f({names}) -> y",
+            autograd,
+            metadata,
+        )
+    build = [made] if layer.kind == "module" else []
+    return Definition(
+        "GroupedStmts",
+        (f"y = {layer.call}{pick}",),
+        "\n".join([*head, *build, *inputs, *last]),
+        "",
+        f"f({names}) -> y",
+        autograd,
+        metadata,
+    )
+
+
+def of_model(
+    trace: ModelTrace, calls: Sequence[UniqueLayer], mode: Any, folder: Path
+) -> Definition:
+    """The model as a whole, as its user would run it; ``folder`` is that of the definitions."""
+    autograd = mode.backward and trace.result is not None
+    inputs = _named(trace.inputs)
+    args = [
+        _argument(given.name, one.name) for given, one in zip(trace.inputs, inputs, strict=True)
+    ]
+    pick = trace.result.pick if autograd and trace.result is not None else ""
+    beside = _place(trace, folder)
+    lines = [
+        *_made(trace, beside, training=mode.training),
+        *([] if mode.backward else ["torch.set_grad_enabled(False)"]),
+        *(_input(one, gradient=False) for one in inputs),
+    ]
+    if autograd and trace.result is not None:
+        dtype = f", dtype=torch.{trace.result.dtype}" if trace.result.dtype != "float32" else ""
+        lines.append(f"{_GRADIENT} = torch.ones({trace.result.shape}{dtype})")
+    mine = [one for one in calls if trace.source.name in one.models]
+    metadata = {
+        "model": {
+            "name": trace.source.name,
+            "source": trace.source.target,
+            "calls": len(trace.calls),
+            "unique": len(mine),
+        }
+    }
+    return Definition(
+        "GroupedStmts",
+        (f"y = model({', '.join(args)}){pick}",),
+        "\n".join(lines),
+        "",
+        f"f({', '.join(one.name for one in inputs)}) -> y",
+        autograd,
+        metadata,
+        beside=beside,
+    )
+
+
+def _made(trace: ModelTrace, beside: str, *, training: bool) -> list[str]:
+    source = trace.source
+    mode = "train" if training else "eval"
+    # A field of an f-string; the file that is written says where it lies.
+    path = f"{{_beside({beside})!r}}"
+    if source.kind == FACTORY:
+        module, _, factory = source.target.partition(":")
+        place = f"import sys\n\nsys.path.insert(0, {path})"
+        return [
+            *([place] if trace.is_local else []),
+            f"import {module}",
+            "",
+            "torch.manual_seed(0)",
+            f"model = {module}.{factory}().{mode}()",
+        ]
+    loaded = {
+        ".pt2": f"model = torch.export.load({path}).module()",
+        ".ts": f"model = torch.jit.load({path}).{mode}()",
+        ".onnx": f"import onnx2torch\n\nmodel = onnx2torch.convert({path}).{mode}()",
+    }
+    return ["torch.manual_seed(0)", loaded[source.kind]]
+
+
+def _place(trace: ModelTrace, folder: Path) -> str:
+    """What the model is loaded from, relative to ``folder``, as code; empty where it needs none."""
+    if trace.source.kind == FACTORY and not trace.is_local:
+        return ""
+    path = Path.cwd() if trace.source.kind == FACTORY else Path(trace.source.target)
+    code = text(os.path.relpath(path.resolve(), folder.resolve()))
+    # The f-string has three quotes, and a field of one takes no backslash before Python 3.12.
+    if "\\" in code or '"""' in code:
+        raise UsageError(
+            f"the path {code} cannot be written into a definition file",
+            "Rename it without backslashes, line ends and quotation marks.",
+        )
+    return code
+
+
+def _named(inputs: Sequence[Tensor]) -> list[Tensor]:
+    """Inputs with names of variables: that of the argument where it is free."""
+    arguments = {one.name for one in inputs}
+    letters = (one for one in _endless_letters() if one not in arguments)
+    taken = set(_TAKEN)
+    found = []
+    for one in inputs:
+        name = one.name or next(letters)
+        while name in taken or not _is_variable(name):
+            name = next(letters)
+        taken.add(name)
+        found.append(attrs.evolve(one, name=name))
+    return found
+
+
+def _endless_letters() -> Iterator[str]:
+    yield from _LETTERS
+    yield from (f"t{number}" for number in count(len(_LETTERS)))
+
+
+def _argument(name: str, variable: str) -> str:
+    if not name:
+        return variable
+    # An argument may have a name that cannot be written in a call: forward(**kwargs).
+    return f"{name}={variable}" if _is_variable(name) else f"**{{{text(name)}: {variable}}}"
+
+
+def _is_variable(name: str) -> bool:
+    return name.isidentifier() and not keyword.iskeyword(name)
+
+
+def _constructor(layer: Layer) -> str:
+    texts = [_flat(one) for one in layer.positional]
+    texts += [f"{name}={_flat(value)}" for name, value in layer.keywords]
+    cast = "" if layer.dtype == "torch.float32" else f".to({layer.dtype})"
+    mode = "train" if layer.training else "eval"
+    frozen = ".requires_grad_(False)" if layer.is_frozen else ""
+    return f"model = torch.nn.{layer.type}({', '.join(texts)}){cast}.{mode}(){frozen}"
+
+
+def _flat(value: Any) -> str:
+    return literal(value, 0, -10_000)
+
+
+def _input(one: Tensor, *, gradient: bool) -> str:
+    shape = _flat(one.shape if one.stride is None else (one.extent,))
+    dtype = "" if one.dtype in {"float32", "int64"} else f", dtype=torch.{one.dtype}"
+    if one.high is None:
+        made = f"torch.rand({shape}{dtype})"
+    elif one.dtype == "bool":
+        made = f"torch.randint(0, 2, {shape}).bool()"
+    else:
+        made = f"torch.randint(0, {one.high}, {shape}{dtype})"
+    if one.stride is not None:
+        made += f".as_strided({_flat(one.shape)}, {_flat(one.stride)})"
+    return f"{one.name} = {made}{'.requires_grad_()' if gradient else ''}"
+
+
+def _ones(layer: Layer) -> str:
+    assert layer.result is not None, "what has no output has no gradient"
+    dtype = "" if layer.result.dtype == "float32" else f", dtype=torch.{layer.result.dtype}"
+    return f"{_GRADIENT} = torch.ones({_flat(layer.result.shape)}{dtype})"
+
+
+def _facts(layer: Layer) -> dict[str, Any]:
+    """The layer for who reads results: its type, arguments and inputs."""
+    facts: dict[str, Any] = {"kind": layer.kind, "type": layer.type}
+    if layer.kind == "module":
+        facts["arguments"] = [
+            *layer.positional,
+            *([dict(layer.keywords)] if layer.keywords else []),
+        ]
+        facts["training"] = layer.training
+        facts.update({"frozen": True} if layer.is_frozen else {})
+    else:
+        facts["call"] = layer.call
+    facts["inputs"] = [{"shape": list(one.shape), "dtype": one.dtype} for one in layer.inputs]
+    # Tuples would come back as lists, and the file is to be read as it was written.
+    listed: dict[str, Any] = json.loads(json.dumps(facts))
+    return listed

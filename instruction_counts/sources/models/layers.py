@@ -1,0 +1,192 @@
+"""A model as the calls that it makes: values, read from what a build answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from instruction_counts.builds.inquiry import inquire
+from instruction_counts.domain.build import Build
+from instruction_counts.sources.models.sources import InputSpec, Source
+
+
+@attrs.frozen
+class Tensor:
+    """A tensor that goes into a call; integers are below ``high``."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    stride: tuple[int, ...] | None = None
+    """None where it is contiguous."""
+    high: int | None = None
+    needs_grad: bool = False
+
+    @property
+    def extent(self) -> int:
+        """How many elements its memory spans."""
+        if self.stride is None or 0 in self.shape:
+            return math.prod(self.shape)
+        steps = zip(self.shape, self.stride, strict=True)
+        return 1 + sum((size - 1) * step for size, step in steps)
+
+
+@attrs.frozen
+class Result:
+    """The tensor that comes out of a call, and how it is picked from its output."""
+
+    pick: str
+    shape: tuple[int, ...]
+    dtype: str
+
+
+@attrs.frozen
+class Layer:
+    """A call without its place in a model; equal ones cost the same."""
+
+    kind: str
+    """``module`` or ``operator``."""
+    type: str
+    """``Conv2d``, ``aten.add.Tensor``."""
+    call: str
+    """As code: ``model(x)``, ``torch.add(a, b)``."""
+    inputs: tuple[Tensor, ...]
+    result: Result | None
+    positional: tuple[Any, ...] = ()
+    keywords: tuple[tuple[str, Any], ...] = ()
+    """Arguments of the constructor that are not the default."""
+    dtype: str = "torch.float32"
+    """Of the parameters."""
+    training: bool = False
+    has_parameters: bool = False
+    """Whether it has any that get a gradient."""
+    is_frozen: bool = False
+    """Whether none of its parameters gets a gradient, though others of the model do."""
+    is_plain: bool = False
+    """Whether all arguments of the call are tensors, given by position."""
+
+    @property
+    def title(self) -> str:
+        """The type as people know it: ``Conv2d``, ``add``."""
+        return self.type.split(".")[1] if self.kind == "operator" else self.type
+
+    @property
+    def has_input_gradient(self) -> bool:
+        """Whether a gradient flows on to what comes before it."""
+        return any(one.needs_grad for one in self.inputs)
+
+    @property
+    def has_backward(self) -> bool:
+        """Whether a gradient can flow through it."""
+        if self.result is None or not self.result.dtype.startswith(("float", "bfloat", "complex")):
+            return False
+        return self.has_parameters or self.has_input_gradient
+
+
+@attrs.frozen
+class Call:
+    """A layer where it was called: ``features.0.conv``; the empty path is the model itself."""
+
+    layer: Layer
+    path: str
+
+
+@attrs.frozen
+class ModelTrace:
+    """What a model does, in order; and what is not in that."""
+
+    source: Source
+    calls: tuple[Call, ...]
+    inputs: tuple[Tensor, ...]
+    """Their names are those of arguments; empty for one given by position."""
+    result: Result | None
+    taken_apart: Mapping[str, str]
+    """Modules that are represented by their operators, with the reason."""
+    left_out: Mapping[str, int]
+    """Operators with the reason, and how often they were called."""
+    is_local: bool
+    """Whether the factory's module lies in the working directory."""
+
+
+@attrs.frozen
+class Mode:
+    """How models are taken apart."""
+
+    level: str = "modules"
+    training: bool = False
+    backward: bool = False
+    real_data: bool = False
+
+
+def take_apart(
+    build: Build, source: Source, inputs: tuple[InputSpec, ...], mode: Mode, *, timeout_s: float
+) -> ModelTrace:
+    """Run a model in ``build`` on fake tensors, from the working directory, and note its calls.
+
+    Raises:
+        DataError: it cannot be loaded, or does not run.
+    """
+    request = {
+        "model": source.target,
+        "kind": source.kind,
+        "inputs": [
+            {"name": one.name, "shape": one.shape, "dtype": one.dtype, "high": one.high}
+            for one in inputs
+        ],
+        **attrs.asdict(mode),
+    }
+    answer = inquire(build, "models", request, timeout_s=timeout_s, cwd=Path.cwd())
+    return read_trace(source, answer)
+
+
+def read_trace(source: Source, answer: Mapping[str, Any]) -> ModelTrace:
+    """The answer of ``worker/models.py`` as values."""
+    return ModelTrace(
+        source=source,
+        calls=tuple(Call(_layer(one), one["path"]) for one in answer["calls"]),
+        inputs=tuple(_tensor({**one, "name": one["name"] or ""}) for one in answer["inputs"]),
+        result=_result(answer["result"]),
+        taken_apart=answer["taken_apart"],
+        left_out=answer["left_out"],
+        is_local=answer["is_local"],
+    )
+
+
+def _layer(data: Mapping[str, Any]) -> Layer:
+    return Layer(
+        kind=data["kind"],
+        type=data["type"],
+        call=data["call"],
+        inputs=tuple(map(_tensor, data["inputs"])),
+        result=_result(data["result"]),
+        positional=_frozen(data.get("positional", [])),
+        keywords=tuple((name, _frozen(one)) for name, one in data.get("keywords", {}).items()),
+        dtype=data.get("dtype", "torch.float32"),
+        training=data.get("training", False),
+        has_parameters=data.get("has_parameters", False),
+        is_frozen=data.get("is_frozen", False),
+        is_plain=data.get("is_plain", False),
+    )
+
+
+def _tensor(data: Mapping[str, Any]) -> Tensor:
+    return Tensor(
+        name=data["name"],
+        shape=tuple(data["shape"]),
+        dtype=data["dtype"],
+        stride=None if data["stride"] is None else tuple(data["stride"]),
+        high=data["high"],
+        needs_grad=data.get("needs_grad", False),
+    )
+
+
+def _result(data: Mapping[str, Any] | None) -> Result | None:
+    return None if data is None else Result(data["pick"], tuple(data["shape"]), data["dtype"])
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value

@@ -1,0 +1,157 @@
+"""What is taken apart: a model and its inputs, as the command line names them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+
+from instruction_counts.domain.errors import UsageError
+
+FACTORY = "factory"
+EXPORTED = ".pt2"
+
+_KINDS = {
+    ".pt2": EXPORTED,
+    ".ts": ".ts",
+    ".pt": ".ts",
+    ".pth": ".ts",
+    ".torchscript": ".ts",
+    ".onnx": ".onnx",
+}
+_FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+_INPUT = re.compile(
+    r"(?:(?P<model>[^@]+)@)?(?:(?P<name>[A-Za-z_]\w*)=)?(?P<shape>\d+(?:,\d+)*)"
+    r"(?::(?P<dtype>[a-z]\w*))?(?:<(?P<high>\d+))?"
+)
+_MODELS = "module:factory[=NAME], or a file that ends in .pt2, .ts, .pt, .torchscript or .onnx"
+_INPUTS = "[MODEL@][NAME=]SIZES[:DTYPE][<LIMIT], as 1,3,224,224 or input_ids=1,128:int64<30522"
+
+
+@attrs.frozen
+class Source:
+    """Where a model comes from."""
+
+    name: str
+    """How results call it."""
+    target: str
+    """``module:factory``, or the path of a file."""
+    kind: str
+    """``factory``, or the format of the file: ``.pt2``, ``.ts`` (TorchScript), ``.onnx``."""
+
+
+@attrs.frozen
+class InputSpec:
+    """One input of a model: integers are below ``high``."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+    high: int | None = None
+    name: str | None = None
+    """Of the argument, where it is not given by position."""
+    model: str | None = None
+    """The model that it is for; None for all."""
+
+
+def parse_source(text: str) -> Source:
+    """A model from ``module:factory[=NAME]`` or ``FILE[=NAME]``.
+
+    Raises:
+        UsageError: it is neither, or no file is there.
+    """
+    target, _, name = text.partition("=")
+    if _FACTORY.fullmatch(target):
+        return Source(name or target.rpartition(":")[2], target, FACTORY)
+    path = Path(target)
+    kind = _KINDS.get(path.suffix)
+    if kind is None:
+        raise UsageError(f'--model "{text}" is neither a factory nor a known file', _MODELS)
+    if not path.is_file():
+        raise UsageError(f"--model {text}: there is no file {target}", _MODELS)
+    return Source(name or path.stem, target, kind)
+
+
+def parse_input(text: str) -> InputSpec:
+    """An input from ``[MODEL@][NAME=]SIZES[:DTYPE][<LIMIT]``.
+
+    Raises:
+        UsageError: it has another form.
+    """
+    match = _INPUT.fullmatch(text.replace(" ", ""))
+    if match is None:
+        raise UsageError(f'--input "{text}" is no shape', _INPUTS)
+    dtype, high = match["dtype"] or "float32", match["high"]
+    if high is not None and (int(high) < 1 or dtype.startswith(("float", "bfloat", "complex"))):
+        raise UsageError(f'--input "{text}": a limit is for integers, and above 0', _INPUTS)
+    shape = tuple(map(int, match["shape"].split(",")))
+    return InputSpec(shape, dtype, int(high) if high else None, match["name"], match["model"])
+
+
+def inputs_of(
+    source: Source, specs: Sequence[InputSpec], batch_size: int | None
+) -> tuple[InputSpec, ...]:
+    """The inputs of a model: its own where it has any, else those for all.
+
+    Raises:
+        UsageError: two of them are for one argument.
+    """
+    own = [one for one in specs if one.model == source.name]
+    chosen = own or [one for one in specs if one.model is None]
+    names = [one.name for one in chosen if one.name is not None]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f"--input {name}=…: {source.name} gets this argument twice", "Give it once."
+            )
+    if batch_size is None:
+        return tuple(chosen)
+    return tuple(attrs.evolve(one, shape=(batch_size, *one.shape[1:])) for one in chosen)
+
+
+def check_exported(
+    sources: Sequence[Source],
+    specs: Sequence[InputSpec],
+    *,
+    training: bool,
+    batch_size: int | None,
+) -> None:
+    """Raise where an exported program is to be what it was not exported as.
+
+    Raises:
+        UsageError: what is wrong.
+    """
+    for source in sources:
+        if source.kind != EXPORTED:
+            continue
+        if training:
+            raise UsageError(
+                f"--train: {source.target} keeps the mode that it was exported in",
+                "Leave --train out, or export the model in training mode.",
+            )
+        if batch_size is not None and not inputs_of(source, specs, None):
+            raise UsageError(
+                f"--batch-size: {source.target} has the inputs that it was exported with",
+                f"Leave --batch-size out, or give --input {source.name}@SIZES.",
+            )
+
+
+def check(sources: Sequence[Source], specs: Sequence[InputSpec]) -> None:
+    """Raise where two models have one name, or an input is for none of them.
+
+    Raises:
+        UsageError: what is wrong.
+    """
+    names = [one.name for one in sources]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(
+                f'two models are called "{name}"', "Name them: --model module:factory=NAME"
+            )
+    for one in specs:
+        if one.model is not None and one.model not in names:
+            raise UsageError(
+                f'--input {one.model}@…: no model is called "{one.model}"',
+                f"Models: {', '.join(names)}",
+            )

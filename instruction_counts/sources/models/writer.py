@@ -1,0 +1,170 @@
+"""The definition file: readable, made to be edited, and the same bytes for the same models."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.sources.models import names
+from instruction_counts.sources.models.definition import Definition, of_layer, of_model
+from instruction_counts.sources.models.layers import Mode, ModelTrace
+from instruction_counts.sources.models.literals import block, literal, text
+from instruction_counts.sources.models.unique import UniqueLayer
+
+_DIGEST = re.compile(r"^Digest, by which edits are noticed: (\w*)$", re.MULTILINE)
+
+_HELPER = """\
+
+
+def _beside(path: str) -> str:
+    return str((Path(__file__).parent / path).resolve())
+
+"""
+
+
+def definition_file(
+    traces: Sequence[ModelTrace],
+    layers: Sequence[UniqueLayer],
+    mode: Mode,
+    command: Sequence[str],
+    folder: Path,
+) -> str:
+    """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
+    named = names.labels([one.layer for one in layers])
+    kinds: dict[str, dict[str, Definition]] = {}
+    for (_, kind, name), one in zip(named, layers, strict=True):
+        kinds.setdefault(kind, {})[name] = of_layer(one, backward=mode.backward)
+    whole = {trace.source.name: of_model(trace, layers, mode, folder) for trace in traces}
+    definitions = [*whole.values(), *(one for kind in kinds.values() for one in kind.values())]
+    beside = any(one.beside for one in definitions)
+    imports = ["from pathlib import Path\n"] if beside else []
+    imports.append(f"from core.api import {', '.join(_imported(definitions))}")
+    body = "\n".join(
+        [
+            f"    {text(names.WHOLE)}: {{",
+            *(_entry(name, one, 8) for name, one in whole.items()),
+            "    },",
+            f"    {text(names.TOP)}: {{",
+            *(line for kind, entries in kinds.items() for line in _section(kind, entries)),
+            "    },",
+        ]
+    )
+    parts = [
+        f"{_docstring(_head(traces, layers, command))}\n",
+        "from __future__ import annotations\n",
+        "\n".join(imports) + ("" if beside else "\n"),
+        *([_HELPER] if beside else []),
+        f"BENCHMARKS = {{\n{body}\n}}\n",
+    ]
+    content = "\n".join(parts)
+    return _DIGEST.sub(lambda match: match[0] + _digest(content), content, count=1)
+
+
+def check_unedited(path: Path) -> None:
+    """Raise where ``path`` holds something that nobody would want to lose.
+
+    Raises:
+        UsageError: it was edited since it was written, or was not written by this program.
+    """
+    try:
+        found = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"--output {path} cannot be read: {error}", "Name another.") from error
+    match = _DIGEST.search(found)
+    emptied = _DIGEST.sub(lambda one: one[0].removesuffix(one[1]), found, count=1)
+    if match is None or match[1] != _digest(emptied):
+        why = "was edited" if match else "was not written by generate"
+        raise UsageError(f"--output {path} {why}", "Name another file, or replace it with --force.")
+
+
+def _digest(content: str) -> str:
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def _head(
+    traces: Sequence[ModelTrace], layers: Sequence[UniqueLayer], command: Sequence[str]
+) -> str:
+    models = ", ".join(trace.source.name for trace in traces)
+    calls = sum(len(trace.calls) for trace in traces)
+    return (
+        f"The unique layers of {models}: {len(layers):,} for {calls:,} calls.\n\n"
+        "Written by the command below, which writes the same again. It may be edited: what\n"
+        "`predict` needs are the entries `uses` and `model` of each metadata.\n\n"
+        f"{_command(command)}\n\n"
+        "Digest, by which edits are noticed: \n"
+    )
+
+
+def _docstring(content: str) -> str:
+    # Raw where that can be: the command is to be copied as it stands.
+    if '"""' not in content:
+        return f'r"""{content}"""'
+    escaped = content.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"""{escaped}"""'
+
+
+def _command(command: Sequence[str]) -> str:
+    lines = ["    python main.py generate"]
+    for word in command:
+        if word.startswith("--"):
+            lines.append(f"        {word}")
+        else:
+            lines[-1] += f" {shlex.quote(word)}"
+    return " \\\n".join(lines)
+
+
+def _imported(definitions: Sequence[Definition]) -> list[str]:
+    return sorted({"GroupedSetup", *(one.constructor for one in definitions)})
+
+
+def _section(kind: str, entries: dict[str, Definition]) -> list[str]:
+    return [
+        f"        {text(kind)}: {{",
+        *(_entry(name, one, 12) for name, one in entries.items()),
+        "        },",
+    ]
+
+
+def _entry(name: str, one: Definition, indent: int) -> str:
+    inner = indent + 4
+    lines = [*(block(code, inner) for code in one.codes)]
+    setups = [("py_setup", one.py_setup), ("cpp_setup", one.cpp_setup)]
+    made = "".join(
+        f"{' ' * (inner + 4)}{field}={_setup(code, inner + 4, one)},\n"
+        for field, code in setups
+        if code
+    )
+    if one.beside:  # so that the same file elsewhere is the same definition
+        made += f"{' ' * (inner + 4)}paths={{_beside({one.beside}): {one.beside}}},\n"
+    lines.append(f"setup=GroupedSetup(\n{made}{' ' * inner})")
+    lines.append(f"signature={text(one.signature)}")
+    if one.autograd:
+        lines += ["autograd=True", 'gradient="gradient"']
+    lines.append(f"metadata={_metadata(one.metadata, inner)}")
+    arguments = "".join(f"{' ' * inner}{line},\n" for line in lines)
+    return f"{' ' * indent}{text(name)}: {one.constructor}(\n{arguments}{' ' * indent}),"
+
+
+def _setup(code: str, indent: int, one: Definition) -> str:
+    return f"{'f' if one.beside else ''}{block(code, indent)}"
+
+
+def _metadata(metadata: dict[str, Any], indent: int) -> str:
+    inner = indent + 4
+    lines = []
+    for name, value in metadata.items():
+        before = f"{text(name)}: "
+        if name == "uses":
+            uses = "".join(f"{' ' * (inner + 4)}{literal(use, inner + 4)},\n" for use in value)
+            lines.append(f"{before}[\n{uses}{' ' * inner}]")
+        else:
+            lines.append(before + literal(value, inner, len(before)))
+    body = "".join(f"{' ' * inner}{line},\n" for line in lines)
+    return f"{{\n{body}{' ' * indent}}}"

@@ -1,0 +1,148 @@
+"""Operators as ``definitions/operators.yaml`` states them: values, and nothing derived yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias
+
+import attrs
+
+VARIANTS = ("small", "typical", "large", "skewed")
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+COMPLEX = ("complex64", "complex128")
+INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
+DTYPES = (*FLOATS, *COMPLEX, *INTEGERS, "bool")
+DEFAULT_DTYPE = "float32"
+LARGEST_SEED = 2**63 - 1
+"""That every torch takes, in Python and in C++."""
+
+DISTRIBUTIONS = (
+    "normal",
+    "uniform",
+    "integers",
+    "index_of",
+    "bernoulli",
+    "zeros",
+    "ones",
+    "arange",
+    "sorted",
+    "permutation",
+    "positive_definite",
+    "lower_triangular",
+)
+
+SIZE = "N"
+"""What stands for the size in a template."""
+
+Shape: TypeAlias = tuple[int, ...]
+Template: TypeAlias = tuple[int | str, ...]
+"""A shape that grows with `SIZE`."""
+
+
+@attrs.frozen
+class ByVariant:
+    """A value that differs from variant to variant."""
+
+    values: Mapping[str, Any]
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.values))
+
+
+@attrs.frozen
+class Distribution:
+    """How the values of a tensor are drawn; see `instruction_counts.sources.operators.values`."""
+
+    name: str
+    low: float = 0
+    high: float = 1
+    """Excluded."""
+    of: str = ""
+    """The input whose size the indices stay below, for ``index_of``."""
+    dim: int = 0
+
+
+@attrs.frozen
+class Tensor:
+    """A tensor that is handed to an operator."""
+
+    shape: Shape | ByVariant
+    dtype: str | None = None
+    """None follows what is asked for; float32 if nothing is."""
+    distribution: Distribution | None = None
+    """None is what is usual for the dtype."""
+    requires_grad: bool | None = None
+    """None if and only if it can, where the operator differentiates."""
+
+
+Input: TypeAlias = "Tensor | tuple[Tensor, ...]"
+"""A tensor, or a list of them."""
+
+
+@attrs.frozen
+class Entry:
+    """One operator, with what it is given."""
+
+    name: str
+    """``torch.add``, ``torch.nn.functional.conv2d``, ``Tensor.add_``."""
+    category: str
+    inputs: Mapping[str, Input] = attrs.field(factory=dict)
+    kwargs: Mapping[str, Any] = attrs.field(factory=dict)
+    positional: tuple[str, ...] = ()
+    """Inputs and keyword arguments that come by position, after the inputs not named here."""
+    autograd: bool = True
+    torchscript: bool = True
+    output: int | None = None
+    """Which part of what it returns is the output, where it returns several."""
+    python: str | None = None
+    cpp: str | bool | None = None
+    """None derives it from torch's schema; False is none."""
+    overload: str | None = None
+    scale: Mapping[str, Template] = attrs.field(factory=dict)
+    """How inputs grow over a range of sizes; nothing grows them by a rule."""
+    sizes: str = ""
+    """The range that is usual, as ``--sizes`` has it; empty goes by the elements of the inputs."""
+    note: str = ""
+    file: str = ""
+    line: int = 0
+
+    @property
+    def is_method(self) -> bool:
+        """Whether the first input is the receiver."""
+        return self.name.startswith("Tensor.")
+
+    @property
+    def in_place(self) -> bool:
+        """Whether it changes its receiver."""
+        short = self.name.rsplit(".", 1)[-1]
+        return self.is_method and (
+            (short.endswith("_") and not short.endswith("__")) or short == "__setitem__"
+        )
+
+    @property
+    def follows_dtype(self) -> bool:
+        """Whether there is a tensor whose dtype can be asked for."""
+        groups = (one if isinstance(one, tuple) else (one,) for one in self.inputs.values())
+        return any(tensor.dtype is None for group in groups for tensor in group)
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """The variants that all values of the entry have; ``typical`` where none differs."""
+        sets = [set(one.values) for one in self._values() if isinstance(one, ByVariant)]
+        common = set.intersection(*sets) if sets else {"typical"}
+        return tuple(name for name in VARIANTS if name in common)
+
+    def _values(self) -> Iterator[Any]:
+        for one in self.inputs.values():
+            yield from (part.shape for part in (one if isinstance(one, tuple) else (one,)))
+        yield from self.kwargs.values()
+
+
+def has_dimension(shape: Shape, dim: int) -> bool:
+    """Whether a shape has a dimension; negative ones are counted from its end."""
+    return -len(shape) <= dim < len(shape)
+
+
+def at(value: Any, variant: str) -> Any:
+    """A value as it is in a variant."""
+    return value.values[variant] if isinstance(value, ByVariant) else value

@@ -1,0 +1,142 @@
+"""One operator over a range of sizes: which sizes, and the shapes that grow with them."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from core.errors import quoted
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.sources.operators.entries import SIZE, Entry, Shape, Template, Tensor, at
+
+LEAST_POINTS = 4
+"""Sizes that a fit needs."""
+_USUAL_POINTS = 7
+_USUAL_ELEMENTS = 2**16
+_CLOSE = 256
+_MOST_ELEMENTS = 2**28
+_MOST_DIMENSIONS = 64
+_PART = re.compile(rf"{SIZE}|[0-9]{{1,18}}")  # what fits into torch's sizes
+
+
+def usual_sizes(templates_: Mapping[str, Template]) -> tuple[int, ...]:
+    """Powers of two, the largest of which gives no tensor more than 65,536 elements.
+
+    At most seven sizes, and at least four, which a fit needs: shapes that are large without ``N``
+    have four nevertheless.
+    """
+    last = 2 ** (LEAST_POINTS - 1)
+    while 2 * last <= _USUAL_ELEMENTS and _most_elements(templates_, 2 * last) <= _USUAL_ELEMENTS:
+        last *= 2
+    factor = 2 if last <= _CLOSE else 4
+    # Some operators refuse the smallest sizes.
+    least = max(1, min(4, last // factor ** (LEAST_POINTS - 1)))
+    sizes = [last]
+    while len(sizes) < _USUAL_POINTS and sizes[0] // factor >= least:
+        sizes.insert(0, sizes[0] // factor)
+    return tuple(sizes)
+
+
+def _most_elements(templates_: Mapping[str, Template], size: int) -> int:
+    return max(math.prod(shape) for shape in at_size(templates_, size).values())
+
+
+def check_sizes(templates_: Mapping[str, Template], sizes: Sequence[int]) -> None:
+    """Refuse sizes at which a tensor would not fit into memory together with others.
+
+    Raises:
+        UsageError: a tensor would have more than 2^28 elements (1 GiB of float32).
+    """
+    for name, shape in at_size(templates_, max(sizes)).items():
+        if math.prod(shape) > _MOST_ELEMENTS:
+            raise UsageError(
+                f"{name} would have {math.prod(shape):,} elements at N = {max(sizes):,}",
+                f"At most {_MOST_ELEMENTS:,}: narrow --sizes.",
+            )
+
+
+def sizes_in(text: str) -> tuple[int, ...]:
+    """``16:65536`` is powers of four, ``16:65536:2`` of two; ``16,100,1000`` is just these.
+
+    Raises:
+        UsageError: the text has another form, or a size at which no tensor fits into memory.
+    """
+    parts = text.split(":")
+    try:
+        if len(parts) == 1:
+            found = tuple(int(part) for part in text.split(","))
+        else:
+            low, high, factor = (int(part) for part in [*parts, "4"][:3])
+            if factor < 2 or not 1 <= low <= high <= _MOST_ELEMENTS:
+                raise ValueError(text)
+            steps = math.floor(math.log(high / low, factor) + 1e-9)
+            found = tuple(low * factor**step for step in range(steps + 1))
+    except ValueError:
+        found = ()
+    is_range = bool(found) and len(parts) <= 3 and sorted(set(found)) == list(found)
+    if not is_range or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
+        raise UsageError(
+            f"--sizes {quoted(text)} is no range of sizes from 1 to {_MOST_ELEMENTS:,}",
+            "For example: 16:65536, 16:4096:2 or 10,100",
+        )
+    return found
+
+
+def templates(entry: Entry, asked: Sequence[str]) -> dict[str, Template]:
+    """The shape of each input with ``N`` in it: as asked, or else as the entry suggests.
+
+    Where the entry suggests nothing, every size that equals the first one of the first input grows
+    with it, so that shapes that belong together keep doing so.
+
+    Raises:
+        UsageError: a template has another form, names no input or one that another names, or
+            there is no ``N`` anywhere.
+    """
+    tensors = {name: one for name, one in entry.inputs.items() if isinstance(one, Tensor)}
+    found: dict[str, Template] = {}
+    for text in asked:
+        name, shape = _template(text, entry, tensors)
+        if name in found:
+            raise UsageError(f"--scale {name} is there twice", "Give each input one shape.")
+        found[name] = shape
+    if not asked and entry.scale:
+        return dict(entry.scale)
+    if not asked:
+        variant = "typical" if "typical" in entry.variants else entry.variants[0]
+        shapes = {name: at(one.shape, variant) for name, one in tensors.items()}
+        first = next((shape[0] for shape in shapes.values() if shape), None)
+        found = {
+            name: tuple(SIZE if size == first else size for size in shape)
+            for name, shape in shapes.items()
+        }
+    if not any(SIZE in shape for shape in found.values()):
+        known = ", ".join(tensors)
+        raise UsageError(
+            f"{entry.name} has no shape that could grow",
+            f"Say which of {known}: --scale '{next(iter(tensors))}=[{SIZE},64]'"
+            if tensors
+            else "None of its arguments is a single tensor.",
+        )
+    return {name: shape for name, shape in found.items() if SIZE in shape or asked}
+
+
+def _template(text: str, entry: Entry, tensors: Mapping[str, Tensor]) -> tuple[str, Template]:
+    name, _, shape = text.partition("=")
+    parts = [part.strip() for part in shape.strip().removeprefix("[").removesuffix("]").split(",")]
+    if name not in tensors:
+        raise UsageError(
+            f'--scale {name}: {entry.name} has no tensor "{name}"',
+            f"It has {', '.join(tensors) or 'none'}.",
+        )
+    if len(parts) > _MOST_DIMENSIONS or not all(map(_PART.fullmatch, parts)):
+        raise UsageError(f"--scale {quoted(text)} is no shape", f"For example: input=[{SIZE},64]")
+    return name, tuple(SIZE if part == SIZE else int(part) for part in parts)
+
+
+def at_size(templates_: Mapping[str, Template], size: int) -> dict[str, Shape]:
+    """The shapes with a size in place of ``N``."""
+    return {
+        name: tuple(size if isinstance(one, str) else one for one in shape)
+        for name, shape in templates_.items()
+    }

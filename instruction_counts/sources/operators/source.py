@@ -1,0 +1,150 @@
+"""Which operators are asked for, and the cases that they give."""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import attrs
+
+from core.api import GroupedBenchmark
+from core.expand import materialize
+from core.types import Case
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.sources.operators.calls import Overrides
+from instruction_counts.sources.operators.catalogue import load_schemas
+from instruction_counts.sources.operators.definitions import definitions
+from instruction_counts.sources.operators.entries import VARIANTS, Entry
+from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.system.cache import Cache
+
+_CATEGORY = "category:"
+_NAMED = 3
+
+
+def unheard(text: str) -> None:
+    """Where nobody listens to notes."""
+
+
+def standard_file() -> Path:
+    """The file of operators that comes with this program."""
+    spec = importlib.util.find_spec("definitions")
+    places = spec.submodule_search_locations if spec else None
+    return Path(next(iter(places or ["definitions"]))) / "operators.yaml"
+
+
+@attrs.frozen
+class OperatorSource:
+    """Operators by pattern, with what is asked for in place of what their entries say.
+
+    The schemas that the C++ is derived from are those of the torch beside this program, whatever
+    builds are measured: the same definitions for all of them.
+    """
+
+    patterns: tuple[str, ...]
+    """``torch.add``, ``add``, ``torch.fft.*``, ``category:reduction`` or ``*``."""
+    overrides: Overrides = attrs.field(factory=Overrides)
+    file: Path = attrs.field(factory=standard_file)
+    note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
+    """Told what these operators have not of what is asked for."""
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The entries that the patterns select, in the order of the file.
+
+        Raises:
+            DataError: the file holds mistakes.
+            UsageError: a pattern selects nothing.
+        """
+        return selected(read_operators(self.file), self.patterns)
+
+    def cases(self) -> tuple[Case, ...]:
+        """The cases of these operators.
+
+        Raises:
+            UsageError: a pattern selects nothing, or nothing has the shapes that are asked for.
+        """
+        entries = self.entries()
+        schemas = load_schemas(default_build(), Cache())
+        made = definitions(entries, self.overrides, schemas)
+        cases = materialize(made)
+        if not cases:
+            asked = ", ".join(self.overrides.variants)
+            raise UsageError(
+                f"None of the {len(entries)} operators has shapes that are {asked}",
+                "Ask for others: --shape all",
+            )
+        for line in remarks(entries, self.overrides, made.values()):
+            self.note(line)
+        return cases
+
+
+def remarks(
+    entries: Iterable[Entry], overrides: Overrides, made: Iterable[GroupedBenchmark]
+) -> Iterator[str]:
+    """A line for each thing that operators have not: a shape, a dtype to be asked for, C++."""
+    lacking = {
+        f"no shape {variant}": [one.name for one in entries if variant not in one.variants]
+        for variant in overrides.variants
+        # All are asked for where an entry may have any.
+        if not overrides.inputs and not set(VARIANTS) <= set(overrides.variants)
+    }
+    if overrides.dtypes:
+        own = "no input whose dtype is open, and none is changed"
+        lacking[own] = [one.name for one in entries if not one.follows_dtype]
+    lacking["no C++"] = [one.metadata["operator"] for one in made if "no_cpp" in one.metadata]
+    for what, several in lacking.items():
+        names = list(dict.fromkeys(several))
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        have = "1 operator has" if len(names) == 1 else f"{len(names)} operators have"
+        if names:
+            yield f"{have} {what}: {', '.join(names[:_NAMED])}{more}"
+
+
+def selected(
+    entries: Sequence[Entry],
+    patterns: Iterable[str],
+    remedy: str = "See: main.py operators list",
+) -> tuple[Entry, ...]:
+    """The entries that any pattern selects.
+
+    Raises:
+        UsageError: a pattern selects nothing; the error names what is near.
+    """
+    for pattern in patterns:
+        if not any(matches(pattern, entry) for entry in entries):
+            raise UsageError(
+                f"No operator matches '{pattern}'.{_near(pattern, entries)}",
+                remedy,
+            )
+    return tuple(entry for entry in entries if any(matches(one, entry) for one in patterns))
+
+
+def matches(pattern: str, entry: Entry) -> bool:
+    """Whether a pattern selects an entry; the last part of its name is enough."""
+    asked = pattern.lower()
+    if asked.startswith(_CATEGORY):
+        return fnmatchcase(entry.category, asked.removeprefix(_CATEGORY).strip())
+    name = entry.name.lower()
+    return fnmatchcase(name, asked) or ("." not in asked and fnmatchcase(_last(name), asked))
+
+
+def _last(name: str) -> str:
+    return name.rsplit(".", 1)[-1]
+
+
+def _near(pattern: str, entries: Sequence[Entry]) -> str:
+    if pattern.lower().startswith(_CATEGORY):
+        known = {
+            f"{_CATEGORY}{entry.category}": f"{_CATEGORY}{entry.category}" for entry in entries
+        }
+    else:
+        known = {entry.name.lower(): entry.name for entry in entries}
+        for entry in entries:
+            known.setdefault(_last(entry.name.lower()), entry.name)
+    near = difflib.get_close_matches(pattern.lower(), known, n=3, cutoff=0.6)
+    names = dict.fromkeys(known[one] for one in near)
+    return f" Near: {', '.join(names)}." if names else ""

@@ -1,0 +1,1 @@
+"""Runs, kept: the database and result files."""

@@ -1,0 +1,156 @@
+"""Result files: a run as JSON, and the way back.
+
+JSON schema history: 1, the first; 2, with ``started_at``, the calls between functions and the
+output; 3, with ``machine``, and ``metadata`` and ``resources`` of each case. ``schema.json`` beside
+this module describes the newest; files of the older versions are read, too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.storage.conversion import head_to_values, record_to_values, run_from_values
+from instruction_counts.storage.function_rows import NO_CALLS
+
+SCHEMA_VERSION = 3
+_READABLE = (1, 2, 3)
+_GZIP = 16
+"""Added to the size of zlib's window, it asks for gzip's format."""
+_ESCAPES = re.compile(
+    r"""\\(?:[^u]                                         # of another kind: a backslash, above all
+    |u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # a pair
+    |(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2}))""",
+    re.VERBOSE,
+)
+
+
+def to_json(run: Run) -> str:
+    """The whole run; `from_json` gives it back."""
+    return "".join(json_parts(run))
+
+
+def from_json(text: str, name: str) -> Run:
+    """A run from the text of a JSON file called ``name``.
+
+    Raises:
+        DataError: the text is no JSON, of another schema version, or does not fit the schema.
+    """
+    data = _parsed(text, name)
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if type(version) is not int or version not in _READABLE:
+        older = ", ".join(map(str, _READABLE[:-1]))
+        raise DataError(
+            f"{name}: schema_version is {version!r}, "
+            f"and this program reads {older} and {SCHEMA_VERSION}",
+            "Use the version of instruction-counts that wrote the file, or measure again.",
+        )
+    try:
+        return run_from_values(_as_of_today(data))
+    except DataError as error:
+        raise DataError(f"{name} does not fit the schema:\n  {error.message}") from error
+
+
+def _parsed(text: str, name: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is no number of JSON")
+
+    try:
+        return json.loads(_without_surrogates(text), parse_constant=refuse)
+    except ValueError as error:
+        raise DataError(f"{name} is not JSON: {error}", "Was it written by --output?") from error
+    except RecursionError as error:
+        raise DataError(f"{name} is nested too deep", "Was it written by --output?") from error
+
+
+def _without_surrogates(text: str) -> str:
+    # No file and no terminal takes half of a pair. What is measured has question marks, too.
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPES.sub(lambda escape: "?" if escape["half"] else escape[0], text)
+
+
+def _as_of_today(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a run, and what files of its version lack."""
+    version = data["schema_version"]
+    fields = {key: value for key, value in data.items() if key != "schema_version"}
+    if version == SCHEMA_VERSION:
+        return fields
+    lacking: dict[str, Any] = {"metadata": {}, "resources": None}
+    if version == 1:
+        lacking["output"] = None
+        fields = {"started_at": "", **fields}
+    cases = fields.get("cases")
+    if isinstance(cases, list):
+        fields["cases"] = [
+            {**lacking, **_with_calls(one)} if isinstance(one, dict) else one for one in cases
+        ]
+    return {"machine": None, **fields}
+
+
+def _with_calls(case: dict[str, Any]) -> dict[str, Any]:
+    functions = case.get("functions")
+    if not isinstance(functions, dict) or "calls" in functions:
+        return case
+    return {**case, "functions": {**NO_CALLS, **functions}}
+
+
+def read_json(path: Path) -> Run:
+    """The run in a JSON file, compressed (``.gz``) or not.
+
+    Raises:
+        DataError: the file cannot be read, or holds something else.
+    """
+    try:
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+    return from_json(text, str(path))
+
+
+def is_file_name(text: str) -> bool:
+    """Whether ``text`` can only be a file of `read_json`: no stored run can be called so."""
+    return "/" in text or text.endswith((".json", ".json.gz"))
+
+
+def to_compressed_json(run: Run) -> bytes:
+    """The same in a tenth of the space: most of it is the names of functions."""
+    return b"".join(compressed_parts(run))
+
+
+def record_to_json(record: Record) -> str:
+    """One case as the JSON object that stands in ``cases``."""
+    try:
+        return json.dumps(record_to_values(record), allow_nan=False)
+    except ValueError as error:
+        raise DataError(
+            f"{' / '.join(record.label)} holds a number that JSON does not know: {error}",
+            "Measure it again.",
+        ) from error
+
+
+def json_parts(run: Run) -> Iterator[str]:
+    """The text of `to_json`, a case at a time."""
+    # A case at a time: with their costs per function, those of a large run need not fit in memory.
+    head = {"schema_version": SCHEMA_VERSION, **head_to_values(run)}
+    opening = json.dumps(head, indent=2, allow_nan=False).removesuffix("\n}")
+    yield f'{opening},\n  "cases": [\n    '
+    for place, record in enumerate(run.cases):
+        yield (",\n    " if place else "") + record_to_json(record)
+    yield "\n  ]\n}\n"
+
+
+def compressed_parts(run: Run) -> Iterator[bytes]:
+    """The same text in gzip's format: a tenth of the size."""
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
+    for part in json_parts(run):
+        yield compressor.compress(part.encode())
+    yield compressor.flush()

@@ -1,0 +1,232 @@
+"""The cache folder: what is expensive to make, kept under the content that it was made from.
+
+An entry is a folder ``<root>/<kind>/<key>``. It is made in a folder beside it and then renamed, so
+that it is there entirely or not at all. Of several processes that want the same entry one makes it
+while the others wait, on a file lock that the system drops when its holder ends, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import attrs
+from filelock import FileLock, Timeout
+from platformdirs import user_cache_path
+
+from instruction_counts.domain.errors import UsageError
+
+VARIABLE = "INSTRUCTION_COUNTS_CACHE"
+DEFAULT_LIMIT_BYTES = 10 << 30
+_POLL_S = 0.1
+
+
+@attrs.frozen
+class Usage:
+    """How many entries of a kind there are, and how large they are together."""
+
+    kind: str
+    entries: int
+    bytes: int
+
+
+@attrs.frozen
+class _Entry:
+    path: Path
+    used_ns: int
+    bytes: int
+
+
+def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
+    """The user's cache folder, or the one that INSTRUCTION_COUNTS_CACHE names."""
+    named = environ.get(VARIABLE, "")
+    return Path(named).absolute() if named else user_cache_path("instruction-counts")
+
+
+def key_of(*parts: str) -> str:
+    """The key of an entry that is made from ``parts`` and nothing else."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode(errors="surrogateescape")
+        digest.update(b"%d:" % len(data) + data)
+    return digest.hexdigest()[:32]
+
+
+class Cache:
+    """A folder of entries; for several threads and processes at once.
+
+    Above ``limit_bytes`` the least recently used entries are removed, but none that this process
+    has used: it may be about to use it again.
+
+    Raises:
+        UsageError: the folder cannot be made, or belongs to another user, whose code would run.
+    """
+
+    def __init__(self, root: Path | None = None, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
+        self.root = cache_root() if root is None else root.absolute()
+        self._limit_bytes = limit_bytes
+        self._in_use: set[Path] = set()
+        self._being_made: set[Path] = set()
+        _make_private(self.root)
+
+    def find(
+        self, kind: str, key: str, is_current: Callable[[Path], bool] = lambda _: True
+    ) -> Path | None:
+        """The entry if it is there and current, marked as used now."""
+        path = self.root / kind / key
+        self._in_use.add(path)
+        try:
+            if path.is_dir() and is_current(path):
+                os.utime(path)
+                return path
+        except OSError:  # removed by another process just now
+            pass
+        self._in_use.discard(path)
+        return None
+
+    def entry(
+        self,
+        kind: str,
+        key: str,
+        build: Callable[[Path], None],
+        *,
+        is_current: Callable[[Path], bool] = lambda _: True,
+        while_waiting: Callable[[], None] = lambda: None,
+    ) -> Path:
+        """The entry; where it is missing, ``build`` fills an empty folder that becomes it.
+
+        What ``build`` raises is passed on, and nothing is kept. ``while_waiting`` is called again
+        and again while another process or thread makes the same entry; it may raise.
+        """
+        found = self.find(kind, key, is_current)
+        if found:
+            return found
+        with self._locked(kind, key, while_waiting):
+            found = self.find(kind, key, is_current)
+            if found:
+                return found
+            path = self._make(kind, key, build)
+        self._trim()
+        return path
+
+    def usage(self) -> tuple[Usage, ...]:
+        """What the cache holds, by kind."""
+        return tuple(_usage_of(kind, list(_entries(self.root / kind))) for kind in self._kinds())
+
+    def clear(self, kind: str | None = None) -> tuple[Usage, ...]:
+        """Remove the entries of one kind, or all, but those in use here; returns what went.
+
+        Raises:
+            UsageError: there is no such kind.
+        """
+        if kind is not None and kind not in self._kinds():
+            known = ", ".join(self._kinds()) or "nothing"
+            raise UsageError(f'the cache has no entries of kind "{kind}"', f"It has: {known}")
+        kinds = self._kinds() if kind is None else (kind,)
+        return tuple(self._clear_kind(one) for one in kinds)
+
+    def _clear_kind(self, kind: str) -> Usage:
+        self._sweep(kind)
+        idle = [one for one in _entries(self.root / kind) if one.path not in self._in_use]
+        for one in idle:
+            _remove(one.path)
+        return _usage_of(kind, idle)
+
+    def _make(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
+        path = self.root / kind / key
+        folder = self.root / kind / f".new-{key}"
+        shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
+        folder.mkdir()
+        self._being_made.add(folder)
+        try:
+            build(folder)
+            _remove(path)  # there, but no longer current
+            self._in_use.add(path)
+            folder.replace(path)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+            self._being_made.discard(folder)
+        return path
+
+    @contextlib.contextmanager
+    def _locked(self, kind: str, key: str, while_waiting: Callable[[], None]) -> Iterator[None]:
+        lock = self._lock(kind, key)
+        while True:
+            while_waiting()
+            try:
+                lock.acquire(timeout=_POLL_S, poll_interval=_POLL_S / 2)
+                break
+            except Timeout:
+                continue
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _lock(self, kind: str, key: str) -> FileLock:
+        # Lock files stay: removing one would let two processes hold "the" lock.
+        folder = self.root / kind
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return FileLock(folder / f".{key}.lock")
+
+    def _trim(self) -> None:
+        kinds = self._kinds()
+        for kind in kinds:
+            self._sweep(kind)
+        entries = [one for kind in kinds for one in _entries(self.root / kind)]
+        excess = sum(one.bytes for one in entries) - self._limit_bytes
+        for one in sorted(entries, key=lambda one: one.used_ns):
+            if excess <= 0:
+                return
+            if one.path not in self._in_use:
+                _remove(one.path)
+                excess -= one.bytes
+
+    def _sweep(self, kind: str) -> None:
+        # What killed processes left behind: nobody holds the lock of such a folder.
+        left = {path for one in (".new-*", ".old-*") for path in (self.root / kind).glob(one)}
+        for folder in left - self._being_made:
+            lock = self._lock(kind, folder.name.split("-")[1])
+            with contextlib.suppress(Timeout), lock.acquire(timeout=0):
+                shutil.rmtree(folder, ignore_errors=True)
+
+    def _kinds(self) -> tuple[str, ...]:
+        return tuple(sorted(path.name for path in self.root.iterdir() if path.is_dir()))
+
+
+def _make_private(root: Path) -> None:
+    try:
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if root.stat().st_uid != os.getuid():
+            raise UsageError(
+                f"the cache folder {root} belongs to another user", f"Set {VARIABLE} to your own."
+            )
+        root.chmod(0o700)
+    except OSError as error:
+        raise UsageError(
+            f"the cache folder {root} cannot be made: {error.strerror}",
+            f"Set {VARIABLE} to a folder that can be written.",
+        ) from error
+
+
+def _entries(folder: Path) -> Iterator[_Entry]:
+    for path in sorted(folder.glob("[!.]*")):
+        with contextlib.suppress(OSError):  # removed by another process just now
+            sizes = [file.lstat().st_size for file in path.rglob("*") if file.is_file()]
+            yield _Entry(path, path.stat().st_mtime_ns, sum(sizes))
+
+
+def _usage_of(kind: str, entries: list[_Entry]) -> Usage:
+    return Usage(kind, len(entries), sum(one.bytes for one in entries))
+
+
+def _remove(path: Path) -> None:
+    # Renamed first, so that nobody finds half of an entry.
+    hidden = path.with_name(f".old-{path.name}-{os.getpid()}")
+    with contextlib.suppress(OSError):
+        path.replace(hidden)
+    shutil.rmtree(hidden, ignore_errors=True)

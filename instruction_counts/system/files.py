@@ -1,0 +1,78 @@
+"""Writing files so that nobody ever reads half of one, and knowing early that it cannot be done."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from filelock import FileLock
+
+from instruction_counts.domain.errors import UsageError
+
+_PATIENCE_S = 30.0
+
+
+def write_atomically(path: Path, content: str | bytes | Iterable[str | bytes]) -> None:
+    """Replace the file at ``path`` by ``content``; a reader sees the old or the new one, whole.
+
+    What is large can come in parts, so that it is never in memory as a whole.
+    """
+    parts = [content] if isinstance(content, str | bytes) else content
+    temporary, descriptor = _begin(path.parent, path.name)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            for part in parts:
+                stream.write(part if isinstance(part, bytes) else part.encode())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+@contextlib.contextmanager
+def locked(path: Path, patience_s: float = _PATIENCE_S) -> Iterator[None]:
+    """Nobody else who asks for the file at ``path`` has it meanwhile: it can be read and replaced.
+
+    Raises:
+        OSError: its folder cannot be written, or another one kept it for ``patience_s``.
+    """
+    # The lock file stays: removing it would let two processes hold "the" lock.
+    lock = path.with_name(f".{path.name}.lock")
+    lock.touch()  # FileLock would wait for the folder to become writable
+    with FileLock(lock, timeout=patience_s, poll_interval=0.01):
+        yield
+
+
+def check_writable(path: Path, option: str) -> None:
+    """Try now what would otherwise fail only when all is measured; leaves nothing behind.
+
+    Folders on the way to ``path`` may be missing. ``option`` is what the user wrote before it.
+
+    Raises:
+        UsageError: no file can be made there.
+    """
+    try:
+        folder = next(one for one in path.absolute().parents if one.exists())
+        temporary, descriptor = _begin(folder, path.name)
+        os.close(descriptor)
+        temporary.unlink()
+    except OSError as error:
+        raise unwritable(path, option, error) from error
+
+
+def unwritable(path: Path, option: str, error: OSError) -> UsageError:
+    """What the user is told where ``path`` cannot be written."""
+    return UsageError(
+        f"{option} {path} cannot be written: {error.strerror}",
+        "Name a file in a folder that you may write to.",
+    )
+
+
+def _begin(folder: Path, name: str) -> tuple[Path, int]:
+    """An empty file beside the one called ``name``, and its descriptor."""
+    temporary = folder / f".{name}.{secrets.token_hex(8)}"
+    # With the rights that the user's mask leaves, as for any file that a program writes.
+    return temporary, os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)

@@ -1,0 +1,223 @@
+"""A worker process and the channel to it: JSON lines over a pair of pipes, with deadlines."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import attrs
+
+from instruction_counts.domain.outcomes import Failure, FailureKind
+
+PROTOCOL_VERSION = 1
+WORKER = Path(__file__).resolve().parents[2] / "worker" / "main.py"
+_TAIL_BYTES = 64 * 1024
+_HELLO_TIMEOUT_S = 300.0
+_LONGEST_WAIT_MS = 1 << 30  # some days; poll takes no more
+_MESSAGE_LIMIT = 4000
+
+
+@attrs.define(eq=False)
+class WorkerError(Exception):
+    """The worker did not answer; ``failure`` says why."""
+
+    failure: Failure
+
+    def __str__(self) -> str:
+        return self.failure.message
+
+
+class WorkerProcess:
+    """A started worker in a session of its own, with its output drained.
+
+    Raises `WorkerError` where it dies, times out or answers garbage. Not for several threads at
+    once, except `kill`, which any thread may call at any time.
+    """
+
+    def __init__(
+        self,
+        interpreter: str,
+        environment: Mapping[str, str],
+        folder: Path,
+        prefix: Sequence[str] = (),
+        script: Sequence[str] = (str(WORKER),),
+    ) -> None:
+        read_end, worker_write = os.pipe()
+        worker_read, write_end = os.pipe()
+        command = [*prefix, interpreter, *script]
+        command += ["--read-fd", f"{worker_read:04d}", "--write-fd", f"{worker_write:04d}"]
+        try:
+            self._process = subprocess.Popen(
+                command,
+                env=dict(environment),
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                pass_fds=(worker_read, worker_write),
+                start_new_session=True,
+            )
+        except OSError as error:
+            os.close(read_end)
+            os.close(write_end)
+            message = f"{command[0]} does not start: {error.strerror}"
+            raise WorkerError(Failure(FailureKind.EXIT, message)) from error
+        finally:
+            os.close(worker_read)
+            os.close(worker_write)
+        # A worker that reads nothing must not hold its controller.
+        os.set_blocking(write_end, False)
+        self._read_end, self._write_end = read_end, write_end
+        self._pending = b""
+        self._tail = bytearray()
+        self._drain = threading.Thread(target=self._drain_output, daemon=True)
+        self._drain.start()
+        self._greet()
+
+    @property
+    def output(self) -> str:
+        """The last of what the process printed."""
+        return bytes(self._tail).decode(errors="replace").strip()
+
+    def ask(self, message: Mapping[str, Any], timeout_s: float) -> dict[str, Any]:
+        """Send a request and wait for its answer."""
+        self.send(message, timeout_s)
+        return self.receive(timeout_s)
+
+    def send(self, message: Mapping[str, Any], timeout_s: float) -> None:
+        """Send a request."""
+        deadline = time.monotonic() + timeout_s
+        data = json.dumps(message).encode() + b"\n"
+        try:
+            while data:
+                if not _wait(self._write_end, select.POLLOUT, deadline):
+                    raise self._too_late(timeout_s)
+                data = data[os.write(self._write_end, data) :]
+        except OSError as error:
+            raise self._gone() from error
+
+    def receive(self, timeout_s: float) -> dict[str, Any]:
+        """The next message of the worker."""
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._pending:
+            if not _wait(self._read_end, select.POLLIN, deadline):
+                raise self._too_late(timeout_s)
+            data = os.read(self._read_end, 1 << 20)
+            if not data:
+                raise self._gone()
+            self._pending += data
+        line, self._pending = self._pending.split(b"\n", 1)
+        return self._parsed(line)
+
+    def kill(self) -> None:
+        """Kill the whole process group; nothing of it is left behind."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Kill the process, wait for its end, and close the channel."""
+        self.kill()
+        self._process.wait()
+        self._drain.join(timeout=5)
+        for descriptor in (self._read_end, self._write_end):
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+        # A second time these numbers may belong to somebody else.
+        self._read_end = self._write_end = -1
+        assert self._process.stdout is not None
+        self._process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _greet(self) -> None:
+        try:
+            hello = self.receive(_HELLO_TIMEOUT_S)
+            if hello.get("protocol") != PROTOCOL_VERSION:
+                spoken = hello.get("protocol")
+                message = f"the worker speaks protocol {spoken!r}, not {PROTOCOL_VERSION}"
+                raise WorkerError(Failure(FailureKind.REFUSED, message))
+        except BaseException:
+            self.close()
+            raise
+
+    def _parsed(self, line: bytes) -> dict[str, Any]:
+        try:
+            message = json.loads(line)
+        except ValueError as error:
+            raise WorkerError(self._garbage(line)) from error
+        if not isinstance(message, dict):
+            raise WorkerError(self._garbage(line))
+        return message
+
+    def _too_late(self, timeout_s: float) -> WorkerError:
+        message = f"no answer within {timeout_s:g} s"
+        return WorkerError(Failure(FailureKind.TIMEOUT, message, output=self.output))
+
+    def _garbage(self, line: bytes) -> Failure:
+        shown = line[:80].decode(errors="replace")
+        return Failure(FailureKind.EXIT, f"the worker answered {shown!r}", output=self.output)
+
+    def _gone(self) -> WorkerError:
+        # The channel closes a moment before the process ends.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=5)
+        self._drain.join(timeout=1)
+        return WorkerError(ending(self._process.returncode, self.output))
+
+    def _drain_output(self) -> None:
+        assert self._process.stdout is not None
+        with contextlib.suppress(OSError, ValueError):
+            while data := os.read(self._process.stdout.fileno(), 1 << 16):
+                self._tail += data
+                del self._tail[:-_TAIL_BYTES]
+
+
+def _wait(descriptor: int, event: int, deadline: float) -> bool:
+    poll = select.poll()
+    poll.register(descriptor, event)
+    left_ms = max(0.0, deadline - time.monotonic()) * 1000
+    return bool(poll.poll(min(left_ms, _LONGEST_WAIT_MS)))
+
+
+def ending(returncode: int | None, output: str) -> Failure:
+    """The failure of a process that ended without an answer (a negative code is a signal)."""
+    if returncode is None:
+        return Failure(FailureKind.EXIT, "the process closed its channel", output=output)
+    if returncode < 0:
+        try:
+            name = signal.Signals(-returncode).name
+        except ValueError:
+            name = f"signal {-returncode}"
+        return Failure(FailureKind.SIGNAL, f"the process was killed by {name}", output=output)
+    return Failure(
+        FailureKind.EXIT, f"the process ended with exit code {returncode}", output=output
+    )
+
+
+def failure_of(message: Mapping[str, Any], output: str = "") -> Failure:
+    """The failure that a worker describes in a message."""
+    return Failure(
+        FailureKind(message["kind"]),
+        _printable(message["message"])[:_MESSAGE_LIMIT],
+        _printable(message.get("code", "")),
+        message.get("place", ""),
+        _printable(message.get("output") or output),
+    )
+
+
+def _printable(text: str) -> str:
+    # The user's exception may hold surrogates, which no file and no terminal takes.
+    return text.encode(errors="replace").decode()

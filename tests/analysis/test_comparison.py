@@ -1,0 +1,137 @@
+"""Two sides, case by case."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+
+from instruction_counts.analysis.comparison import Comparison, compare, verified
+from instruction_counts.analysis.sides import Side, key_of
+from instruction_counts.analysis.verdicts import Reason, Verdict
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.noise import Noise, fingerprint_hash
+from instruction_counts.domain.outcomes import Instructions, Outcome, Output, Status, Window
+from instruction_counts.domain.records import Record
+from tests.fakes import FINGERPRINT, make_record
+
+
+def record(name: str, count: int, output: Output | None = None) -> Record:
+    """A case of that cost."""
+    counted = Instructions(count, exact=True, windows=(Window(1, count),))
+    return make_record(name, outcome=Outcome(Status.OK, counted, output=output))
+
+
+def side(
+    counts: Mapping[str, int], fingerprint: Fingerprint = FINGERPRINT, engine: str = "fork"
+) -> Side:
+    """A side of cases that cost ``counts``."""
+    records = [record(name, count) for name, count in counts.items()]
+    return Side("side", engine, fingerprint, {key_of(one): one for one in records})
+
+
+def verdicts(comparison: Comparison) -> dict[str, Verdict]:
+    """The verdict on each case, by name."""
+    return {one.key[0][0]: one.verdict for one in comparison.differences}
+
+
+BASE = side({"same": 1000, "worse": 1000, "better": 1000, "missing": 1000})
+NEW = side({"same": 1000, "worse": 2000, "better": 500, "new": 1000})
+
+
+def test_every_case_of_either_side_has_a_verdict() -> None:
+    """In the order of new; what is in base alone comes last."""
+    assert {
+        "same": Verdict.SAME,
+        "worse": Verdict.WORSE,
+        "better": Verdict.BETTER,
+        "new": Verdict.NEW,
+        "missing": Verdict.MISSING,
+    } == verdicts(compare(BASE, NEW))
+
+
+def test_cases_are_counted_by_verdict() -> None:
+    """For the first line of a report."""
+    assert 1 == compare(BASE, NEW).tally[Verdict.WORSE]
+
+
+def test_what_differs_besides_the_build_is_told() -> None:
+    """The build itself is expected to differ."""
+    other = attrs.evolve(FINGERPRINT, libc="glibc-2.41", torch="2.14.0", tool_version="9")
+    found = compare(BASE, side({}, other)).disagreements
+
+    assert [("torch", True, False), ("C library", False, False)] == [
+        (one.name, one.expected, one.prevents) for one in found
+    ]
+
+
+def test_an_instruction_set_that_is_not_known_does_not_differ() -> None:
+    """It is told by a server, which an interrupted run may not have had."""
+    known = attrs.evolve(FINGERPRINT, counted_capability="AVX2")
+
+    assert () == compare(BASE, side({}, known)).disagreements
+
+
+def test_another_allocator_makes_counts_incomparable() -> None:
+    """It is part of every count."""
+    other = side({"same": 1000}, attrs.evolve(FINGERPRINT, allocator="steady"))
+
+    assert Verdict.INCOMPARABLE is verdicts(compare(BASE, other))["same"]
+
+
+def test_another_engine_makes_counts_incomparable() -> None:
+    """The reference engine counts cold code."""
+    other = side({"same": 1000}, engine="timer")
+
+    assert Verdict.INCOMPARABLE is verdicts(compare(BASE, other))["same"]
+
+
+def test_what_is_known_of_the_noise_of_either_build_counts() -> None:
+    """A case that layouts move by half is not called worse."""
+    torn = {fingerprint_hash(FINGERPRINT): {record("worse", 1).definition_hash: noise(0.5)}}
+
+    assert Verdict.AMBIGUOUS is verdicts(compare(BASE, NEW, torn))["worse"]
+
+
+def noise(layout_spread: float) -> Noise:
+    """A case that layouts move."""
+    return Noise("x", 0.0, layout_spread, 4)
+
+
+def test_what_changed_by_enough_is_a_suspect() -> None:
+    """In both directions."""
+    assert ["worse", "better"] == [one.key[0][0] for one in compare(BASE, NEW).suspects]
+
+
+def test_suspects_are_judged_by_what_was_counted_again() -> None:
+    """The others keep their verdict."""
+    comparison = compare(BASE, NEW)
+    keys = {one.key[0][0]: one.key for one in comparison.suspects}
+    again = verified(
+        comparison,
+        [{keys["worse"]: 1000 + 400 * n, keys["better"]: 1000} for n in range(3)],
+        [{keys["worse"]: 2000 - 400 * n, keys["better"]: 500} for n in range(3)],
+    )
+    found = {one.key[0][0]: (one.reason, one.verified) for one in again.differences}
+
+    assert {
+        "same": (Reason.IDENTICAL, False),
+        "worse": (Reason.LAYOUT_ONLY, True),
+        "better": (Reason.EXACT_DIFFERENCE, True),
+        "new": (Reason.ONLY_IN_NEW, False),
+        "missing": (Reason.ONLY_IN_BASE, False),
+    } == found
+
+
+def test_a_suspect_that_failed_in_a_layout_is_not_verified() -> None:
+    """It keeps its verdict."""
+    comparison = compare(BASE, NEW)
+    worse = comparison.suspects[0].key
+    again = verified(comparison, [{worse: 1000}, {}], [{worse: 2000}, {worse: 2000}])
+
+    assert [False, False] == [one.verified for one in again.suspects]
+
+
+def test_the_number_of_layouts_is_kept() -> None:
+    """Reports say it."""
+    assert 2 == verified(compare(BASE, NEW), [{}, {}], [{}, {}]).layouts

@@ -1,0 +1,306 @@
+"""Names of functions and libraries as they are compared and shown."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.analysis.names import (
+    GENERATED,
+    UNKNOWN,
+    normalised,
+    normalised_library,
+    qualified,
+    short,
+    stem,
+)
+from instruction_counts.engines.callgrind_out import parse_parts
+
+STORED = sorted((Path(__file__).parents[1] / "fixtures" / "callgrind").glob("*.out"))
+
+WRAPPER = (
+    "c10::impl::wrap_kernel_functor_unboxed_<c10::impl::detail::WrapFunctionIntoFunctor_"
+    "<c10::CompileTimeFunctionPointer<at::Tensor (at::Tensor const&, c10::Scalar const&), "
+    "&at::(anonymous namespace)::wrapper_CPU_{}>, at::Tensor, "
+    "c10::guts::typelist::typelist<at::Tensor const&, c10::Scalar const&> >, "
+    "at::Tensor (at::Tensor const&, c10::Scalar const&)>::call(c10::OperatorKernel*)"
+)
+LOOP = (
+    "void c10::function_ref<void (char**, long const*, long, long)>::callback_fn"
+    "<at::native::AVX2::VectorizedLoop2d<at::native::(anonymous namespace)::add_kernel"
+    "(at::TensorIteratorBase&, c10::Scalar const&)::{lambda()#1}::operator()() const::"
+    "{lambda(float, float)#2}> >(long, char**, long const*, long, long)"
+)
+MANGLED = "_ZN3c1012function_refIFvPPcPKlllEE11callback_fnIZN2at18TensorIteratorBase15loopEEvl"
+
+PIECES = st.sampled_from(
+    [
+        *("std::", "__cxx11::", "at::", "add", "call", "operator", "operator<", "operator()"),
+        *("<", ">", "(", ")", "{lambda(", ")#1}", "{", "}", "[", "]", "::", ", ", " const", "&"),
+        *("12ul", "0x3a", "basic_string<char>", "std::allocator<at>", "decltype (", "~", "…"),
+        *("'2", ".isra.0", ".cold", " [clone .part.3]", "[abi:cxx11]", "@@GLIBC_2.2.5", "\0"),
+        *("(anonymous namespace)::", "non-virtual thunk to ", "\ud800", "int ", "->", "_ZN3foo"),
+    ]
+)
+NAMES = st.lists(PIECES, max_size=14).map("".join) | st.text()
+
+
+# What is compared
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        ("_PyEval_EvalFrameDefault", "_PyEval_EvalFrameDefault"),
+        ("0x00000000000ae9d0", UNKNOWN),
+        ("", UNKNOWN),
+        ("pthread_mutex_lock@@GLIBC_2.2.5", "pthread_mutex_lock"),
+        ("exp@GLIBC_2.2.5", "exp"),
+        ("vectorcall_maybe.constprop.0", "vectorcall_maybe"),
+        ("free.cold", "free"),
+        ("visit.isra.0.part.3.lto_priv.0", "visit"),
+        ("fib'2", "fib"),
+        ("c10::SymInt::release_() [clone .isra.0]", "c10::SymInt::release_()"),
+        ("f(int) [clone .constprop.0] [clone .isra.0]", "f(int)"),
+        ("c10::demangle[abi:cxx11](char const*)", "c10::demangle(char const*)"),
+        ("at::(anonymous namespace)::wrapper(int)", "at::wrapper(int)"),
+        ("void at::(anonymous namespace)::f<float>(float)", "at::f<float>(float)"),
+        (
+            "torch::PythonArgs torch::PythonArgParser::parse<6>(int)",
+            "torch::PythonArgParser::parse<…>(int)",
+        ),
+        ("decltype(auto) std::visit<at::Tensor>(at::Tensor)", "std::visit<at::Tensor>(at::Tensor)"),
+        ("unsigned long* foo<int>(int)", "foo<int>(int)"),
+        ("operator new(unsigned long)", "operator new(unsigned long)"),
+        (
+            "c10::SymInt::operator c10::SymFloat() const",
+            "c10::SymInt::operator c10::SymFloat() const",
+        ),
+        ("bool c10::operator< <long>(long, long)", "c10::operator< <long>(long, long)"),
+        (
+            "c10::operator<<(std::ostream&, c10::Device)",
+            "c10::operator<<(std::ostream&, c10::Device)",
+        ),
+        ("c10::operator>=(c10::SymInt const&, int)", "c10::operator>=(c10::SymInt const&, int)"),
+        ("f(int)::{lambda()#1}::operator()() const", "f(int)::{lambda()#1}::operator()() const"),
+        ("non-virtual thunk to A::f(int)", "non-virtual thunk to A::f(int)"),
+        (
+            "std::vector<_object*, std::allocator<_object*> >::~vector()",
+            "std::vector<_object*>::~vector()",
+        ),
+        (
+            "f(std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >)",
+            "f(std::string)",
+        ),
+        (
+            (
+                "c10::intrusive_ptr<c10::StorageImpl, "
+                "c10::detail::intrusive_target_default_null_type<c10::StorageImpl> >::retain_()"
+            ),
+            "c10::intrusive_ptr<c10::StorageImpl>::retain_()",
+        ),
+        (
+            WRAPPER.format("add"),
+            (
+                "c10::impl::wrap_kernel_functor_unboxed_<…at::wrapper_CPU_add…>"
+                "::call(c10::OperatorKernel*)"
+            ),
+        ),
+        (
+            LOOP,
+            (
+                "c10::function_ref<void (char**, long const*, long, long)>::callback_fn"
+                "<…native::add_kernel…>(long, char**, long const*, long, long)"
+            ),
+        ),
+        (
+            "c10::intrusive_ptr<c10::TensorImpl, c10::UndefinedTensorImpl>::retain_()",
+            "c10::intrusive_ptr<c10::TensorImpl>::retain_()",
+        ),
+        (
+            "A<torch::autograd::generated::ConvolutionBackward0>::f()",
+            "A<torch::autograd::generated::ConvolutionBackward0>::f()",
+        ),
+        (MANGLED, MANGLED),
+        ("a<b(c", "a<b(c"),
+    ],
+)
+def test_a_name_loses_what_means_nothing(function: str, expected: str) -> None:
+    """Decoration and the length of templates go, what tells functions apart stays."""
+    assert expected == normalised(function, "libtorch_cpu.so")
+
+
+@pytest.mark.parametrize(
+    ("function", "library", "expected"),
+    [
+        ("0x000000002c706000", UNKNOWN, GENERATED),
+        ("0x000000000493d7a8", UNKNOWN, UNKNOWN),
+        ("0x000000002c706000", "libm.so.6", UNKNOWN),
+    ],
+)
+def test_code_of_no_object_that_starts_a_page_was_generated(
+    function: str, library: str, expected: str
+) -> None:
+    """Other code of no object are the jumps of linkage tables; objects have addresses, too."""
+    assert expected == normalised(function, library)
+
+
+@given(NAMES)
+def test_normalising_twice_changes_nothing(name: str) -> None:
+    """Whatever the name is; so that stored names can be normalised, too."""
+    once = normalised(name, "libc.so.6")
+
+    assert once == normalised(once, "libc.so.6")
+
+
+@given(NAMES)
+def test_a_normalised_name_can_be_printed(name: str) -> None:
+    """And is never empty."""
+    once = normalised(name, "libc.so.6")
+
+    assert (True, True) == (once.isprintable(), bool(once))
+
+
+def test_a_name_of_many_brackets_is_left_as_it_is() -> None:
+    """It is read with a stack of limited depth."""
+    name = "f" + "<a" * 5000 + ">" * 5000
+
+    assert name == normalised(name, "a.so")
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
+def test_names_of_real_profiles_stay_apart(path: Path) -> None:
+    """But those that are known by their address alone."""
+    functions = {one for part in parse_parts(path.read_text()) for one in part.exclusive}
+    named = {(one.library, one.name) for one in functions if not one.name.startswith("0x")}
+
+    assert len(named) == len({(library, normalised(name, library)) for library, name in named})
+
+
+def test_overloads_stay_apart() -> None:
+    """One often calls the other."""
+    names = {
+        normalised(f"at::detail::empty_cpu(c10::ArrayRef<long>{more})", "libtorch_cpu.so")
+        for more in ("", ", c10::TensorOptions const&", ", c10::ScalarType, bool")
+    }
+
+    assert 3 == len(names)
+
+
+def test_a_qualified_name_keeps_its_template_arguments() -> None:
+    """What a container holds tells whose it is."""
+    name = "bool std::vector<at::Tensor, std::allocator<at::Tensor> >::f<int>(int) [clone .isra.0]"
+
+    assert "std::vector<at::Tensor, std::allocator<at::Tensor>>::f<int>(int)" == qualified(name)
+
+
+# Stems
+
+
+@pytest.mark.parametrize(
+    ("base", "new"),
+    [
+        ("at::add(at::Tensor const&)", "at::add(at::Tensor const&, bool)"),
+        ("at::f<float>(float)", "at::f<double>(double)"),
+        ("at::f(int) const", "at::f(int)"),
+        ("f()::{lambda()#1}::operator()() const", "f()::{lambda()#2}::operator()() const"),
+        (WRAPPER.format("add"), WRAPPER.format("add").replace("c10::Scalar const&", "double")),
+    ],
+)
+def test_a_stem_outlives_a_change_of_parameters(base: str, new: str) -> None:
+    """And of template arguments and the numbers of lambdas."""
+    assert stem(normalised(base, "a.so")) == stem(normalised(new, "a.so"))
+
+
+@pytest.mark.parametrize(
+    ("base", "new"),
+    [
+        ("at::add(int)", "at::sub(int)"),
+        (WRAPPER.format("add"), WRAPPER.format("mul")),
+        (LOOP, LOOP.replace("add_kernel", "mul_kernel")),
+        ("std::vector<long>::~vector()", "std::vector<c10::Device>::~vector()"),
+    ],
+)
+def test_a_stem_keeps_what_a_function_is_about(base: str, new: str) -> None:
+    """Wrappers of two operators are two functions, and so are methods of two classes."""
+    assert stem(normalised(base, "a.so")) != stem(normalised(new, "a.so"))
+
+
+# Short names
+
+
+@pytest.mark.parametrize(
+    ("function", "width", "expected"),
+    [
+        ("malloc", 30, "malloc"),
+        ("torch::autograd::THPVariable_add(_object*)", 40, "torch::autograd::THPVariable_add"),
+        ("torch::autograd::THPVariable_add(_object*)", 30, "autograd::THPVariable_add"),
+        ("torch::autograd::THPVariable_add(_object*)", 16, "THPVariable_add"),
+        ("torch::autograd::THPVariable_add(_object*)", 8, "THPVari…"),
+        ("c10::TensorImpl::data() const", 40, "c10::TensorImpl::data"),
+        ("std::vector<at::Tensor>::~vector()", 40, "std::vector::~vector"),
+        ("at::f(int)::{lambda()#1}::operator()() const", 40, "at::f::{lambda#1}"),
+        (
+            "at::f(int)::{lambda()#1}::operator()() const::{lambda()#16}::operator()() const",
+            40,
+            "at::f::{lambda#1#16}",
+        ),
+        (LOOP, 60, "c10::function_ref::callback_fn<…native::add_kernel…>"),
+        (LOOP, 40, "callback_fn<…native::add_kernel…>"),
+        (WRAPPER.format("add"), 41, "…or_unboxed_<…at::wrapper_CPU_add…>::call"),
+        ("operator new(unsigned long)", 20, "operator new"),
+        (MANGLED, 20, "_ZN3c1012function_r…"),
+    ],
+)
+def test_a_name_is_shortened_from_its_front(function: str, width: int, expected: str) -> None:
+    """The last components say the most, but not where they are as short as ``call``."""
+    assert expected == short(normalised(function, "a.so"), width)
+
+
+@given(NAMES, st.integers(2, 80))
+def test_a_short_name_is_never_too_long(name: str, width: int) -> None:
+    """Tables rely on it."""
+    shown = short(normalised(name, "a.so"), width)
+
+    assert (True, True) == (len(shown) <= width, bool(shown))
+
+
+# Libraries
+
+
+@pytest.mark.parametrize(
+    ("library", "expected"),
+    [
+        ("libpython3.11.so.1.0", "python"),
+        ("libpython3.10.so", "python"),
+        ("libpython3.13t.so.1.0", "python"),
+        ("python3.12", "python"),
+        ("/usr/bin/python3", "python"),
+        ("libgomp-a34b3233.so.1", "libgomp.so"),
+        ("libgomp.so.1.0.0", "libgomp.so"),
+        ("libstdc++.so.6.0.30", "libstdc++.so"),
+        ("libc.so.6", "libc.so"),
+        ("libc-2.31.so", "libc.so"),
+        ("ld-linux-x86-64.so.2", "ld-linux-x86-64.so"),
+        ("libtorch_cpu.so", "libtorch_cpu.so"),
+        ("math.cpython-311-x86_64-linux-gnu.so", "math.so"),
+        ("/nowhere/lib/libtorch.so", "libtorch.so"),
+        ("timer_cpp_3141592653589793", "timer_cpp"),
+        (UNKNOWN, UNKNOWN),
+        ("", UNKNOWN),
+    ],
+)
+def test_a_library_loses_version_hash_and_platform(library: str, expected: str) -> None:
+    """The interpreter is one, whether a library or a program."""
+    assert expected == normalised_library(library)
+
+
+@given(st.text())
+def test_normalising_a_library_twice_changes_nothing(library: str) -> None:
+    """Whatever its name is."""
+    once = normalised_library(library)
+
+    assert once == normalised_library(once)

@@ -1,0 +1,157 @@
+"""Did both builds compute the same?"""
+
+from __future__ import annotations
+
+import array
+import base64
+import hashlib
+import math
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.analysis.outputs import compare_outputs
+from instruction_counts.domain.outcomes import Output, TensorValue
+
+NAN, INF = math.nan, math.inf
+ANY = st.floats(allow_nan=True, allow_infinity=True, width=32)
+
+
+def tensor(*values: float, dtype: str = "float32", name: str = "z", **fields: Any) -> TensorValue:
+    """A vector of ``values``."""
+    data = array.array("d", values).tobytes()
+    made = TensorValue(
+        name=name,
+        shape=(len(values),),
+        dtype=dtype,
+        digest=hashlib.sha256(data).hexdigest()[:16],
+        nans=sum(map(math.isnan, values)),
+        sample=base64.b64encode(data).decode(),
+    )
+    return attrs.evolve(made, **fields)
+
+
+def texts(base: Output, new: Output) -> tuple[bool, str]:
+    """Whether they differ, and how that is put."""
+    found = compare_outputs(base, new)
+    assert found is not None
+    return found.differs, found.text
+
+
+def output(*tensors: TensorValue, **fields: Any) -> Output:
+    """An output of ``tensors``."""
+    return Output("inputs", tensors, **fields)
+
+
+@given(st.lists(st.floats(allow_infinity=True, allow_nan=True, width=32), max_size=8))
+def test_an_output_is_the_same_as_itself(values: list[float]) -> None:
+    """Not-a-number and infinities included."""
+    assert (False, "") == texts(output(tensor(*values)), output(tensor(*values)))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "difference"),
+    [("float32", 1e-6), ("float64", 1e-8), ("bfloat16", 1e-2), ("complex64", 1e-6)],
+)
+def test_rounding_is_no_difference(dtype: str, difference: float) -> None:
+    """By what torch's own tests allow for the type."""
+    base, new = output(tensor(1.0, dtype=dtype)), output(tensor(1.0 + difference, dtype=dtype))
+
+    assert not texts(base, new)[0]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "difference"), [("float32", 1e-3), ("float64", 1e-5), ("int64", 1.0), ("bool", 1.0)]
+)
+def test_more_than_rounding_is_a_difference(dtype: str, difference: float) -> None:
+    """Whole numbers do not round at all."""
+    base, new = output(tensor(1.0, dtype=dtype)), output(tensor(1.0 + difference, dtype=dtype))
+
+    assert texts(base, new)[0]
+
+
+def test_the_largest_difference_is_told() -> None:
+    """In absolute terms and relative to base."""
+    found = compare_outputs(output(tensor(1.0, 100.0)), output(tensor(1.5, 110.0)))
+
+    assert found is not None
+    (one,) = found.tensors
+    assert ("z", 10.0, 0.5) == (one.name, one.largest_absolute, one.largest_relative)
+
+
+@pytest.mark.parametrize(
+    ("new", "what"),
+    [
+        (tensor(1.0, 2.0), "z: shape (1,) → (2,)"),
+        (tensor(1.0, dtype="float64"), "z: dtype float32 → float64"),
+        (tensor(NAN), "z: number of NaNs 0 → 1"),
+        (tensor(1.0, name="y"), "z: only in base; y: only in new"),
+    ],
+)
+def test_another_form_is_a_difference(new: TensorValue, what: str) -> None:
+    """It is named, and values are not looked at."""
+    assert (True, what) == texts(output(tensor(1.0)), output(new))
+
+
+@pytest.mark.parametrize("values", [(float("inf"), 1.0), (1.0, float("-inf")), (NAN, 1.0)])
+def test_a_number_that_became_infinite_is_a_difference(values: tuple[float, ...]) -> None:
+    """Whatever the tolerance."""
+    base = output(tensor(1.0, 1.0))
+
+    assert texts(base, output(tensor(*values, nans=0)))[0]
+
+
+@pytest.mark.parametrize("new", [(5.0, 1.0), (-INF, 1.0), (NAN, 1.0), (INF, INF), (INF, NAN)])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "complex64"])
+def test_an_infinite_value_is_held_against_no_tolerance(dtype: str, new: tuple[float, ...]) -> None:
+    """Relative to it, the tolerance would be infinite, too."""
+    base, other = tensor(INF, 1.0, dtype=dtype), tensor(*new, dtype=dtype, nans=0)
+
+    assert texts(output(base), output(other))[0]
+
+
+@given(st.lists(ANY, max_size=4), st.sampled_from([INF, -INF]), ANY)
+def test_an_infinite_value_is_the_same_as_itself_alone(
+    rest: list[float], infinite: float, other: float
+) -> None:
+    """In either direction, and whatever is beside it."""
+    one, two = (output(tensor(*rest, value, nans=0)) for value in (infinite, other))
+    expected = infinite != other
+
+    assert (expected, expected) == (texts(one, two)[0], texts(two, one)[0])
+
+
+@pytest.mark.parametrize(("base", "new"), [(INF, 5.0), (5.0, INF), (INF, -INF), (5.0, NAN)])
+def test_a_difference_to_what_is_not_finite_is_infinite(base: float, new: float) -> None:
+    """Absolute and relative, whatever differs besides."""
+    found = compare_outputs(output(tensor(base, 1.0, nans=0)), output(tensor(new, 2.0, nans=0)))
+
+    assert found is not None
+    assert "z: differs by up to inf (relative inf)" == found.text
+
+
+def test_whole_numbers_outside_the_sample_count_too() -> None:
+    """Their digest covers all of them."""
+    base, new = (tensor(1.0, dtype="int64", digest=digest) for digest in "ab")
+
+    assert texts(output(base), output(new))[0]
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "why"),
+    [
+        (output(repeatable=False), output(), "the output is not the same in every run"),
+        (output(), Output("others", ()), "the setup made different inputs"),
+    ],
+)
+def test_what_cannot_be_told_is_no_difference(base: Output, new: Output, why: str) -> None:
+    """It says why."""
+    assert (False, why) == texts(base, new)
+
+
+def test_without_an_output_nothing_is_said() -> None:
+    """C++ cases of stored runs have none."""
+    assert [None, None] == [compare_outputs(output(), None), compare_outputs(None, output())]

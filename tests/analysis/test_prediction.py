@@ -1,0 +1,153 @@
+"""A model as the sum of its layers."""
+
+from __future__ import annotations
+
+from core.types import AutogradMode, Language
+from instruction_counts.analysis.layers import Layer
+from instruction_counts.analysis.model_costs import measured, models_in
+from instruction_counts.analysis.prediction import Amount, predict
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.records import Record
+from tests.fakes import failed
+from tests.sources.models.made import BACKWARD, CPP, cost, layer_record, spent, whole_record
+
+CONV_1 = layer_record("one", cost(100, 1e-3), {"Net": 3, "Other": 1})
+CONV_2 = layer_record("two", cost(50, 2e-3), {"Net": 1})
+RELU = layer_record("relu", cost(10, 1e-4), {"Net": 4}, kind="ReLU")
+WHOLE = whole_record("Net", cost(500, 6e-3))
+RECORDS = [WHOLE, RELU, CONV_1, CONV_2]
+
+
+def test_each_layer_counts_as_often_as_it_is_called() -> None:
+    """Instructions and times alike; those of other models do not count."""
+    assert Amount(390, 3 * 1e-3 + 2e-3 + 4 * 1e-4) == predict(measured(RECORDS, "Net")).layers
+
+
+def test_layers_of_a_type_are_one_line_and_the_dearest_is_first() -> None:
+    """With its calls, and how many layers these are."""
+    types = predict(measured(RECORDS, "Net")).types
+
+    assert [("Conv2d", 4, 2, 350), ("ReLU", 4, 1, 40)] == [
+        (one.type, one.calls, one.unique, one.cost.instructions) for one in types
+    ]
+
+
+def test_unexplained_is_what_the_whole_costs_beyond_its_layers() -> None:
+    """Python between them, for one."""
+    assert 110 == predict(measured(RECORDS, "Net")).unexplained.instructions
+
+
+def test_unexplained_instructions_are_told_by_where_they_are_spent() -> None:
+    """The largest part first; a layer that is called twice is taken off twice."""
+    conv = layer_record("one", spent(100, kernels=80, interpreter=20), {"Net": 2})
+    whole = whole_record("Net", spent(500, kernels=150, interpreter=350))
+
+    prediction = predict(measured([conv, whole], "Net"))
+
+    assert ((Layer.INTERPRETER, 310), (Layer.KERNELS, -10)) == prediction.beyond
+    assert 300 == prediction.unexplained.instructions
+
+
+def test_where_functions_of_a_layer_are_unknown_nothing_is_told_by_place() -> None:
+    """The rest would look as if it lay where only this layer lies."""
+    whole = whole_record("Net", spent(500, interpreter=500))
+
+    assert () == predict(measured([CONV_1, whole], "Net")).beyond
+
+
+def test_nothing_is_unexplained_where_the_whole_was_not_measured() -> None:
+    """Shares are of the sum then."""
+    prediction = predict(measured([CONV_1], "Other"))
+
+    assert (None, 100) == (prediction.unexplained.instructions, prediction.total.instructions)
+
+
+def test_what_was_not_measured_is_told() -> None:
+    """A sum without it would be too small in silence."""
+    bad = layer_record("bad", failed(), {"Net": 1})
+
+    prediction = predict(measured([*RECORDS, bad], "Net"))
+
+    assert ((bad,), 390) == (prediction.missing, prediction.layers.instructions)
+
+
+def test_a_run_without_times_has_counts() -> None:
+    """And no time."""
+    one = layer_record("one", cost(100), {"Net": 2})
+
+    assert Amount(200, None) == predict(measured([one], "Net")).layers
+
+
+def test_a_run_without_counts_has_times() -> None:
+    """And no instructions."""
+    one = layer_record("one", cost(None, 1e-3), {"Net": 2})
+
+    assert Amount(None, 2e-3) == predict(measured([one], "Net")).layers
+
+
+def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
+    """An index is part of both."""
+    both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
+    whole = whole_record("Net", cost(900), **BACKWARD)
+    records = [WHOLE, whole, CONV_1, both, RELU]
+
+    prediction = predict(measured(records, "Net", autograd=AutogradMode.FORWARD_BACKWARD))
+
+    assert (300 + 40, 900) == (prediction.layers.instructions, prediction.whole.instructions)
+
+
+def test_layers_that_count_with_their_forward_pass_are_told() -> None:
+    """Who reads a sum of both has to know what is no such sum."""
+    both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
+
+    found = measured([CONV_1, both, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD)
+
+    assert ((RELU,), True) == (predict(found).forward_only, found.has_autograd)
+
+
+def test_what_was_not_measured_is_not_told_as_forward() -> None:
+    """It is in no sum."""
+    both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
+    bad = layer_record("bad", failed(), {"Net": 1})
+
+    prediction = predict(measured([both, bad], "Net", autograd=AutogradMode.FORWARD_BACKWARD))
+
+    assert ((), (bad,)) == (prediction.forward_only, prediction.missing)
+
+
+def test_a_run_of_forward_alone_has_no_backward() -> None:
+    """Its numbers would pass for others."""
+    assert not measured(RECORDS, "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
+
+
+def test_a_whole_model_with_backward_is_enough() -> None:
+    """Each of its layers may have none."""
+    whole = whole_record("Net", cost(900), **BACKWARD)
+
+    assert measured([whole, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
+
+
+def test_one_language_is_added_up() -> None:
+    """The other is another model."""
+    cpp = layer_record("one", cost(80), {"Net": 3}, **CPP)
+
+    assert 240 == predict(measured([*RECORDS, cpp], "Net", Language.CPP)).layers.instructions
+
+
+def test_models_are_found_in_layers_and_wholes() -> None:
+    """Each once, in order."""
+    lonely = whole_record("Lonely", cost(1))
+
+    assert ("Net", "Other", "Lonely") == models_in([*RECORDS, lonely])
+
+
+def test_other_cases_name_no_model() -> None:
+    """Whatever their metadata is."""
+    records: list[Record] = [
+        layer_record("odd", Outcome(WHOLE.outcome.status), {}),
+        whole_record("Net", cost(1)),
+    ]
+    records[0].metadata["uses"] = "many"
+    records[1].metadata["model"] = 7
+
+    assert () == models_in(records)

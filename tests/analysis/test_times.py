@@ -1,0 +1,90 @@
+"""Wall times side by side."""
+
+from __future__ import annotations
+
+import math
+import random
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.analysis.times import median_interval, time_change
+from instruction_counts.domain.outcomes import Times
+
+VALUES = st.lists(st.floats(1e-9, 1), min_size=1, max_size=60)
+
+
+def times(*values: float) -> Times:
+    """Wall times of blocks."""
+    return Times.of(values, 1)
+
+
+@given(VALUES)
+def test_the_median_lies_in_its_interval(values: list[float]) -> None:
+    """Whatever the values are."""
+    low, high = median_interval(values)
+
+    assert low <= Times.of(values, 1).median_s <= high
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (20, (6, 15)), (50, (18, 33)), (1000, (469, 532))],
+)
+def test_intervals_are_those_of_the_textbook(count: int, expected: tuple[int, int]) -> None:
+    """The ranks that tables of the sign test give for 95%."""
+    assert expected == median_interval([float(value) for value in range(1, count + 1)])
+
+
+def test_the_interval_narrows_without_a_jump() -> None:
+    """Also where the normal distribution takes the place of the binomial one."""
+    ranks = [
+        median_interval([float(value) for value in range(count)])[0] for count in range(480, 530)
+    ]
+
+    assert all(0 <= later - earlier <= 1 for earlier, later in pairwise(ranks))
+
+
+@pytest.mark.parametrize("count", range(1, 6))
+def test_few_values_tell_nothing(count: int) -> None:
+    """Five values all on one side of the median happen in 6% of all cases."""
+    assert (0.0, math.inf) == median_interval([1.0] * count)
+
+
+def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
+    """In at least 95% of samples of a skewed distribution."""
+    generator = random.Random(1)  # noqa: S311 - not for secrets
+    median = math.log(2)
+    held = 0
+    for _ in range(2000):
+        low, high = median_interval([generator.expovariate(1) for _ in range(25)])
+        held += low <= median <= high
+
+    assert held / 2000 >= 0.95
+
+
+def test_the_ratio_is_new_to_base() -> None:
+    """Twice the time is a ratio of two."""
+    change = time_change(times(*[1e-6] * 10), times(*[2e-6] * 10))
+
+    assert change is not None
+    assert (2.0, 2.0, 2.0, True) == (change.ratio, change.low, change.high, change.significant)
+
+
+def test_times_that_overlap_are_not_significant() -> None:
+    """A difference within the scatter."""
+    change = time_change(
+        times(*[1.0 + n / 10 for n in range(10)]), times(*[1.2 + n / 10 for n in range(10)])
+    )
+
+    assert change is not None
+    assert not change.significant
+
+
+def test_a_case_that_was_not_timed_has_no_change() -> None:
+    """On either side."""
+    one = times(1.0)
+
+    assert [None, None] == [time_change(one, None), time_change(None, one)]

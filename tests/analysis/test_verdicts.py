@@ -1,0 +1,273 @@
+"""The verdict on a case: what counts as a change, and what as noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.analysis.outputs import OutputDifference, TensorDifference
+from instruction_counts.analysis.verdicts import (
+    Difference,
+    Layouts,
+    MinEffect,
+    Reason,
+    Verdict,
+    is_suspect,
+    judge,
+    judge_verified,
+)
+from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
+from instruction_counts.domain.records import Record
+from tests.fakes import failed, make_record
+
+KEY = (("add",), Language.CPP, RuntimeMode.EAGER, AutogradMode.FORWARD, 1)
+STEADY = Noise("add", 0.0, 0.0, 4)
+COUNT = st.integers(1, 10**9)
+
+
+def record(count: int, *, exact: bool = True, spread: int = 0, **changes: Any) -> Record:
+    """A case that cost ``count`` instructions."""
+    counted = Instructions(count, exact, (Window(1, count),), spread)
+    made = make_record("add", outcome=Outcome(Status.OK, counted), language=Language.CPP)
+    return attrs.evolve(made, **changes)
+
+
+def judged(base: int, new: int, **options: Any) -> Difference:
+    """The verdict on two counts of a case that no layout moves."""
+    return judge(KEY, record(base), record(new), noises=[STEADY], **options)
+
+
+def said(one: Difference) -> tuple[Verdict, Reason]:
+    """The verdict and its reason."""
+    return one.verdict, one.reason
+
+
+@given(COUNT)
+def test_equal_counts_are_the_same(count: int) -> None:
+    """Whatever the noise."""
+    assert (Verdict.SAME, Reason.IDENTICAL) == said(judged(count, count))
+
+
+@given(COUNT, COUNT)
+def test_a_better_case_is_worse_the_other_way_round(base: int, new: int) -> None:
+    """Unless it is one of those that say the same in both directions."""
+    none = MinEffect(0.0, 1)
+    there, back = (judged(*pair, min_effect=none).verdict for pair in ((base, new), (new, base)))
+
+    opposite = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
+    assert back == opposite.get(there, there)
+
+
+def test_more_instructions_are_worse() -> None:
+    """By an exact difference, where all windows agree."""
+    assert (Verdict.WORSE, Reason.EXACT_DIFFERENCE) == said(judged(10_000, 10_100))
+
+
+def test_fewer_instructions_are_better() -> None:
+    """By the same rule."""
+    assert (Verdict.BETTER, Reason.EXACT_DIFFERENCE) == said(judged(10_100, 10_000))
+
+
+@pytest.mark.parametrize(("base", "new"), [(1_000_000, 1_000_499), (1000, 1002)])
+def test_less_than_the_minimum_effect_is_the_same(base: int, new: int) -> None:
+    """It has to be reached in relative and in absolute terms."""
+    assert (Verdict.SAME, Reason.BELOW_MIN_EFFECT) == said(judged(base, new))
+
+
+def test_the_minimum_effect_itself_is_a_change() -> None:
+    """The smallest change of interest is of interest."""
+    assert Verdict.WORSE is judged(10_000, 10_100, min_effect=MinEffect(0.01, 100)).verdict
+
+
+def test_what_windows_disagree_by_is_noise() -> None:
+    """Of either side."""
+    one = judge(KEY, record(1000, exact=False, spread=80), record(1080), noises=[STEADY])
+
+    assert (Verdict.SAME, Reason.WITHIN_NOISE, 80) == (*said(one), one.noise)
+
+
+def test_beyond_the_spread_of_windows_is_a_change() -> None:
+    """But not one to the instruction."""
+    one = judge(KEY, record(1000, exact=False, spread=80), record(1081), noises=[STEADY])
+
+    assert (Verdict.WORSE, Reason.BEYOND_NOISE) == said(one)
+
+
+def test_what_layouts_were_seen_to_move_is_ambiguous() -> None:
+    """A single layout cannot tell a change from another layout."""
+    one = judge(KEY, record(10_000), record(10_100), noises=[Noise("add", 0.0, 0.01, 4)])
+
+    assert (Verdict.AMBIGUOUS, Reason.NOT_VERIFIED) == said(one)
+
+
+@pytest.mark.parametrize(
+    ("language", "change", "verdict"),
+    [
+        (Language.CPP, 10, Verdict.AMBIGUOUS),
+        (Language.CPP, 11, Verdict.WORSE),
+        (Language.PYTHON, 100, Verdict.AMBIGUOUS),
+        (Language.PYTHON, 101, Verdict.WORSE),
+    ],
+)
+def test_without_knowledge_layouts_move_what_they_usually_do(
+    language: Language, change: int, verdict: Verdict
+) -> None:
+    """That is more for Python."""
+    key = (KEY[0], language, *KEY[2:])
+
+    one = judge(key, record(100_000), record(100_000 + change), min_effect=MinEffect(0.0, 1))
+
+    assert verdict is one.verdict
+
+
+def test_a_selftest_without_layouts_says_nothing_of_them() -> None:
+    """Zero spread over zero layouts is no knowledge."""
+    least, unknown = MinEffect(0.0, 1), Noise("add", 0.0, 0.0, 0)
+    one = judge(KEY, record(100_000), record(100_010), noises=[unknown], min_effect=least)
+
+    assert Verdict.AMBIGUOUS is one.verdict
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "reason"),
+    [
+        (None, record(1), (Verdict.NEW, Reason.ONLY_IN_NEW)),
+        (record(1), None, (Verdict.MISSING, Reason.ONLY_IN_BASE)),
+        (record(1), record(1, outcome=failed()), (Verdict.FAILED, Reason.FAILED_IN_NEW)),
+        (record(1, outcome=failed()), record(1), (Verdict.FAILED, Reason.FAILED_IN_BASE)),
+        (
+            record(1, outcome=failed()),
+            record(1, outcome=failed()),
+            (Verdict.FAILED, Reason.FAILED_IN_BOTH),
+        ),
+        (
+            record(1),
+            record(1, definition_hash="0" * 16),
+            (Verdict.INCOMPARABLE, Reason.DEFINITION_CHANGED),
+        ),
+        (
+            record(1),
+            record(1, outcome=Outcome(Status.OK)),
+            (Verdict.INCOMPARABLE, Reason.NOT_COUNTED),
+        ),
+        (
+            record(1),
+            record(1, outcome=Outcome(Status.SKIPPED)),
+            (Verdict.INCOMPARABLE, Reason.SKIPPED),
+        ),
+        (
+            record(1, outcome=failed()),
+            record(1, outcome=Outcome(Status.SKIPPED)),
+            (Verdict.FAILED, Reason.FAILED_IN_BASE),
+        ),
+    ],
+)
+def test_a_case_that_cannot_be_compared_says_why(
+    base: Record | None, new: Record | None, reason: tuple[Verdict, Reason]
+) -> None:
+    """It is a row, and never the end of a comparison."""
+    assert reason == said(judge(KEY, base, new))
+
+
+def test_fingerprints_can_forbid_to_compare() -> None:
+    """Another allocator, say."""
+    one = judged(1, 1, comparable=False)
+
+    assert (Verdict.INCOMPARABLE, Reason.FINGERPRINT_DIFFERS) == said(one)
+
+
+def test_faster_because_wrong_is_not_better() -> None:
+    """The output decides before the count does."""
+    wrong = OutputDifference(differs=True, tensors=(TensorDifference("z", "shape"),))
+
+    assert (Verdict.INCOMPARABLE, Reason.OUTPUT_DIFFERS) == said(judged(1000, 10, output=wrong))
+
+
+@pytest.mark.parametrize(("new", "suspect"), [(10_000, False), (10_004, False), (10_005, True)])
+def test_a_change_of_interest_is_a_suspect(new: int, suspect: bool) -> None:
+    """Whatever is said of it before it is counted again."""
+    assert suspect is is_suspect(judged(10_000, new), MinEffect())
+
+
+def test_a_change_within_the_windows_is_a_suspect() -> None:
+    """Several layouts can tell what windows cannot."""
+    one = judge(KEY, record(1000, exact=False, spread=80), record(1040), noises=[STEADY])
+
+    assert is_suspect(one, MinEffect())
+
+
+@pytest.mark.parametrize("other", [None, record(1, outcome=failed())])
+def test_what_was_not_counted_is_no_suspect(other: Record | None) -> None:
+    """Counting again would not help."""
+    assert not is_suspect(judge(KEY, record(1000), other), MinEffect())
+
+
+@given(COUNT, st.integers(1000, 10**6))
+def test_a_change_in_every_layout_is_verified(base: int, change: int) -> None:
+    """Where layouts move neither side, it is exact."""
+    new = base + change + base // 10
+    one = judge_verified(judged(base, new), Layouts((base,) * 3, (new,) * 3))
+
+    assert (Verdict.WORSE, Reason.EXACT_DIFFERENCE, 0) == (*said(one), one.noise)
+
+
+@given(st.lists(COUNT, min_size=4, max_size=4), st.permutations(range(4)))
+def test_the_same_counts_in_other_layouts_are_no_change(counts: list[int], order: Any) -> None:
+    """Two builds of the same code differ by which layout they happen to have."""
+    other = [counts[place] for place in order]
+    layouts = Layouts(tuple(counts[1:]), tuple(other[1:]))
+    one = judge_verified(judged(counts[0], other[0]), layouts, MinEffect(0.0, 1))
+
+    assert one.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
+
+
+def test_layouts_that_move_a_side_by_as_much_leave_it_open() -> None:
+    """Although every count of new is above every count of base."""
+    one = judge_verified(
+        judged(10_000, 10_200), Layouts((10_050, 10_100, 10_020), (10_200, 10_200, 10_200))
+    )
+
+    assert (Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY, 100) == (*said(one), one.noise)
+
+
+def test_a_change_beyond_what_layouts_move_is_a_change() -> None:
+    """By more than either side moves."""
+    one = judge_verified(
+        judged(10_000, 10_300), Layouts((10_050, 10_100, 10_020), (10_300, 10_310, 10_300))
+    )
+
+    assert (Verdict.WORSE, Reason.BEYOND_LAYOUTS) == said(one)
+
+
+def test_a_change_seen_once_is_not_reported() -> None:
+    """In all other layouts it is gone."""
+    one = judge_verified(judged(10_000, 10_300), Layouts((10_000,) * 3, (10_000,) * 3))
+
+    assert Verdict.SAME is one.verdict
+
+
+def test_the_change_of_a_verified_case_is_the_median() -> None:
+    """Over all layouts, the first included."""
+    one = judge_verified(
+        judged(10_000, 10_300), Layouts((10_000,) * 4, (10_310, 10_320, 10_330, 9))
+    )
+
+    assert 310 == one.change
+
+
+def test_the_change_is_relative_to_base() -> None:
+    """Ten more than a hundred are ten per cent."""
+    assert 0.1 == judged(100, 110).relative
+
+
+def test_a_case_on_one_side_has_no_change() -> None:
+    """There is nothing to subtract."""
+    one = judge(KEY, record(1), None)
+
+    assert (None, None) == (one.change, one.relative)

@@ -1,0 +1,145 @@
+"""The end of a check: what is shown and written, also where it was interrupted or for nothing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.cli.check_report import Conclusion, writer
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.gating import Gating
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.gate.baseline import Baseline, Head
+from instruction_counts.gate.gate import FailOn
+from instruction_counts.gate.limits import Limits
+from tests.fakes import failed
+from tests.gate.fakes import comparison, counted, cpp, difference, key, side
+
+LIMITS = Limits(fail_on_missing=True)
+SAME = difference(1000, 1000, verdict=Verdict.SAME, label="same")
+WORSE = difference(1000, 2000, label="worse")
+MISSING = Difference(
+    key("b"), cpp("b", outcome=counted(1)), None, Verdict.MISSING, Reason.ONLY_IN_BASE
+)
+OTHER_CODE = Difference(
+    key("other"),
+    *(cpp("other", outcome=counted(count)) for count in (1000, 9000)),
+    Verdict.INCOMPARABLE,
+    Reason.DEFINITION_CHANGED,
+)
+TOO_LONG = f"{'x' * 250}.md"
+"""No file system takes it, with what is written beside it for a moment."""
+
+
+def conclusion(folder: Path, *names: str, limits: Limits | None = None) -> Conclusion:
+    """One that writes files of these names, and junit.xml."""
+    gating = Gating(limits, FailOn.REGRESSION, folder / "junit.xml")
+    return Conclusion(Baseline(Head.of(side()), {}), gating, [writer(folder / n) for n in names], 9)
+
+
+# Interrupted
+
+
+def test_an_interrupted_check_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    """Whatever was found until then."""
+    found = [conclusion(tmp_path).of_interrupted(comparison(one)) for one in (SAME, WORSE)]
+
+    assert [ExitCode.INTERRUPTED] * 2 == found
+
+
+def test_an_interrupted_check_does_not_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It says what was found, and that it was interrupted."""
+    conclusion(tmp_path).of_interrupted(comparison(SAME))
+    shown = capsys.readouterr()
+
+    assert (True, False, True) == (
+        "INTERRUPTED: 1 case\n" in shown.out,
+        "PASSES" in shown.out,
+        "found until then" in shown.err,
+    )
+
+
+def test_an_interrupted_check_leaves_files_as_they_were(tmp_path: Path) -> None:
+    """What the last check handed on stays, and no comment says anything of half a check."""
+    (tmp_path / "c.json").write_text("of the last check")
+    conclusion(tmp_path, "c.json", "c.md").of_interrupted(comparison(WORSE))
+
+    assert {"c.json": "of the last check"} == {
+        path.name: path.read_text() for path in tmp_path.iterdir()
+    }
+
+
+def test_what_an_interrupted_check_did_not_measure_is_not_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would have come."""
+    conclusion(tmp_path, limits=LIMITS).of_interrupted(comparison(SAME, MISSING))
+
+    assert "INTERRUPTED: 1 case\n" in capsys.readouterr().out
+
+
+# For nothing
+
+
+def test_a_check_that_compared_nothing_does_not_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is an error, after what it says of each case."""
+    with pytest.raises(UsageError, match="nothing was compared"):
+        conclusion(tmp_path).of(comparison(OTHER_CODE))
+
+    assert "NOTHING WAS COMPARED: 1 case; 1 not guarded" in capsys.readouterr().out
+
+
+def test_files_of_a_check_that_compared_nothing_say_so(tmp_path: Path) -> None:
+    """For people in the first line; for programs, in a field and as an error."""
+    with pytest.raises(UsageError, match="nothing was compared"):
+        conclusion(tmp_path, "c.md", "c.json").of(comparison(OTHER_CODE))
+
+    assert (tmp_path / "c.md").read_text().startswith("### NOTHING WAS COMPARED")
+    assert json.loads((tmp_path / "c.json").read_text())["compares"] is False
+    assert '<error message="nothing was compared" />' in (tmp_path / "junit.xml").read_text()
+
+
+def test_a_check_without_any_case_compared_nothing(tmp_path: Path) -> None:
+    """All were left out, say."""
+    with pytest.raises(UsageError, match="nothing was compared"):
+        conclusion(tmp_path).of(comparison())
+
+
+def test_what_fails_by_its_limits_fails_also_where_nothing_was_compared(tmp_path: Path) -> None:
+    """That says more."""
+    found = conclusion(tmp_path, limits=Limits(fail_on_new=True)).of(comparison(OTHER_CODE))
+
+    assert ExitCode.REGRESSION is found
+
+
+def test_cases_that_failed_have_their_own_code_where_all_did(tmp_path: Path) -> None:
+    """So that a script can tell a suite that is broken from one that is not comparable."""
+    broken = Difference(
+        key("a"),
+        cpp("a", outcome=counted(1)),
+        cpp("a", outcome=failed()),
+        Verdict.FAILED,
+        Reason.FAILED_IN_NEW,
+    )
+
+    assert ExitCode.CASES_FAILED is conclusion(tmp_path).of(comparison(broken))
+
+
+# Files
+
+
+def test_the_verdict_is_shown_before_files_are_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What was measured for an hour is not lost with a file."""
+    with pytest.raises(UsageError, match="cannot be written"):
+        conclusion(tmp_path, TOO_LONG).of(comparison(WORSE))
+
+    assert "FAILS: 1 of 1 case" in capsys.readouterr().out

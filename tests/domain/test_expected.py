@@ -1,0 +1,99 @@
+"""What a case is expected to compute."""
+
+from __future__ import annotations
+
+import array
+import base64
+from typing import Any
+
+import attrs
+import pytest
+
+from core.types import Case
+from instruction_counts.cli import console
+from instruction_counts.domain.expected import EXPECTED_OUTPUT, as_expected
+from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.session.measuring import Measured
+from tests.fakes import BUILD, OK, FakeEngine, failed, make_case
+
+
+def outcome_of(values: list[float], shape: tuple[int, ...]) -> Outcome:
+    """An outcome that computed a tensor ``y``."""
+    sample = base64.b64encode(array.array("d", values).tobytes()).decode()
+    tensor = TensorValue("y", shape, "float32", "ab", 0, sample)
+    return attrs.evolve(OK, output=Output("cd", (tensor,)))
+
+
+COMPUTED = outcome_of([1.0, 2.0], (2, 1))
+
+
+def expecting(**wanted: Any) -> Case:
+    """A case that is expected to compute ``y``."""
+    return attrs.evolve(make_case("a"), metadata={EXPECTED_OUTPUT: {"y": wanted}})
+
+
+def test_what_was_expected_stays_as_it_is() -> None:
+    """To the instruction."""
+    case = expecting(shape=[2, 1], dtype="float32", sum=3.1, tolerance=0.2)
+
+    assert COMPUTED == as_expected(case, COMPUTED)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [
+        ({"shape": [2, 2]}, "y has the shape [2, 1] instead of [2, 2]"),
+        ({"dtype": "float64"}, "y is float32 instead of float64"),
+        ({"sum": 4, "tolerance": 0.5}, "y adds up to 3 instead of 4"),
+    ],
+)
+def test_something_else_fails_with_its_reason(wanted: dict[str, Any], said: str) -> None:
+    """And has no count, which would be one of other work."""
+    found = as_expected(expecting(**wanted), COMPUTED)
+
+    assert (Status.FAILED, None, f"another output than expected: {said}") == (
+        found.status,
+        found.instructions,
+        found.failure and found.failure.message,
+    )
+
+
+def test_a_sum_that_is_no_number_is_not_the_expected_one() -> None:
+    """Every comparison with it is false."""
+    found = as_expected(expecting(sum=1, tolerance=0), outcome_of([float("nan")], (1,)))
+
+    assert Status.FAILED is found.status
+
+
+def test_a_sum_of_more_values_than_were_kept_is_not_guessed() -> None:
+    """A part of them says nothing."""
+    found = as_expected(expecting(sum=3, tolerance=0), outcome_of([1.0, 2.0], (3000,)))
+
+    assert found.failure is not None
+    assert "has 3,000 values, too many to check their sum" in found.failure.message
+
+
+def test_a_tensor_that_was_not_computed_is_told() -> None:
+    """With those that were."""
+    case = attrs.evolve(make_case("a"), metadata={EXPECTED_OUTPUT: {"z": {}}})
+    found = as_expected(case, COMPUTED)
+
+    assert found.failure is not None
+    assert "there is no tensor z, but y" in found.failure.message
+
+
+@pytest.mark.parametrize("outcome", [OK, failed(), attrs.evolve(failed(), output=COMPUTED.output)])
+def test_what_was_not_recorded_or_failed_is_not_checked(outcome: Outcome) -> None:
+    """A failure keeps its own reason."""
+    assert outcome == as_expected(expecting(shape=[7]), outcome)
+
+
+def test_a_run_records_the_failure() -> None:
+    """In place of the count."""
+    engine = FakeEngine({("a",): [COMPUTED]})
+    measured = Measured("timer", {BUILD.name: engine}, [], console)
+    measured.take_in([WorkOrder(expecting(shape=[7]), BUILD)], CorePool((0,)), 1, None)
+
+    assert [Status.FAILED] == [one.outcome.status for one in measured.run.cases]

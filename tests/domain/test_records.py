@@ -1,0 +1,104 @@
+"""Records: the identity of a measured case, and the values inside it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.outcomes import Failure, FailureKind, Status, Times
+from instruction_counts.domain.records import Record, identity_of
+from tests.fakes import OK, failed, make_case, make_record
+
+
+def test_a_record_has_the_identity_of_its_case() -> None:
+    """It is found again in another run."""
+    case = make_case("a", "b", language=Language.CPP, num_threads=2)
+
+    assert identity_of(case, "new") == Record.of(case, "new", OK).identity
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        make_record("b"),
+        make_record("a", build="new"),
+        make_record("a", language=Language.CPP),
+        make_record("a", runtime=RuntimeMode.JIT),
+        make_record("a", autograd=AutogradMode.FORWARD_BACKWARD),
+        make_record("a", num_threads=2),
+    ],
+)
+def test_each_mode_is_part_of_the_identity(other: Record) -> None:
+    """Two of them are never taken for one."""
+    assert make_record("a").identity != other.identity
+
+
+@pytest.mark.parametrize("other", [{"stmt": "other"}, {"outcome": failed()}])
+def test_code_and_outcome_are_no_part_of_the_identity(other: dict[str, Any]) -> None:
+    """A case stays the same one when it is changed or fails."""
+    assert make_record("a").identity == make_record("a", **other).identity
+
+
+def test_a_record_holds_the_code_that_was_run() -> None:
+    """Statement, setup and global setup, as they were executed."""
+    record = make_record("a", stmt="x - y")
+
+    assert ("x - y", "x = y = 1", "") == (record.stmt, record.setup, record.global_setup)
+
+
+def test_a_record_holds_what_the_definition_says_of_its_case() -> None:
+    """It goes with the results."""
+    assert {"op": "add"} == make_record("a", metadata={"op": "add"}).metadata
+
+
+# Times
+
+
+@pytest.mark.parametrize(
+    ("values", "median", "iqr"),
+    [([3.0], 3.0, 0.0), ([1.0, 2.0], 1.5, 0.5), ([5.0, 1.0, 3.0], 3.0, 2.0), ([2.0] * 4, 2.0, 0.0)],
+)
+def test_times_have_median_and_quartiles(values: list[float], median: float, iqr: float) -> None:
+    """Inclusive ones, so that two values have quartiles too."""
+    times = Times.of(values, 10)
+
+    assert (median, iqr) == (times.median_s, times.iqr_s)
+
+
+@given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=20))
+def test_the_quartile_range_is_within_the_range(values: list[float]) -> None:
+    """And never below zero."""
+    assert 0 <= Times.of(values, 1).iqr_s <= max(values) - min(values) + 1e-9
+
+
+# Failures
+
+
+@pytest.mark.parametrize(
+    ("failure", "summary"),
+    [
+        (Failure(FailureKind.EXIT, "died"), "died"),
+        (Failure(FailureKind.EXIT, "first\nsecond"), "first"),
+        (Failure(FailureKind.TIMEOUT, ""), "timeout"),
+        (
+            Failure(FailureKind.EXCEPTION, "E: bad", "x()", "stmt line 1"),
+            "E: bad   (stmt line 1: x())",
+        ),
+        (Failure(FailureKind.EXCEPTION, "E: bad", "", "stmt line 1"), "E: bad"),
+    ],
+)
+def test_a_failure_has_a_summary_of_one_line(failure: Failure, summary: str) -> None:
+    """With the user's line where it is known."""
+    assert summary == failure.summary
+
+
+@pytest.mark.parametrize("kind", FailureKind)
+def test_a_failure_gives_a_failed_outcome(kind: FailureKind) -> None:
+    """A timeout has a status of its own."""
+    expected = Status.TIMEOUT if kind is FailureKind.TIMEOUT else Status.FAILED
+
+    assert expected is failed(kind).status

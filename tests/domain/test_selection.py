@@ -1,0 +1,189 @@
+"""Selection: globs over the label tree, and modes."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.types import AutogradMode, Case, Label, Language, RuntimeMode
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.selection import Selection, matches, select
+from tests.fakes import make_case
+
+CASES = (
+    make_case("Pointwise", "Math", "add"),
+    make_case("Pointwise", "Math", "add", language=Language.CPP),
+    make_case("Pointwise", "Math", "add", runtime=RuntimeMode.JIT),
+    make_case("Pointwise", "Math", "mul", num_threads=2),
+    make_case("Pointwise", "Cast", "add", autograd=AutogradMode.FORWARD_BACKWARD),
+    make_case("Indexing", "x[0]"),
+    make_case("Indexing", "x[0, ...]"),
+    make_case("MatMul", runtime=RuntimeMode.EXPLICIT, autograd=AutogradMode.EXPLICIT),
+)
+PARTS = st.text(string.ascii_letters + string.digits + " []*?!-.,_äß", min_size=1, max_size=6).map(
+    lambda text: text.strip() or "x"
+)
+LABELS = st.lists(PARTS, min_size=1, max_size=4).map(tuple)
+
+
+def labels(*only: str) -> list[str]:
+    """The paths of what ``--only`` keeps, each once."""
+    kept = select(CASES, Selection(only=only))
+    return list(dict.fromkeys("/".join(case.label) for case in kept))
+
+
+# Globs
+
+ADD, MUL, CAST = "Pointwise/Math/add", "Pointwise/Math/mul", "Pointwise/Cast/add"
+
+
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("Pointwise/Math/add", [ADD]),
+        ("Pointwise/Math", [ADD, MUL]),
+        ("Pointwise", [ADD, MUL, CAST]),
+        ("Pointwise/*/add", [ADD, CAST]),
+        ("*/add", [ADD, CAST]),
+        ("Point*", [ADD, MUL, CAST]),
+        ("*/m?l", [MUL]),
+        ("*/[am]*", [ADD, MUL, CAST]),
+        ("pointwise/math/ADD", [ADD]),
+        ("Pointwise/", [ADD, MUL, CAST]),
+        ("/Pointwise/Math", [ADD, MUL]),
+        ("Indexing/x[0]", ["Indexing/x[0]"]),
+        ("indexing/X[0, ...]", ["Indexing/x[0, ...]"]),
+        ("Indexing/*", ["Indexing/x[0]", "Indexing/x[0, ...]"]),
+    ],
+)
+def test_a_glob_takes_the_nodes_it_matches_with_all_below(glob: str, expected: list[str]) -> None:
+    """Case does not matter, nor do outer slashes; brackets may be meant as they are."""
+    assert expected == labels(glob)
+
+
+def test_several_globs_add_up() -> None:
+    """In the order of the definitions, not of the globs."""
+    assert [MUL, "MatMul"] == labels("MatMul", "*/mul")
+
+
+@pytest.mark.parametrize("glob", ["add", "Math", "ointwise", "Pointwise/Math/add/more", ""])
+def test_a_part_of_a_path_matches_nothing(glob: str) -> None:
+    """A glob is for a whole path from the top."""
+    assert not matches(glob, ("Pointwise", "Math", "add"))
+
+
+@given(LABELS)
+def test_a_label_matches_itself(label: Label) -> None:
+    """Whatever characters it holds."""
+    assert matches("/".join(label), label)
+
+
+@given(LABELS, st.integers(1, 4))
+def test_a_node_takes_everything_below_it(label: Label, depth: int) -> None:
+    """Every prefix of a label is a node."""
+    assert matches("/".join(label[:depth]), label)
+
+
+@given(LABELS)
+def test_a_star_takes_everything(label: Label) -> None:
+    """It matches the top of every label."""
+    assert matches("*", label)
+
+
+# Modes
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (Selection(), [0, 1, 2, 3, 4, 5, 6, 7]),
+        (Selection(languages=("C++",)), [1]),
+        (Selection(languages=("C++", "Python")), [0, 1, 2, 3, 4, 5, 6, 7]),
+        (Selection(runtimes=("TorchScript",)), [2]),
+        (Selection(runtimes=("",)), [7]),
+        (Selection(autograds=("Forward + Backward",)), [4]),
+        (Selection(autograds=("",)), [7]),
+        (Selection(num_threads=(2,)), [3]),
+        (Selection(num_threads=(1, 2), runtimes=("TorchScript", "")), [2, 7]),
+        (Selection(("*/add",), ("Python",), ("Eager",), ("Forward",), (1,)), [0]),
+    ],
+)
+def test_modes_narrow_the_selection(selection: Selection, expected: list[int]) -> None:
+    """Values of one option add up, options narrow each other."""
+    assert expected == [CASES.index(case) for case in select(CASES, selection)]
+
+
+@given(
+    st.builds(
+        Selection,
+        st.lists(st.sampled_from(["*", "Pointwise", "*/add"]), max_size=2).map(tuple),
+        st.sets(st.sampled_from([one.value for one in Language])).map(tuple),
+        st.sets(st.sampled_from([one.value for one in RuntimeMode])).map(tuple),
+        st.sets(st.sampled_from([one.value for one in AutogradMode])).map(tuple),
+        st.sets(st.integers(1, 2)).map(tuple),
+    )
+)
+def test_a_selection_is_a_part_in_the_same_order_or_an_error(selection: Selection) -> None:
+    """Nothing is invented, moved or doubled, and an empty selection is never returned."""
+    try:
+        kept: tuple[Case, ...] = select(CASES, selection)
+    except UsageError:
+        kept = ()
+    assert kept == tuple(case for case in CASES if selection.keeps(case))
+
+
+# Nothing selected
+
+
+@pytest.mark.parametrize(
+    ("glob", "near"),
+    [
+        ("Pointwize", "Pointwise"),
+        ("Pointwize/*", "Pointwise"),
+        ("matmull", "MatMul"),
+        ("Pointwise/Maths", "Pointwise/Math"),
+        ("indexin", "Indexing"),
+    ],
+)
+def test_an_unknown_label_names_near_ones(glob: str, near: str) -> None:
+    """A typing error is found at once."""
+    with pytest.raises(UsageError) as caught:
+        labels(glob)
+
+    assert near in caught.value.message.partition("Near: ")[2].rstrip(".").split(", ")
+
+
+def test_a_label_that_is_far_from_all_names_none() -> None:
+    """Only the list helps then."""
+    with pytest.raises(UsageError) as caught:
+        labels("zzzzzzzz")
+
+    assert ("No case matches --only 'zzzzzzzz'.", "See: list") == (
+        caught.value.message,
+        caught.value.remedy,
+    )
+
+
+def test_one_unknown_label_among_known_ones_is_an_error() -> None:
+    """A run that silently leaves something out would look complete."""
+    with pytest.raises(UsageError, match="--only 'Nothing'"):
+        labels("MatMul", "Nothing")
+
+
+@pytest.mark.parametrize(
+    ("selection", "asked"),
+    [
+        (Selection(("MatMul",), ("C++",)), "--only MatMul, --language C++"),
+        (Selection(runtimes=("",), num_threads=(2,)), "--runtime explicit, --num-threads 2"),
+        (Selection(languages=("C++",), autograds=("",)), "--language C++, --autograd explicit"),
+    ],
+)
+def test_options_that_exclude_each_other_are_named(selection: Selection, asked: str) -> None:
+    """Each matches something, and no case matches all."""
+    with pytest.raises(UsageError) as caught:
+        select(CASES, selection)
+
+    assert f"No case matches {asked} together." == caught.value.message

@@ -1,0 +1,100 @@
+"""Short ways to make layers, traces and records of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from core.types import AutogradMode, Language
+from instruction_counts.domain.outcomes import (
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Status,
+    Times,
+    Window,
+)
+from instruction_counts.domain.records import Record
+from instruction_counts.sources.models.layers import Call, Layer, ModelTrace, Result, Tensor
+from instruction_counts.sources.models.sources import Source
+from tests.fakes import make_record
+
+IMAGE = Tensor("x", (1, 3, 8, 8), "float32")
+OUTPUT = Result("", (1, 4, 6, 6), "float32")
+CONV = Layer(
+    kind="module",
+    type="Conv2d",
+    call="model(x)",
+    inputs=(IMAGE,),
+    result=OUTPUT,
+    positional=(3, 4, (3, 3)),
+    keywords=(("stride", (2, 2)), ("bias", False)),
+    has_parameters=True,
+    is_plain=True,
+)
+ADD = Layer(
+    kind="operator",
+    type="aten.add.Tensor",
+    call="torch.add(a, b)",
+    inputs=(Tensor("a", (2, 2), "float32"), Tensor("b", (2, 2), "float32")),
+    result=Result("", (2, 2), "float32"),
+)
+
+
+def make_trace(name: str, *calls: tuple[Layer, str], **fields: Any) -> ModelTrace:
+    """A model that makes these calls."""
+    trace = ModelTrace(
+        source=Source(name, f"models:{name}", "factory"),
+        calls=tuple(Call(*one) for one in calls),
+        inputs=(attrs.evolve(IMAGE, name=""),),
+        result=OUTPUT,
+        taken_apart={},
+        left_out={},
+        is_local=True,
+    )
+    return attrs.evolve(trace, **fields)
+
+
+def cost(instructions: int | None, time_s: float | None = None) -> Outcome:
+    """A case that costs so much."""
+    counted = (
+        None
+        if instructions is None
+        else Instructions(instructions, exact=True, windows=(Window(1, instructions),))
+    )
+    times = None if time_s is None else Times.of([time_s], 1)
+    return Outcome(Status.OK, counted, times)
+
+
+def spent(instructions: int, **functions: int) -> Outcome:
+    """A case that costs so much, `interpreter` and `kernels` of it in these."""
+    found = {"interpreter": ("python3.11", "_PyEval"), "kernels": ("libtorch.so", "at::native::f")}
+    costs = [
+        FunctionCost(found[layer][0], "file", found[layer][1], count, count)
+        for layer, count in functions.items()
+    ]
+    return attrs.evolve(cost(instructions), functions=FunctionCosts(1, tuple(costs)))
+
+
+def layer_record(
+    name: str, outcome: Outcome, uses: dict[str, int], kind: str = "Conv2d", **modes: Any
+) -> Record:
+    """A measured layer, with how often models use it."""
+    record = make_record("Models", kind, name, outcome=outcome, **modes)
+    metadata = {
+        "layer": {"kind": "module", "type": kind},
+        "uses": [{"model": m, "path": "a.b", "count": count} for m, count in uses.items()],
+    }
+    return attrs.evolve(record, metadata=metadata)
+
+
+def whole_record(model: str, outcome: Outcome, **modes: Any) -> Record:
+    """A model that was measured as a whole."""
+    record = make_record("Whole models", model, outcome=outcome, **modes)
+    return attrs.evolve(record, metadata={"model": {"name": model}})
+
+
+BACKWARD = {"autograd": AutogradMode.FORWARD_BACKWARD}
+CPP = {"language": Language.CPP}

@@ -1,0 +1,72 @@
+"""What is written is executed: by torch, in the process of the test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from core.types import Language
+from instruction_counts.sources.definitions import load
+from instruction_counts.sources.models.layers import Mode, read_trace
+from instruction_counts.sources.models.sources import Source
+from instruction_counts.sources.models.unique import unique_layers
+from instruction_counts.sources.models.writer import definition_file
+from tests.fixtures.models import small_models
+from worker import models
+
+FIXTURES = Path(small_models.__file__).parent
+ROW = {"name": None, "shape": [3], "dtype": "float32", "high": None}
+IMAGE = {"name": None, "shape": [2, 4, 8, 8], "dtype": "float32", "high": None}
+WORDS = {"name": "ids", "shape": [2, 5], "dtype": "int64", "high": 100}
+
+
+@pytest.mark.parametrize("mode", [Mode(), Mode(backward=True), Mode("operators", backward=True)])
+@pytest.mark.parametrize(
+    ("factory", "specs"),
+    [
+        ("net", [IMAGE]),
+        ("net_in_place", [IMAGE]),
+        ("attention", [WORDS]),
+        ("frozen_net", [IMAGE]),
+        ("Named", [ROW, *({**ROW, "name": name} for name in ("x", "model", "class"))]),
+    ],
+)
+def test_each_case_can_be_repeated(
+    factory: str,
+    specs: list[dict[str, object]],
+    mode: Mode,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Layers and whole models, forward and backward."""
+    monkeypatch.syspath_prepend(str(FIXTURES))
+    monkeypatch.chdir(FIXTURES)
+    monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", True)
+    source = Source("Net", f"small_models:{factory}", "factory")
+    answer = models.trace(
+        {
+            "model": source.target,
+            "kind": "factory",
+            "inputs": specs,
+            "level": mode.level,
+            "training": mode.training,
+            "backward": mode.backward,
+            "real_data": False,
+        }
+    )
+    trace = read_trace(source, answer)
+    path = tmp_path / "generated.py"
+    path.write_text(definition_file([trace], unique_layers([trace]), mode, [], tmp_path))
+
+    cases = [case for case in load(str(path)) if case.autolabels.language is Language.PYTHON]
+    assert len(cases) > 4
+    for case in cases:
+        names = {"torch": torch}
+        try:
+            exec(case.timer_args.setup, names)  # noqa: S102 - what the test is about
+            for _ in range(3):
+                exec(case.timer_args.stmt, names)  # noqa: S102
+        finally:
+            torch.set_grad_enabled(True)

@@ -1,0 +1,312 @@
+"""The definition file that models become."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from core.signature import parse_signature
+from core.types import AutogradMode, Case, Language
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.sources.definitions import load
+from instruction_counts.sources.models.definition import of_model
+from instruction_counts.sources.models.layers import Layer, Mode, ModelTrace, Result, Tensor
+from instruction_counts.sources.models.unique import unique_layers
+from instruction_counts.sources.models.writer import check_unedited, definition_file
+from tests.sources.models.made import ADD, CONV, make_trace
+
+STRIDED = attrs.evolve(
+    ADD,
+    type="aten.softmax.int",
+    call='torch.pad(x, "a \\"quoted\\" word")',
+    inputs=(Tensor("x", (2, 3), "float32", (1, 4)),),
+)
+TRACES = [
+    make_trace("Net", (CONV, "features.0"), (ADD, ""), (STRIDED, "a" * 90)),
+    make_trace("Other", (CONV, "c"), is_local=False),
+]
+
+
+def written(*traces: ModelTrace, mode: Mode | None = None, folder: Path = Path("gen")) -> str:
+    """The file of these models."""
+    command = ["--model", "models:Net", "--input", "x=1:int64<5"]
+    return definition_file(traces, unique_layers(traces), mode or Mode(), command, folder)
+
+
+def cases(tmp_path: Path, content: str) -> tuple[Case, ...]:
+    """The cases of that file."""
+    path = tmp_path / "generated.py"
+    path.write_text(content)
+    return load(str(path))
+
+
+def backward_of(*layers: Layer) -> ModelTrace:
+    """A model of layers whose inputs have a gradient."""
+    ready = [
+        attrs.evolve(
+            one, inputs=tuple(attrs.evolve(tensor, needs_grad=True) for tensor in one.inputs)
+        )
+        for one in layers
+    ]
+    return make_trace("Net", *((one, "") for one in ready))
+
+
+def test_the_head_may_have_quotes(tmp_path: Path) -> None:
+    """Models are called what their users like."""
+    content = written(make_trace('a"""b\\n"', (ADD, "")))
+
+    assert 'a"""b\\n"' in (ast.get_docstring(ast.parse(content)) or "")
+
+
+def test_the_same_models_give_the_same_bytes() -> None:
+    """So that a change of the file is a change of the models."""
+    assert written(*TRACES) == written(*TRACES)
+
+
+def test_the_file_is_formatted(tmp_path: Path) -> None:
+    """The formatter has nothing to do, also where lines are long."""
+    path = tmp_path / "generated.py"
+    path.write_text(written(*TRACES))
+    config = Path(__file__).parents[3] / "pyproject.toml"
+    command = [sys.executable, "-m", "ruff", "format", "--config", str(config), "--diff", path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+
+    assert (0, "") == (done.returncode, done.stdout)
+
+
+def test_each_layer_becomes_a_case_with_its_uses(tmp_path: Path) -> None:
+    """And each model one of its own."""
+    found = cases(tmp_path, written(*TRACES))
+
+    assert [
+        ("Whole models", "Net"),
+        ("Whole models", "Other"),
+        ("Models", "Conv2d", "3→4 3x3 s2 no bias · 1x3x8x8"),
+        ("Models", "Conv2d", "3→4 3x3 s2 no bias · 1x3x8x8"),
+        ("Models", "add", "add(a, b) · 2x2, 2x2"),
+        ("Models", "softmax", 'pad(x, "a \\"quoted\\" word") · 2x3 strided'),
+    ] == [case.label for case in found]
+    assert [
+        {"model": "Net", "path": "features.0", "count": 1},
+        {"model": "Other", "path": "c", "count": 1},
+    ] == found[2].metadata["uses"]
+
+
+def test_a_module_is_built_again_in_both_languages(tmp_path: Path) -> None:
+    """Seeded, and without a graph for a gradient that nobody asks for."""
+    python, cpp = cases(tmp_path, written(*TRACES))[2:4]
+
+    assert (Language.PYTHON, Language.CPP) == (
+        python.autolabels.language,
+        cpp.autolabels.language,
+    )
+    assert (
+        "torch.manual_seed(0)\n"
+        "torch.set_grad_enabled(False)\n"
+        "x = torch.rand((1, 3, 8, 8))\n\n"
+        "model = torch.nn.Conv2d(3, 4, (3, 3), stride=(2, 2), bias=False).eval()"
+    ) == python.timer_args.setup
+    assert "torch::NoGradGuard no_grad;" in cpp.timer_args.setup
+
+
+def test_a_frozen_module_is_frozen_in_both_languages(tmp_path: Path) -> None:
+    """A gradient that the model does not compute is not counted."""
+    frozen = attrs.evolve(CONV, has_parameters=False, is_frozen=True)
+    content = written(make_trace("Net", (frozen, "")), mode=Mode(backward=True))
+    _, _, python, cpp, *_ = cases(tmp_path, content)
+
+    assert (True, True) == (
+        python.timer_args.setup.endswith(".eval().requires_grad_(False)"),
+        "one.requires_grad_(false);" in cpp.timer_args.setup,
+    )
+
+
+def test_strides_are_kept(tmp_path: Path) -> None:
+    """The memory is as large as they need it."""
+    last = cases(tmp_path, written(*TRACES))[-1]
+
+    assert "x = torch.rand((10,)).as_strided((2, 3), (1, 4))" in last.timer_args.setup
+
+
+def test_backward_starts_from_a_gradient_of_the_outputs_shape(tmp_path: Path) -> None:
+    """Forward alone is measured too."""
+    content = written(backward_of(ADD), mode=Mode(backward=True))
+    *_, forward, backward = cases(tmp_path, content)
+
+    assert (AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD) == (
+        forward.autolabels.autograd,
+        backward.autolabels.autograd,
+    )
+    assert "y = torch.add(a, b)\ny.backward(gradient)" == backward.timer_args.stmt
+    assert "gradient = torch.ones((2, 2))" in backward.timer_args.setup
+    assert "a = torch.rand((2, 2)).requires_grad_()" in backward.timer_args.setup
+
+
+def test_what_has_no_gradient_has_no_backward_case(tmp_path: Path) -> None:
+    """An index flows nowhere."""
+    index = attrs.evolve(ADD, result=Result("", (2,), "int64"))
+    content = written(backward_of(index), mode=Mode(backward=True))
+
+    assert AutogradMode.FORWARD_BACKWARD not in {
+        case.autolabels.autograd for case in cases(tmp_path, content) if case.label[0] == "Models"
+    }
+
+
+def test_a_local_factory_is_found_from_where_the_file_lies(tmp_path: Path) -> None:
+    """The text of the file names no folder of this machine."""
+    content = written(*TRACES, folder=Path.cwd() / "generated")
+    (whole,) = (case for case in cases(tmp_path, content) if case.label == ("Whole models", "Net"))
+
+    assert (False, True) == (
+        str(Path.cwd()) in content,
+        f"sys.path.insert(0, '{tmp_path.parent}')" in whole.timer_args.setup,
+    )
+
+
+def test_a_model_that_is_installed_needs_no_path(tmp_path: Path) -> None:
+    """It is imported as everywhere."""
+    content = written(TRACES[1])
+
+    assert "sys.path" not in content
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (".pt2", "torch.export.load('{path}').module()"),
+        (".ts", "torch.jit.load('{path}').eval()"),
+        (".onnx", "onnx2torch.convert('{path}').eval()"),
+    ],
+)
+def test_a_model_of_a_file_is_loaded_from_it(tmp_path: Path, kind: str, code: str) -> None:
+    """Its place is relative to that of the definitions."""
+    path = tmp_path / f"net{kind}"
+    trace = make_trace("Net", (ADD, ""))
+    source = attrs.evolve(trace.source, target=str(path), kind=kind)
+    content = written(attrs.evolve(trace, source=source), folder=tmp_path)
+
+    assert code.format(path=path) in cases(tmp_path, content)[0].timer_args.setup
+
+
+@pytest.mark.parametrize("kind", ["factory", ".pt2"])
+def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path, kind: str) -> None:
+    """A baseline holds in every checkout."""
+    trace = make_trace("Net", (ADD, ""))
+    source = attrs.evolve(trace.source, target=str(tmp_path / "net.pt2"), kind=kind)
+    content = written(
+        trace if kind == "factory" else attrs.evolve(trace, source=source), folder=tmp_path
+    )
+    found = []
+    for name in ("one", "another/below"):
+        (tmp_path / name).mkdir(parents=True)
+        found.append([one.definition_hash for one in cases(tmp_path / name, content)])
+
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("name", ["a@b@c", "{net}", 'a"b', "it's", "#n: 1!r", "é 3"])
+def test_a_path_may_have_signs_that_code_uses(tmp_path: Path, name: str) -> None:
+    """Each comes back as it was."""
+    path = tmp_path / name / "net.pt2"
+    trace = make_trace("Net", (ADD, ""))
+    source = attrs.evolve(trace.source, target=str(path), kind=".pt2")
+    content = written(attrs.evolve(trace, source=source), folder=tmp_path)
+
+    assert f"torch.export.load({str(path)!r})" in cases(tmp_path, content)[0].timer_args.setup
+
+
+@pytest.mark.parametrize("name", ["a\\b", "a\nb", "a'\"b", 'a"""b'])
+def test_a_path_that_no_file_could_hold_is_refused(tmp_path: Path, name: str) -> None:
+    """With what to do."""
+    trace = make_trace("Net", (ADD, ""))
+    source = attrs.evolve(trace.source, target=str(tmp_path / name / "n.pt2"), kind=".pt2")
+
+    with pytest.raises(UsageError, match="cannot be written") as caught:
+        written(attrs.evolve(trace, source=source), folder=tmp_path)
+
+    assert "Rename it" in caught.value.remedy
+
+
+def whole_of(tmp_path: Path, *names: str) -> Case:
+    """The case of a model with inputs of these names, empty for one given by position."""
+    inputs = tuple(Tensor(name, (2,), "float32") for name in names)
+    return cases(tmp_path, written(make_trace("Net", (ADD, ""), inputs=inputs)))[0]
+
+
+@pytest.mark.parametrize(
+    ("names", "call"),
+    [
+        (["", ""], "model(x, a)"),
+        (["ids"], "model(ids=ids)"),
+        (["", "x"], "model(a, x=x)"),
+        (["", "x", "a"], "model(b, x=x, a=a)"),
+        (["model"], "model(model=x)"),
+        (["torch", "gradient", "y"], "model(torch=x, gradient=a, y=b)"),
+        (["class", "²"], 'model(**{"class": x}, **{"²": a})'),
+    ],
+)
+def test_an_input_has_a_variable_of_its_own(tmp_path: Path, names: list[str], call: str) -> None:
+    """It is no other's, and nothing that the model needs."""
+    case = whole_of(tmp_path, *names)
+
+    assert f"y = {call}" == case.timer_args.stmt
+
+
+def test_there_are_variables_for_any_number_of_inputs(tmp_path: Path) -> None:
+    """The alphabet ends at 24."""
+    case = whole_of(tmp_path, *[""] * 30)
+
+    assert case.timer_args.stmt.endswith("w, t24, t25, t26, t27, t28, t29)")
+
+
+@given(st.lists(st.sampled_from(["", "x", "a", "b", "t24", "model", "y", "if"]), max_size=40))
+def test_no_two_inputs_share_a_variable(names: list[str]) -> None:
+    """Whatever their arguments are called; each argument is in one input at most."""
+    kept = [name for i, name in enumerate(names) if not name or name not in names[:i]]
+    trace = make_trace("Net", inputs=tuple(Tensor(one, (2,), "float32") for one in kept))
+
+    signature = parse_signature(of_model(trace, [], Mode(), Path("gen")).signature)
+
+    assert len(kept) == len(signature.args)
+    assert not {"model", "torch", "gradient", "y"} & set(signature.args)
+
+
+def test_the_head_says_how_to_write_it_again() -> None:
+    """As a command for the shell."""
+    head = written(*TRACES).split('"""')[1]
+
+    assert "python main.py generate \\\n        --model models:Net" in head
+    assert "--input 'x=1:int64<5'" in head
+
+
+def test_a_file_as_it_was_written_may_be_replaced(tmp_path: Path) -> None:
+    """Nothing is lost; neither where there is none."""
+    path = tmp_path / "generated.py"
+    check_unedited(path)
+    path.write_text(written(*TRACES))
+    check_unedited(path)
+
+
+@pytest.mark.parametrize(
+    ("edit", "message"),
+    [
+        (lambda text: text.replace("torch.rand", "torch.ones"), "was edited"),
+        (lambda _: "BENCHMARKS = {}\n", "was not written by generate"),
+    ],
+)
+def test_a_file_that_was_edited_is_not_replaced(tmp_path: Path, edit: type, message: str) -> None:
+    """Unless that is asked for."""
+    path = tmp_path / "generated.py"
+    path.write_text(edit(written(*TRACES)))
+
+    with pytest.raises(UsageError, match=message) as caught:
+        check_unedited(path)
+
+    assert "--force" in caught.value.remedy

@@ -1,0 +1,139 @@
+"""Sizes: ranges, and shapes with N in them."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import pytest
+
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.sources.operators.entries import ByVariant, Entry, Tensor
+from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.sources.operators.sizes import (
+    at_size,
+    check_sizes,
+    sizes_in,
+    templates,
+    usual_sizes,
+)
+from instruction_counts.sources.operators.source import standard_file
+
+MATRIX = Tensor(ByVariant({"small": (2, 3), "typical": (64, 32)}))
+MM = Entry("torch.mm", "matrix", {"input": MATRIX, "mat2": Tensor((32, 64)), "n": Tensor((7,))})
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("16:256", (16, 64, 256)),
+        ("16:255", (16, 64)),
+        ("1:8:2", (1, 2, 4, 8)),
+        ("10,100,7000", (10, 100, 7000)),
+        ("5", (5,)),
+        ("1000:1000000:10", (1000, 10_000, 100_000, 1_000_000)),
+    ],
+)
+def test_a_range_of_sizes_is_geometric(text: str, expected: tuple[int, ...]) -> None:
+    """By four, unless another factor is given; or just these sizes."""
+    assert sizes_in(text) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "a", "4:1", "1:4:1", "0:4", "4,2", "2,2", "-1", "1:2:3:4"),
+        *(f"1:1{'0' * 400}", f"1{'0' * 5000}", f"1,{2**28 + 1}"),
+    ],
+    ids=lambda text: text[:9],
+)
+def test_what_is_no_range_of_sizes_is_refused(text: str) -> None:
+    """With an example of one."""
+    with pytest.raises(UsageError, match="For example: 16:65536"):
+        sizes_in(text)
+
+
+@pytest.mark.parametrize(
+    ("shape", "expected"),
+    [
+        (("N",), (16, 64, 256, 1024, 4096, 16_384, 65_536)),
+        (("N", "N"), (4, 8, 16, 32, 64, 128, 256)),
+        (("N", "N", "N", 3), (2, 4, 8, 16)),
+        (("N", 8, 16, 16), (4, 8, 16, 32)),
+        (("N", 16), (4, 16, 64, 256, 1024, 4096)),
+        (("N", 100_000), (1, 2, 4, 8)),
+        (("N", 0), (16, 64, 256, 1024, 4096, 16_384, 65_536)),
+    ],
+)
+def test_the_usual_sizes_give_tensors_that_are_alike(
+    shape: tuple[int | str, ...], expected: tuple[int, ...]
+) -> None:
+    """Of some ten thousand elements, whatever the shapes, and as many as a fit needs."""
+    assert expected == usual_sizes({"x": (4,), "y": shape})
+
+
+def test_every_operator_that_grows_has_usual_sizes_that_are_moderate() -> None:
+    """Those that are stated, too."""
+    wrong = {}
+    for entry in read_operators(standard_file()):
+        try:
+            shapes = templates(entry, ())
+        except UsageError:
+            continue
+        sizes = sizes_in(entry.sizes) if entry.sizes else usual_sizes(shapes)
+        largest = max(math.prod(shape) for shape in at_size(shapes, sizes[-1]).values())
+        if largest > 65_536 or len(sizes) < 4:
+            wrong[entry.name] = (largest, sizes)
+    assert {} == wrong
+
+
+def test_an_entry_can_say_how_its_inputs_grow() -> None:
+    """Where the rule gives shapes that do not go together; what is asked for wins."""
+    entry = attrs.evolve(MM, scale={"input": (64, "N")})
+    assert ({"input": (64, "N")}, {"n": ("N",)}) == (
+        templates(entry, ()),
+        templates(entry, ["n=N"]),
+    )
+
+
+def test_sizes_that_do_not_fit_into_memory_are_refused() -> None:
+    """Before anything is allocated."""
+    check_sizes({"x": ("N", "N")}, [16_384])
+    with pytest.raises(UsageError, match="268,468,225 elements at N = 16,385"):
+        check_sizes({"x": ("N", "N")}, [16_385])
+
+
+def test_the_first_size_grows_wherever_it_occurs() -> None:
+    """What belongs together stays together; other sizes stay as they are."""
+    assert templates(MM, ()) == {"input": ("N", 32), "mat2": (32, "N")}
+
+
+def test_shapes_grow_as_they_are_asked_to() -> None:
+    """Of the inputs that are named, and no others."""
+    found = templates(MM, ["input=[N, N]", "n=N"])
+    assert found == {"input": ("N", "N"), "n": ("N",)}
+    assert at_size(found, 8) == {"input": (8, 8), "n": (8,)}
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ("x=[N]", "no tensor"),
+        ("input=[M]", "is no shape"),
+        ("input", "is no shape"),
+        ("input=[N,²]", "is no shape"),
+        (f"input=[N,1{'0' * 5000}]", "is no shape"),
+        (f"input=[{'N,' * 64}N]", "is no shape"),
+        ("input=[3]", "no shape that could grow"),
+    ],
+)
+def test_a_shape_that_cannot_grow_is_refused(asked: str, expected: str) -> None:
+    """With what would be possible."""
+    with pytest.raises(UsageError, match=expected):
+        templates(MM, [asked])
+
+
+def test_an_input_that_is_asked_to_grow_in_two_ways_is_refused() -> None:
+    """One of them would be passed over."""
+    with pytest.raises(UsageError, match="--scale input is there twice"):
+        templates(MM, ["input=[N]", "input=[N,N]"])

@@ -1,0 +1,632 @@
+"""Specifications: what they give, and every mistake with its place."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import re
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from core.types import Case, Language
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.expected import EXPECTED_OUTPUT
+from instruction_counts.sources.definitions import load
+from instruction_counts.sources.specification.reading import read_specification
+from instruction_counts.sources.specification.values import Endpoint, Reporters
+
+EXAMPLE = Path("examples/linear.yaml")
+WRITE: TypeAlias = Callable[[str], Path]
+HEAD = "version: 1\nbenchmarks:\n"
+TWO_SHAPES = """\
+version: 1
+name: two
+benchmarks:
+  - id: matmul
+    label: "Two/{ID} {shape} {dtype}"
+    inputs: {x: {shape: [[32, 128], [1, 64]]}}
+    setup:
+      python: w = torch.ones({x.shape[1]}, 4)
+      cpp: "auto w = torch::ones({{x.shape[1]}, 4});"
+    statement: {python: y = x @ w, cpp: "auto y = x.matmul(w);"}
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> WRITE:
+    """Write a specification; its path."""
+
+    def write_file(text: str) -> Path:
+        path = tmp_path / "spec.yaml"
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return path
+
+    return write_file
+
+
+def problem(path: Path) -> str:
+    """What is said of a specification with mistakes."""
+    with pytest.raises(DataError) as caught:
+        read_specification(path)
+    return caught.value.message.replace(f"{path}:", "")
+
+
+def python_cases(path: Path) -> list[Case]:
+    """The cases in Python."""
+    return [one for one in load(str(path)) if one.autolabels.language is Language.PYTHON]
+
+
+# What it gives
+
+
+def test_each_shape_is_a_case_with_its_placeholders(write: WRITE) -> None:
+    """In the label and in the code."""
+    cases = python_cases(write(TWO_SHAPES))
+
+    assert [
+        (("Two", "1 32x128 float32"), "x = torch.randn([32, 128])", "w = torch.ones(128, 4)"),
+        (("Two", "2 1x64 float32"), "x = torch.randn([1, 64])", "w = torch.ones(64, 4)"),
+    ] == [(one.label, *one.timer_args.setup.splitlines()[1:]) for one in cases]
+
+
+def test_braces_of_code_stay(write: WRITE) -> None:
+    """C++ is full of them."""
+    case = next(
+        one for one in load(str(write(TWO_SHAPES))) if one.autolabels.language is Language.CPP
+    )
+
+    assert "auto w = torch::ones({128, 4});" in case.timer_args.setup
+
+
+def test_code_between_braces_that_is_no_placeholder_stays(write: WRITE) -> None:
+    """A set in Python, or a name that no input has."""
+    path = write(HEAD + "  - {id: a, statement: 'y = {shape} | {name}'}\n")
+
+    assert "y = {shape} | {name}" == python_cases(path)[0].timer_args.stmt
+
+
+def test_json_is_as_good_as_yaml(tmp_path: Path) -> None:
+    """It is YAML, too."""
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps({"version": 1, "benchmarks": [{"id": "a", "statement": "x = 1"}]}))
+
+    assert [("spec", "a")] == [one.label for one in load(str(path))]
+
+
+def test_numbers_of_json_are_read_as_json_writes_them(tmp_path: Path) -> None:
+    """1e-06, which is a text in YAML."""
+    entry = {"id": "a", "statement": "y = 1", "expected": {"y": {"sum": 1e3, "tolerance": 1e-6}}}
+    path = tmp_path / "spec.json"
+    path.write_text(json.dumps({"version": 1, "benchmarks": [entry]}))
+    found = load(str(path))[0].metadata[EXPECTED_OUTPUT]
+
+    assert {"y": {"sum": 1000.0, "tolerance": 1e-6}} == found
+
+
+def test_each_shape_meets_each_dtype(write: WRITE) -> None:
+    """Numbered one after the other."""
+    path = write(
+        HEAD + "  - id: a\n    label: '{ID} {shape} {x.dtype}'\n    statement: y = x + x\n"
+        "    inputs: {x: {shape: [[2], []], dtype: [float32, int64]}}\n"
+    )
+
+    assert ["1 2 float32", "2 2 int64", "3 scalar float32", "4 scalar int64"] == [
+        one.label[0] for one in load(str(path))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "labels"),
+    [
+        ("x: {shape: [2]}", ["a"]),
+        ("x: {shape: [[2], [3]]}", ["a/2", "a/3"]),
+        ("x: {shape: [2], dtype: [float32, int64]}", ["a/1", "a/2"]),
+        ("x: {shape: [2]}, z: {shape: [[2], [3]]}", ["a/1", "a/2"]),
+        ("x: {shape: [2]}, z: {shape: [2], dtype: [float32, int64]}", ["a/1", "a/2"]),
+        ("x: {shape: [[2], [2]]}", ["a/1", "a/2"]),
+    ],
+)
+def test_labels_that_are_not_stated_tell_shapes_and_dtypes_apart(
+    write: WRITE, inputs: str, labels: list[str]
+) -> None:
+    """By the first shape, or a number where that is not enough."""
+    path = write(f"{HEAD}  - {{id: a, statement: y = x, inputs: {{{inputs}}}}}\n")
+
+    assert [f"spec/{one}" for one in labels] == ["/".join(one.label) for one in load(str(path))]
+
+
+def test_an_entry_of_several_operators_needs_no_label(write: WRITE) -> None:
+    """They are numbered."""
+    path = write(f"{HEAD}  - {{id: a, operator: 'torch.log*'}}\n")
+
+    assert {("spec", "a", "1"), ("spec", "a", "2")} < {one.label for one in load(str(path))}
+
+
+def test_paths_may_begin_with_the_home_folder(
+    write: WRITE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in the file of --config."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "python").symlink_to(sys.executable)
+    found = read_specification(
+        write(
+            f"builds: [{{name: a, python: ~/python}}]\n{HEAD}  - {{id: a, statement: x}}\n"
+            "reporters: [{database: ~/runs.db}, {directory: ~/results}]\n"
+        )
+    )
+
+    assert (
+        str(tmp_path / "home" / "python"),
+        str(tmp_path / "home" / "runs.db"),
+        (tmp_path / "home" / "results",),
+    ) == (found.builds[0].python, found.reporters.database, found.reporters.directories)
+
+
+@pytest.mark.parametrize(("stated", "screen"), [("screen", True), ("screen: false", False)])
+def test_the_screen_can_be_switched_off(write: WRITE, stated: str, screen: bool) -> None:
+    """What is stated holds."""
+    path = write(f"{HEAD}  - {{id: a, statement: x}}\nreporters:\n  - {stated}\n")
+
+    assert screen is read_specification(path).reporters.screen
+
+
+def test_the_example_gives_cases_of_every_kind() -> None:
+    """Without torch, but for the operators, whose schemas are known."""
+    labels = {one.label for one in load(str(EXAMPLE))}
+
+    assert {
+        ("Linear", "matmul 1", "32x128"),
+        ("Linear", "matmul 2", "1x128"),
+        ("Linear", "sum of ones"),
+        ("Linear", "torch.matmul 32x128"),
+        ("Linear", "torch.matmul 1x128"),
+    } == labels
+
+
+def test_what_is_expected_goes_with_the_case(write: WRITE) -> None:
+    """With placeholders replaced."""
+    path = write(
+        TWO_SHAPES + "    expected: {y: {shape: ['{x.shape[0]}', 4], sum: 2, tolerance: 0.5}}\n"
+    )
+
+    assert {"y": {"shape": [32, 4], "sum": 2.0, "tolerance": 0.5}} == python_cases(path)[
+        0
+    ].metadata[EXPECTED_OUTPUT]
+
+
+def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> None:
+    """Files and folders are named from the specification."""
+    path = write(f"""\
+        version: 1
+        builds: [{{name: base, python: {sys.executable}, env: {{A: "1"}}}}]
+        timeout_s: 2.5
+        benchmarks: [{{id: a, statement: x = 1}}]
+        reporters:
+          - screen
+          - directory: results
+          - database: runs.db
+          - http: {{url: "https://example.org/runs", token_env: TOKEN}}
+    """)
+    found = read_specification(path)
+
+    assert (
+        2.5,
+        ("base", sys.executable, {"A": "1"}),
+        Reporters(
+            True,
+            (tmp_path / "results",),
+            str(tmp_path / "runs.db"),
+            (Endpoint("https://example.org/runs", "TOKEN"),),
+        ),
+    ) == (
+        found.timeout_s,
+        (found.builds[0].name, found.builds[0].python, found.builds[0].env),
+        found.reporters,
+    )
+
+
+ADD = HEAD + "  - {{id: a, label: '{{ID}} {{dtype}}', operator: torch.add, inputs: {{{inputs}}}}}\n"
+
+
+def added(write: WRITE, inputs: str) -> list[str]:
+    """How the setup of torch.add makes its inputs, once for each label."""
+    setups = {
+        one.label: one.timer_args.setup for one in python_cases(write(ADD.format(inputs=inputs)))
+    }
+    lines = [line for setup in setups.values() for line in setup.splitlines()]
+    return [line for line in lines if line.startswith(("input", "other"))]
+
+
+@pytest.mark.parametrize(
+    ("inputs", "expected"),
+    [
+        (
+            (
+                "input: {shape: [3], distribution: ones, requires_grad: false}, "
+                "other: {shape: [3], dtype: float64, requires_grad: false}"
+            ),
+            ["input = torch.ones([3])", "other = torch.randn([3], dtype=torch.float64)"],
+        ),
+        (
+            "input: {shape: [3], requires_grad: false}, other: {shape: [3], dtype: int32}",
+            ["input = torch.randn([3])", "other = torch.randint(0, 10, [3]).to(torch.int32)"],
+        ),
+        (
+            "input: {shape: [[3], [4]], dtype: [int32, int64]}, other: {shape: [1], dtype: int64}",
+            [
+                "input = torch.randint(0, 10, [3]).to(torch.int32)",
+                "other = torch.randint(0, 10, [1])",
+                "input = torch.randint(0, 10, [3])",
+                "other = torch.randint(0, 10, [1])",
+                "input = torch.randint(0, 10, [4]).to(torch.int32)",
+                "other = torch.randint(0, 10, [1])",
+                "input = torch.randint(0, 10, [4])",
+                "other = torch.randint(0, 10, [1])",
+            ],
+        ),
+    ],
+)
+def test_an_operator_has_the_inputs_that_are_stated(
+    write: WRITE, inputs: str, expected: list[str]
+) -> None:
+    """Each its own dtype, distribution and gradient."""
+    assert expected == added(write, inputs)
+
+
+def test_what_an_input_of_an_operator_does_not_state_is_as_in_its_entry(write: WRITE) -> None:
+    """A gradient, for one, and all of an input that is not named."""
+    made = added(write, "input: {shape: [128, 1], dtype: float64}")
+
+    assert [
+        "input = torch.randn([128, 1], dtype=torch.float64)",
+        "input.requires_grad_()",
+        "other = torch.randn([128, 128])",
+        "other.requires_grad_()",
+    ] == made
+
+
+@pytest.mark.parametrize(
+    ("operator", "inputs", "said"),
+    [
+        ("torch.add", "x: {shape: [3]}", 'operator\n  found     torch.add has no tensor "x"'),
+        ("torch.cat", "tensors: {shape: [3]}", 'torch.cat has no tensor "tensors"'),
+        (
+            "torch.gather",
+            "index: {shape: [3, 3], requires_grad: true}",
+            "inputs.index.requires_grad\n  found     true, and index is int64",
+        ),
+        (
+            "Tensor.add_",
+            "input: {shape: [3], requires_grad: true}",
+            "inputs.input.requires_grad\n  found     true, and Tensor.add_ works in place",
+        ),
+    ],
+)
+def test_what_cannot_apply_to_an_operator_is_told(
+    write: WRITE, operator: str, inputs: str, said: str
+) -> None:
+    """At its place, and not passed over."""
+    path = write(f"{HEAD}  - {{id: a, operator: {operator}, inputs: {{{inputs}}}}}\n")
+
+    assert said in problem(path)
+
+
+# Models
+
+
+def model_entry(sha256: str) -> str:
+    """An entry with a model file."""
+    return (
+        f"{HEAD}  - id: net\n    model: {{file: net.pt, sha256: '{sha256}'}}\n"
+        "    inputs: {x: {shape: [2, 3]}}\n"
+    )
+
+
+def test_a_model_is_loaded_from_its_file(write: WRITE, tmp_path: Path) -> None:
+    """Its checksum is part of the definition, so that another file is another case."""
+    (tmp_path / "net.pt").write_bytes(b"a model")
+    digest = hashlib.sha256(b"a model").hexdigest()
+    case = python_cases(write(model_entry(digest)))[0]
+
+    assert (True, "y = model(x)") == (
+        f'model = torch.jit.load("{tmp_path / "net.pt"}")  # sha256 {digest}'
+        in case.timer_args.setup,
+        case.timer_args.stmt,
+    )
+
+
+def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path) -> None:
+    """A baseline holds in every checkout."""
+    text = model_entry(hashlib.sha256(b"a model").hexdigest()) + "    label: net\n"
+    found = []
+    for name in ("a", "another"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "net.pt").write_bytes(b"a model")
+        (tmp_path / name / "spec.yaml").write_text(text, encoding="utf-8")
+        found.append([one.definition_hash for one in load(str(tmp_path / name / "spec.yaml"))])
+
+    assert found[0] == found[1]
+
+
+def test_a_model_that_was_changed_is_refused(write: WRITE, tmp_path: Path) -> None:
+    """With the place, and what its checksum is now."""
+    path = write(model_entry(hashlib.sha256(b"a model").hexdigest()))
+    (tmp_path / "net.pt").write_bytes(b"another model")
+    now = hashlib.sha256(b"another model").hexdigest()
+
+    said = problem(path)
+
+    assert (True, True) == (
+        said.startswith("4: benchmarks[0].model.sha256\n"),
+        f"expected  the checksum of net.pt: {now}" in said,
+    )
+
+
+def test_a_model_that_is_not_there_is_told(write: WRITE) -> None:
+    """At its name."""
+    assert "4: benchmarks[0].model.file\n  found     No such file" in problem(
+        write(model_entry("0" * 64))
+    )
+
+
+# Mistakes
+
+TWELVE_MISTAKES = """\
+version: 2
+nmae: mistakes
+timeout_s: -1
+builds: [{name: base, python: nowhere/bin/python}]
+benchmarks:
+  - id: shapes
+    statement: y = x
+    inputs:
+      x: {shape: [32, wide], dtype: float23}
+  - {id: nothing}
+  - id: both
+    statement: y = 1
+    operator: torch.add
+  - id: placeholders
+    label: "Bad/{shpe}"
+    statement: y = x
+    inputs: {x: {shape: [2]}}
+  - id: code
+    statement: "y = x + {x.shape[3]}"
+    inputs: {x: {shape: [2]}}
+  - id: signature
+    statement: y = 1
+    signature: f() - y
+  - id: signature
+    statement: y = 1
+  - id: shown
+    statement: y = 1
+    torchscrpt: true
+  - {id: unknown, operator: torch.matmull}
+reporters:
+  - {http: {url: "http://example.org/"}}
+  - {mail: me}
+"""
+PLACES = [
+    ("1: version", "2 (int)", "version 1, the only one there is"),
+    ("2: nmae", 'a field "nmae"', "do you mean name?"),
+    ("3: timeout_s", "-1 (int)", "a number of seconds above 0"),
+    ("4: builds[0].python", '"nowhere/bin/python"', "the path of an interpreter"),
+    ("9: benchmarks[0].inputs.x.shape[1]", '"wide"', "a whole number, at least 0"),
+    ("9: benchmarks[0].inputs.x.dtype", '"float23"', "do you mean float32?"),
+    ("10: benchmarks[1]", "none of them", "one of statement, model and operator"),
+    ("11: benchmarks[2]", "statement and operator", "one of statement, model and operator"),
+    ("15: benchmarks[3].label", "{shpe}", "one of {ID}, {shape}, {dtype}"),
+    ("19: benchmarks[4].statement", "{x.shape[3]}", "a dimension of [2], counted from 0"),
+    ("23: benchmarks[5].signature", '"f() - y"', '"f(a, b, …) -> output"'),
+    ("24: benchmarks[6].id", '"signature" again, first in line 21', "each id once"),
+    ("28: benchmarks[7].torchscrpt", 'a field "torchscrpt"', "do you mean torchscript?"),
+    ("29: benchmarks[8].operator", "No operator matches 'torch.matmull'. Near:", "operators list"),
+    ("31: reporters[0].http.url", '"http://example.org/"', "https://"),
+    ("32: reporters[1].mail", 'a reporter "mail"', "one of screen, directory, database, http"),
+]
+
+
+@pytest.mark.parametrize(("place", "found", "expected"), PLACES)
+def test_every_mistake_is_told_with_its_place(
+    write: WRITE, place: str, found: str, expected: str
+) -> None:
+    """All of a file at once: what is there, and what should be."""
+    told = [part for part in problem(write(TWELVE_MISTAKES)).split("\n") if part]
+    blocks = dict(zip(told[::3], zip(told[1::3], told[2::3], strict=True), strict=True))
+
+    assert (True, True) == (
+        f"  found     {found}" in blocks[place][0],
+        expected in blocks[place][1],
+    )
+
+
+def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
+    """What follows from another mistake is not one."""
+    assert len(PLACES) == problem(write(TWELVE_MISTAKES)).count("\n  expected  ")
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ("{id: a/b, statement: x}", "a name of letters"),
+        ("{id: a, statement: {pyhton: x}}", "do you mean python?"),
+        ("{id: a, statement: x, inputs: {x y: {shape: [2]}}}", "the name of a variable"),
+        ("{id: a, statement: x, num_threads: [1, 1]}", "one number of threads"),
+        ("{id: a, statement: x, autograd: true}", "autograd=True needs it"),
+        ("{id: a, statement: x, expected: {y: {summ: 1}}}", "do you mean sum?"),
+        ("{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}}, label: b}", "a label used once"),
+        ("{id: a, operator: torch.add, signature: f() -> y}", "the file of operators says it"),
+        (
+            "{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}, y: {shape: [[1], [2], [3]]}}}",
+            "as many shapes for each input",
+        ),
+        (
+            "{id: a, statement: x, inputs: {x: {shape: [2], dtype: int64, requires_grad: true}}}",
+            "only floats have gradients",
+        ),
+        ("{id: a, statement: x, label: '/'}", "a label"),
+        ("{id: a, statement: x, expected: {y: {sum: 1, tolerance: -1}}}", "a number, at least 0"),
+        ("{id: a, statement: x, expected: {y: {tolerance: 1}}}", "a sum beside it"),
+        ("{id: a, statement: x, label: 'c {'}", "label\n  found     {\n  expected  one of {ID}"),
+        ("{id: a, statement: x, label: 'c }'}", "label\n  found     }\n  expected  one of {ID}"),
+        ("{id: a, statement: x, label: '{{ID}}'}", "label\n  found     {\n  expected  one of {ID}"),
+        ("{id: a, statement: x, inputs: {x: {dtype: int64}}}", 'a field "shape"'),
+        ("{id: a, model: {file: net.pt, sha256: abc}}", "64 hexadecimal digits"),
+        (f'{{id: a, model: {{file: "a\\0b", sha256: "{"0" * 64}"}}}}', "no null character"),
+        (
+            f"{{id: a, inputs: {{x: {{shape: [2]}}}}, statement: 'x{{x.shape[{'1' * 5000}]}}'}}",
+            "a dimension of [2]",
+        ),
+        (
+            f"{{id: a, statement: x, expected: {{y: {{shape: ['{'1' * 5000}']}}}}}}",
+            "sizes, or placeholders",
+        ),
+        (f"{{id: a, statement: x, expected: {{y: {{sum: 0x{'f' * 400}}}}}}}", "a number"),
+    ],
+)
+def test_a_mistake_in_an_entry_is_told(write: WRITE, entry: str, said: str) -> None:
+    """One message, and no traceback."""
+    assert said in problem(write(f"{HEAD}  - {entry}\n"))
+
+
+@pytest.mark.parametrize(
+    "name", ["class", "None", "torch", "model", "gradient", "template", "int", "not_eq"]
+)
+def test_an_input_is_not_called_what_means_something_else(write: WRITE, name: str) -> None:
+    """In either language, or in the code that is added."""
+    path = write(f"{HEAD}  - {{id: a, statement: s, inputs: {{{name}: {{shape: [2]}}}}}}\n")
+    place = f'3: benchmarks[0].inputs.{name}\n  found     "{name}"\n  expected  another name'
+
+    assert place in problem(path)
+
+
+def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
+    """It would be replaced after the first run."""
+    path = write(model_entry("0" * 64).replace("{x:", "{y:"))
+
+    assert 'benchmarks[0].inputs.y\n  found     "y"' in problem(path)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("builds: [{name: a}]", "python, or source_cmd"),
+        (f"builds: [{{name: a, python: {sys.executable}, env: {{A: 1}}}}]", "numbers in quotes"),
+        ("builds: [{name: a, source_cmd: b}, {name: a, source_cmd: c}]", "a name of its own"),
+        ("reporters: [{database: a.db}, {database: b.db}]", "one database"),
+        ("reporters: [{http: {url: 'https://me:secret@example.org/'}}]", "without a password"),
+        ("reporters: [{http: {url: 'ftp://example.org/'}}]", "begins with https://"),
+        ("reporters: [{http: {url: 'https://a/', token_env: 'a b'}}]", "the name of a variable"),
+        ("reporters: [directory]", "one of screen"),
+        ("reporters: [[screen]]", "reporters[0]\n  found     ['screen'] (list)\n  expected  a map"),
+        ("reporters: [{screen: maybe}]", "reporters[0].screen"),
+        ("reporters: [{directory: ~nobody-of-this-name/x}]", "no such home folder"),
+        ("reporters: [{http: {url: 'https://example.org:99999/'}}]", "a URL"),
+        (f"builds: [{{name: a, python: ./{'x' * 5000}}}]", "the path of an interpreter"),
+        (f"timeout_s: {'1' * 400}", "timeout_s"),
+        (f"seed: {2**63}", f"a whole number, at least 0, at most {2**63 - 1}"),
+    ],
+)
+def test_a_mistake_around_the_entries_is_told(write: WRITE, line: str, said: str) -> None:
+    """A password is not repeated."""
+    told = problem(write(f"{HEAD}  - {{id: a, statement: x}}\n{line}\n"))
+
+    assert (True, False) == (said in told, "secret" in told)
+
+
+def test_a_build_that_is_named_twice_is_told_at_its_place(write: WRITE) -> None:
+    """Whatever stands before it."""
+    builds = "builds:\n- {name: bad}\n- {name: a, source_cmd: b}\n- {name: a, source_cmd: c}\n"
+    told = problem(write(f"{builds}{HEAD}  - {{id: a, statement: x}}\n"))
+
+    assert '4: builds[2]\n  found     "a" several times' in told
+
+
+WHOLE = f"""\
+version: 1
+name: all fields
+builds: [{{name: base, python: {sys.executable}, env: {{A: "1"}}}}, {{name: b, source_cmd: c}}]
+timeout_s: 2.5
+seed: 3
+benchmarks:
+  - id: matmul
+    label: "Two/{{ID}} {{shape}} {{x.dtype}}"
+    inputs: {{x: {{shape: [[32, 128], [1, 64]], dtype: [float32], requires_grad: true}}}}
+    setup: {{python: "w = {{x.shape[1]}}", cpp: "auto w = 1;"}}
+    global_setup: "#include <vector>"
+    statement: {{python: y = x @ w, cpp: "auto y = x.matmul(w);"}}
+    signature: f(x, w) -> y
+    torchscript: true
+    autograd: true
+    gradient: g
+    num_threads: [1, 2]
+    expected: {{y: {{shape: ["{{x.shape[0]}}", 4], dtype: float32, sum: 2, tolerance: 0.5}}}}
+  - {{id: add, operator: torch.add, inputs: {{input: {{shape: [3], distribution: ones}}}}}}
+  - {{id: net, model: {{file: net.pt, sha256: "{"0" * 64}"}}}}
+reporters: [screen, {{directory: results}}, {{database: a.db}}, {{http: {{url: "https://a/"}}}}]
+"""
+ODD = st.sampled_from(
+    ["null", "[]", "{}", "[[1]]", "{a: b}", "true", "-1", "0", ".inf", "1" * 400, "'{x}'", "'{'"]
+    + ['"\\0"', "''", "'*'", "'~a/b'", "'/'", "x" * 5000, "!!binary aGk=", "2020-01-01", "&a [*a]"]
+    + [f"!!{tag} x" for tag in ("bool", "int", "float", "timestamp", "set", "map", "omap")]
+)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> str:
+    """The specification with all fields, and something else in place of some of its values."""
+    lines = WHOLE.splitlines()
+    for _ in range(draw(st.integers(1, 3))):
+        number = draw(st.integers(0, len(lines) - 1))
+        values = [*re.finditer(r"[^][{}:,\s]+|\[[^][]*\]|\{[^{}]*\}", lines[number])]
+        if values:
+            begin, end = draw(st.sampled_from(values)).span()
+            lines[number] = lines[number][:begin] + draw(ODD) + lines[number][end:]
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all examples of a test."""
+    return tmp_path_factory.mktemp("damaged")
+
+
+@given(text=damaged())
+@settings(deadline=None)
+def test_whatever_a_specification_holds_it_is_read_or_refused(folder: Path, text: str) -> None:
+    """Without a traceback."""
+    path = folder / "spec.yaml"
+    path.write_text(text, encoding="utf-8")
+    with contextlib.suppress(DataError):
+        load(str(path))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the file"),
+        ("version: 1", 'a field "benchmarks"'),
+        ("version: 1\nbenchmarks: []\n", "at least one benchmark"),
+        ("[1, 2]", "a mapping"),
+        ("version: [1", "no YAML"),
+        ("version: 1\nversion: 1\n", "each name once"),
+        ("version: !!python/object:os.system {}\nbenchmarks: []\n", "version 1"),
+    ],
+)
+def test_a_file_that_is_no_specification_is_refused(write: WRITE, text: str, said: str) -> None:
+    """Whatever it is, nothing of it is executed."""
+    assert said in problem(write(text))
+
+
+def test_a_specification_that_is_not_there_is_a_wrong_use() -> None:
+    """As for any other definitions."""
+    with pytest.raises(UsageError, match=r"there is no file nowhere\.yaml"):
+        load("nowhere.yaml")

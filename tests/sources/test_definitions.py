@@ -1,0 +1,288 @@
+"""Loading definition files: modules, files, and every mistake that one can hold."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from core.errors import DefinitionErrors
+from core.types import Language
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.sources.definitions import STANDARD, load
+
+WRITE: TypeAlias = Callable[[str], str]
+FIVE_MISTAKES = """
+    from core.api import GroupedModules, GroupedStmts, GroupedVariants, TimerArgs
+    from core.utils import flatten, parse_stmts
+
+    BENCHMARKS = flatten({
+        "Good": GroupedStmts("x"),
+        "Pointwise": {
+            "add": GroupedStmts("z = x + y", signature="f(x, y) - > z"),
+            "sub": TimerArgs("x - y", num_threads=0),
+        },
+        "nn": GroupedModules("m = torch.nn.ReLU()", signature="f(x) -> y"),
+        "MatMul": TimerArgs("x @ y", language="Rust"),
+        "Training": GroupedStmts("x.sum()", signature="f(x) -> None", autograd=True),
+    })
+"""
+LIKE_PYTORCH = '''
+    """Definitions in the style of PyTorch's own benchmark suite."""
+    from core.api import GroupedModules, GroupedStmts
+    from core.types import FlatIntermediateDefinition
+    from core.utils import flatten, parse_stmts
+    from definitions.setup import Setup
+
+    BENCHMARKS: FlatIntermediateDefinition = flatten({
+        "Pointwise": {
+            ("Math", "add"): {
+                "Tensor-Scalar": GroupedStmts(
+                    r"x += 1.0",
+                    r"x += 1.0;",
+                    setup=Setup.GENERIC.value,
+                    signature=r"f(x) -> None",
+                    torchscript=True,
+                ),
+            },
+        },
+        "nn Modules": {
+            "Linear": GroupedModules(
+                "model = torch.nn.Linear(4, 2)",
+                "auto model = torch::nn::Linear(4, 2);",
+                setup=Setup.TRIVIAL_4D.value,
+                signature="f(x) -> y",
+                torchscript=True,
+                autograd=True,
+                num_threads=(1, 2),
+            ),
+        },
+        "Mesoscale": GroupedStmts(
+            *parse_stmts(r"""
+                Python                                   | C++
+                ---------------------------------------- | ----------------------------------------
+                y = x + 1                                | auto y = x + 1;
+            """),
+        ),
+    })
+'''
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> WRITE:
+    """Write a definition file; its path."""
+
+    def write_file(text: str) -> str:
+        path = tmp_path / "cases.py"
+        path.write_text(textwrap.dedent(text), encoding="utf-8")
+        return str(path)
+
+    return write_file
+
+
+def message_of(name: str) -> str:
+    """The error that loading ``name`` gives."""
+    with pytest.raises((UsageError, DefinitionErrors)) as caught:
+        load(name)
+    return str(caught.value)
+
+
+# What can be loaded
+
+
+def test_the_standard_suite_is_a_module() -> None:
+    """It is loaded by its name."""
+    assert len(load(STANDARD)) >= 250
+
+
+def test_a_file_outside_the_repository_is_loaded(write: WRITE) -> None:
+    """Anyone's file will do."""
+    path = write("from core.api import TimerArgs\nBENCHMARKS = {'a': TimerArgs('x')}")
+
+    assert [("a",)] == [case.label for case in load(path)]
+
+
+def test_a_file_in_the_style_of_pytorch_is_loaded_unchanged(write: WRITE) -> None:
+    """Eager and scripted, forward and backward, in both languages, at one and two threads."""
+    cases = load(write(LIKE_PYTORCH))
+
+    assert (4 + 16 + 2, 2) == (len(cases), len({case.autolabels.language for case in cases}))
+
+
+def test_nested_benchmarks_need_not_be_flattened(write: WRITE) -> None:
+    """The mapping is flattened if its writer did not."""
+    path = write(
+        """
+        from core.api import GroupedStmts
+        BENCHMARKS = {"a": {("b", "c"): GroupedStmts("x"), None: {"d": GroupedStmts(None, "y;")}}}
+        """
+    )
+
+    assert [(("a", "b", "c"), Language.PYTHON), (("a", "d"), Language.CPP)] == [
+        (case.label, case.autolabels.language) for case in load(path)
+    ]
+
+
+def test_a_file_is_found_by_a_relative_path(
+    write: WRITE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From where the user is."""
+    write("from core.api import TimerArgs\nBENCHMARKS = {'a': TimerArgs('x')}")
+    monkeypatch.chdir(tmp_path)
+
+    assert 1 == len(load("cases.py"))
+
+
+def test_two_files_of_one_name_are_not_mixed_up(tmp_path: Path) -> None:
+    """Each is run when it is loaded."""
+    labels = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        path = tmp_path / folder / "cases.py"
+        path.write_text(
+            f"from core.api import TimerArgs\nBENCHMARKS = {{{folder!r}: TimerArgs('x')}}"
+        )
+        labels += [case.label for case in load(str(path))]
+
+    assert [("one",), ("two",)] == labels
+
+
+# Mistakes in definitions
+
+
+@pytest.mark.parametrize(
+    ("place", "found", "expected"),
+    [
+        ("['Pointwise']['add'].signature", '"f(x, y) - > z"', '"f(a, b, …) -> output"'),
+        ("['Pointwise']['sub'].num_threads", "0 (int)", "an int of at least 1"),
+        ("['nn'].py_model_setup", '"m = torch.nn.ReLU()"', "code that defines `model`"),
+        ("['MatMul'].language", '"Rust"', 'Language.PYTHON ("python")'),
+        ("['Training'].signature", '"f(x) -> None"', "an output"),
+    ],
+)
+def test_each_mistake_names_place_found_and_expected(
+    write: WRITE, place: str, found: str, expected: str
+) -> None:
+    """All of a file at once, each as if it were the only one."""
+    path = write(FIVE_MISTAKES)
+    lines = message_of(path).splitlines()
+    at = lines.index(f"{path}: BENCHMARKS{place}")
+
+    assert (True, True) == (found in lines[at + 1], expected in lines[at + 2])
+
+
+def test_five_mistakes_give_five_errors(write: WRITE) -> None:
+    """And the good benchmark beside them gives none."""
+    with pytest.raises(DefinitionErrors) as caught:
+        load(write(FIVE_MISTAKES))
+
+    assert 5 == len(caught.value.errors)
+
+
+def test_constructors_raise_at_once_after_a_file_was_loaded(write: WRITE) -> None:
+    """Collecting mistakes is for the time of loading alone."""
+    message_of(write(FIVE_MISTAKES))
+    from core.api import GroupedStmts  # noqa: PLC0415 - used after loading
+    from core.errors import DefinitionError  # noqa: PLC0415
+
+    with pytest.raises(DefinitionError):
+        GroupedStmts("x", signature="nonsense")
+
+
+@pytest.mark.parametrize("text", ["BENCHMARKS = {}", "BENCHMARKS = {'a': {}}"])
+def test_an_empty_definition_is_a_mistake(write: WRITE, text: str) -> None:
+    """There is nothing to measure."""
+    assert "at least one" in message_of(write(text))
+
+
+# Files that cannot be run
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("/nowhere/cases.py", "--definitions: there is no file /nowhere/cases.py"),
+        ("cases_that_are_not_there.py", "there is no file cases_that_are_not_there.py"),
+        ("no_such_module_here", '--definitions: there is no module "no_such_module_here"'),
+        ("definitions.absent", '--definitions: there is no module "definitions.absent"'),
+        ("definitions.standard.deeper", 'there is no module "definitions.standard.deeper"'),
+    ],
+)
+def test_what_is_not_there_is_named(name: str, expected: str) -> None:
+    """With what could be given instead."""
+    assert expected in message_of(name)
+
+
+def test_a_folder_is_no_definition_file(tmp_path: Path) -> None:
+    """Whatever it is called."""
+    (tmp_path / "cases.py").mkdir()
+
+    assert "there is no file" in message_of(str(tmp_path / "cases.py"))
+
+
+def test_a_file_with_another_ending_is_refused(tmp_path: Path) -> None:
+    """A path that is no Python file is taken for nothing else."""
+    path = tmp_path / "cases.txt"
+    path.write_text("BENCHMARKS = {}")
+
+    assert "is no Python file" in message_of(str(path))
+
+
+@pytest.mark.parametrize("text", ["", "BENCHMARK = {}", "BENCHMARKS = 3", "BENCHMARKS = [1]"])
+def test_a_file_without_benchmarks_says_so(write: WRITE, text: str) -> None:
+    """It has to hold a mapping of that name."""
+    path = write(text)
+
+    assert f"{path}: there is no mapping BENCHMARKS\n  See definitions/ad_hoc.py." == message_of(
+        path
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x = 1\n\nx = = 2\n", "line 3: SyntaxError: invalid syntax"),
+        ("if True:\nx = 1\n", "line 2: IndentationError: expected an indented block"),
+        ("x = 1\nraise ValueError('on purpose')", "line 2: ValueError: on purpose"),
+        ("def f():\n    return 1 / 0\n\nf()\n", "line 2: ZeroDivisionError: division by zero"),
+        ("import no_such_helper", "line 1: ModuleNotFoundError: No module named 'no_such_helper'"),
+        ("import sys\nsys.exit(3)", "line 2: SystemExit: 3"),
+        ("from core.api import Nothing", "line 1: ImportError: cannot import name 'Nothing'"),
+        ("import definitions.setup as s\ns.Setup.NO_SUCH", "line 2: AttributeError: NO_SUCH"),
+    ],
+)
+def test_a_file_that_fails_names_the_line(write: WRITE, text: str, expected: str) -> None:
+    """The last line of the file itself that was being run."""
+    path = write(text)
+
+    assert message_of(path).startswith(f"{path}, {expected}")
+
+
+def test_a_linked_file_that_fails_names_the_line(write: WRITE, tmp_path: Path) -> None:
+    """The path is the one that the user gave."""
+    link = tmp_path / "link.py"
+    link.symlink_to(write("x = 1\nraise ValueError"))
+
+    assert message_of(str(link)).startswith(f"{link}, line 2: ValueError")
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"x = 1\0"])
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path, content: bytes) -> None:
+    """With what Python says about it."""
+    path = tmp_path / "cases.py"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=r"SyntaxError|ValueError"):
+        load(str(path))
+
+
+def test_a_module_is_not_said_to_be_absent_when_its_own_import_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the names begin alike."""
+    (tmp_path / "my_cases_today.py").write_text("import my_cases")
+    monkeypatch.syspath_prepend(tmp_path)
+
+    assert "No module named 'my_cases'" in message_of("my_cases_today")

@@ -1,0 +1,761 @@
+"""Results on disk: JSON and back, CSV, Markdown, and files that are always whole."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import jsonschema
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import (
+    CallCost,
+    Failure,
+    FailureKind,
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Machine,
+    Outcome,
+    Output,
+    Resources,
+    Status,
+    TensorValue,
+    Times,
+    Window,
+)
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.report.exporting import Exporter, to_csv
+from instruction_counts.storage import json_files as export
+from instruction_counts.storage.json_files import (
+    from_json,
+    read_json,
+    to_compressed_json,
+    to_json,
+    write_atomically,
+)
+from tests.fakes import OK, FakeClock, failed, make_record, make_run
+
+SCHEMA = json.loads((Path(export.__file__).parent / "schema.json").read_text())
+
+VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)
+
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+COUNT = st.integers(0, 10**15)
+SECONDS = st.floats(1e-12, 1e4)
+OPTIONAL = st.none() | COUNT
+INSTRUCTIONS = st.builds(
+    Instructions,
+    per_run=st.integers(-1000, 10**12),
+    exact=st.booleans(),
+    windows=st.lists(
+        st.builds(Window, st.integers(1, 10**6), COUNT, OPTIONAL, OPTIONAL), min_size=1, max_size=3
+    ).map(tuple),
+    spread=COUNT,
+    loop=COUNT,
+    allocations=OPTIONAL,
+    allocated_bytes=OPTIONAL,
+    all_threads_per_run=OPTIONAL,
+    varying=st.lists(TEXT, max_size=2).map(tuple),
+)
+TIMES = st.builds(Times.of, st.lists(SECONDS, min_size=1, max_size=5), st.integers(1, 10**9))
+COST = st.builds(FunctionCost, TEXT, TEXT, TEXT, COUNT, OPTIONAL)
+CALL = st.builds(CallCost, st.integers(0, 2), st.integers(0, 2), COUNT, st.integers())
+FUNCTIONS = st.builds(
+    FunctionCosts, st.integers(1, 10**6), st.lists(COST, max_size=2).map(tuple)
+) | st.builds(
+    FunctionCosts,
+    st.integers(1, 10**6),
+    st.tuples(COST, COST, COST),
+    st.lists(CALL, max_size=3).map(tuple),
+)
+SAMPLE = st.integers(0, 3).flatmap(
+    lambda count: st.binary(min_size=8 * count, max_size=8 * count).map(
+        lambda data: base64.b64encode(data).decode()
+    )
+)
+OUTPUT = st.builds(
+    Output,
+    TEXT,
+    st.lists(
+        st.builds(
+            TensorValue, TEXT, st.lists(COUNT, max_size=3).map(tuple), TEXT, TEXT, COUNT, SAMPLE
+        ),
+        max_size=2,
+    ).map(tuple),
+    st.booleans(),
+)
+RESOURCES = st.builds(Resources, OPTIONAL, OPTIONAL, OPTIONAL, OPTIONAL, TEXT)
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXT,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=4,
+)
+FAILURE = st.builds(Failure, st.sampled_from(FailureKind), TEXT, TEXT, TEXT, TEXT)
+OUTCOME = st.builds(
+    Outcome,
+    st.sampled_from(Status),
+    st.none() | INSTRUCTIONS,
+    st.none() | TIMES,
+    st.none() | FUNCTIONS,
+    st.none() | OUTPUT,
+    st.none() | FAILURE,
+    st.floats(0, 1e6),
+    st.integers(1, 9),
+    st.none() | RESOURCES,
+)
+RECORD = st.builds(
+    Record,
+    label=st.lists(TEXT, min_size=1, max_size=4).map(tuple),
+    language=st.sampled_from(Language),
+    runtime=st.sampled_from(RuntimeMode),
+    autograd=st.sampled_from(AutogradMode),
+    num_threads=st.integers(1, 64),
+    definition_hash=st.text("0123456789abcdef", min_size=16, max_size=16),
+    build=TEXT,
+    stmt=TEXT,
+    setup=TEXT,
+    global_setup=TEXT,
+    outcome=OUTCOME,
+    metadata=st.dictionaries(TEXT, JSON, max_size=2),
+)
+FINGERPRINTS = st.from_type(Fingerprint)
+RUN = st.builds(
+    Run,
+    TEXT,
+    st.sampled_from(["timer", "fork"]),
+    st.dictionaries(TEXT, FINGERPRINTS, max_size=2),
+    st.lists(RECORD, max_size=3).map(tuple),
+    TEXT,
+    st.none() | st.builds(Machine, COUNT, COUNT),
+)
+MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def changed(change: Callable[[dict[str, Any]], Any], run: Run | None = None) -> str:
+    """The text of a file that was changed by hand."""
+    data = json.loads(to_json(run or make_run(make_record("a"), make_record("b"))))
+    change(data)
+    return json.dumps(data)
+
+
+# JSON
+
+
+@MANY
+@given(RUN)
+def test_a_run_comes_back_from_json_as_it_was(run: Run) -> None:
+    """To the last digit and character."""
+    assert run == from_json(to_json(run), "file")
+
+
+@MANY
+@given(RUN)
+def test_every_file_fits_the_schema(run: Run) -> None:
+    """Whatever was measured, and however it ended."""
+    jsonschema.validate(json.loads(to_json(run)), SCHEMA)
+
+
+def test_the_schema_is_a_schema() -> None:
+    """It is valid itself."""
+    jsonschema.Draft202012Validator.check_schema(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("definition", "kind"),
+    [
+        ("fingerprint", Fingerprint),
+        ("instructions", Instructions),
+        ("times", Times),
+        ("output", Output),
+        ("resources", Resources),
+        ("machine", Machine),
+    ],
+)
+def test_the_schema_names_every_field(definition: str, kind: type[attrs.AttrsInstance]) -> None:
+    """A field that is added to the code is added there too."""
+    names = {field.alias for field in attrs.fields(kind)}
+
+    assert names == set(SCHEMA["$defs"][definition]["properties"])
+
+
+@pytest.mark.parametrize(
+    "field",
+    ["label", "status", "error", "instructions", "definition_hash", "metadata", "resources"],
+)
+def test_the_schema_requires_the_documented_fields(field: str) -> None:
+    """Readers may rely on them."""
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(json.loads(changed(lambda data: data["cases"][0].pop(field))), SCHEMA)
+
+
+def test_each_case_has_a_line_of_its_own() -> None:
+    """Large files can be searched and compared line by line."""
+    lines = to_json(make_run(make_record("a"), make_record("b"))).splitlines()
+
+    assert 2 == sum(line.startswith('    {"label": ') for line in lines)
+
+
+@pytest.mark.parametrize("version", [0, 4, "1", True, None, [1]])
+def test_another_schema_version_is_refused(version: Any) -> None:
+    """Before anything else of the file is looked at."""
+    text = changed(lambda data: data.update(schema_version=version, cases="?"))
+    with pytest.raises(DataError) as caught:
+        from_json(text, "old.json")
+
+    assert (
+        f"old.json: schema_version is {version!r}, and this program reads 1, 2 and 3",
+        True,
+    ) == (
+        caught.value.message,
+        "measure again" in caught.value.remedy,
+    )
+
+
+def as_written_by(version: int) -> Callable[[dict[str, Any]], None]:
+    """What makes a file of today one of an older version."""
+
+    def change(data: dict[str, Any]) -> None:
+        data["schema_version"] = version
+        del data["machine"]
+        for case in data["cases"]:
+            del case["metadata"], case["resources"]
+            if version == 1:
+                del case["output"]
+        if version == 1:
+            del data["started_at"]
+
+    return change
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_file_of_an_older_version_is_read(version: int) -> None:
+    """It lacks what was not recorded then."""
+    run = make_run(make_record("a"), make_record("b"))
+
+    assert run == from_json(changed(as_written_by(version), run), "old.json")
+
+
+@pytest.mark.parametrize("text", ["[]", "3", '"x"', "null", "{}"])
+def test_a_file_without_a_version_is_refused(text: str) -> None:
+    """It was not written by this program."""
+    with pytest.raises(DataError, match="schema_version is None"):
+        from_json(text, "other.json")
+
+
+@pytest.mark.parametrize("text", ["", "{", "not json", '{"schema_version": 1'])
+def test_text_that_is_no_json_is_refused(text: str) -> None:
+    """With the place where it ends to be JSON."""
+    with pytest.raises(DataError, match=r"^cut\.json is not JSON: .*\(char \d+\)"):
+        from_json(text, "cut.json")
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.99])
+def test_a_file_that_was_cut_is_refused(share: float) -> None:
+    """Wherever it ends."""
+    text = to_json(make_run(make_record("a"), make_record("b")))
+    with pytest.raises(DataError, match="is not JSON"):
+        from_json(text[: int(len(text) * share)], "cut.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda data: data.pop("cases"), "$.cases"),
+        (lambda data: data.update(cases={}), "$.cases"),
+        (lambda data: data.update(cases="text"), "$.cases"),
+        (lambda data: data.update(more=1), "extra fields found (more) @ $"),
+        (lambda data: data["cases"].append("text"), "$.cases[2]"),
+        (lambda data: data["cases"][1].update(label="text"), "$.cases[1].label"),
+        (lambda data: data["cases"][1].update(label=["a", 3]), "$.cases[1].label[1]"),
+        (lambda data: data["cases"][1].update(num_threads="2"), "$.cases[1].num_threads"),
+        (lambda data: data["cases"][1].update(num_threads=1.5), "$.cases[1].num_threads"),
+        (lambda data: data["cases"][1].update(stmt=None), "$.cases[1].stmt"),
+        (lambda data: data["cases"][1].update(status="fine"), "$.cases[1].status"),
+        (lambda data: data["cases"][1].pop("status"), "$.cases[1].status"),
+        (lambda data: data["cases"][1].update(language="Rust"), "$.cases[1].language"),
+        (lambda data: data["cases"][1].update(more=1), "extra fields found (more) @ $.cases[1]"),
+        (lambda data: data["cases"][1].update(error={"kind": "?", "message": ""}), "].error.kind"),
+        (lambda data: data["cases"][1]["times"].update(values_s=["x"]), ".times.values_s[0]"),
+        (lambda data: data["cases"][1]["instructions"].update(exact="no"), ".instructions.exact"),
+        (lambda data: data["cases"][1].update(functions=3), "$.cases[1].functions"),
+        (lambda data: data["cases"][1].update(metadata=[]), "$.cases[1].metadata"),
+        (lambda data: data["cases"][1].update(resources={"flops": "2"}), "].resources.flops"),
+        (lambda data: data.update(machine={"copy_bytes_per_s": 1}), ".matmul_flops_per_s"),
+        (lambda data: data["builds"]["default"].pop("torch"), "$.builds['default'].torch"),
+    ],
+)
+def test_a_damaged_file_names_the_place(
+    change: Callable[[dict[str, Any]], Any], place: str
+) -> None:
+    """As the file spells it."""
+    with pytest.raises(DataError) as caught:
+        from_json(changed(change), "bad.json")
+
+    assert (True, True) == (
+        caught.value.message.startswith("bad.json does not fit the schema"),
+        place in caught.value.message,
+    )
+
+
+FULL = attrs.evolve(
+    OK,
+    functions=FunctionCosts(
+        5,
+        (FunctionCost("lib", "f.cpp", "f", 50, 60), FunctionCost("lib", "g.cpp", "g", 10)),
+        (CallCost(0, 1, 5, 10),),
+    ),
+    output=Output("d1", (TensorValue("z", (1, 2), "float32", "d2", 0, "AAAAAAAA8D8="),)),
+    resources=Resources(4000, 3000, None, 8000),
+)
+EXAMPLE = attrs.evolve(
+    make_run(
+        attrs.evolve(make_record("a", "b", outcome=FULL), metadata={"op": ["add", {"n": 1.5}]}),
+        make_record("c", outcome=failed()),
+    ),
+    machine=Machine(10**9, 10**10),
+)
+"""A run with a value in each place of a file."""
+
+
+def in_case(*place: str | int) -> Callable[[dict[str, Any], Any], None]:
+    """What puts a value into a place of the first case."""
+
+    def put(data: dict[str, Any], value: Any) -> None:
+        *above, last = ("cases", 0, *place)
+        inner: Any = data
+        for key in above:
+            inner = inner[key]
+        inner[last] = value
+
+    return put
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        (["label"], []),
+        (["num_threads"], 0),
+        (["definition_hash"], "zz"),
+        (["definition_hash"], "0" * 17),
+        (["duration_s"], -1.0),
+        (["attempts"], 0),
+        (["instructions", "windows"], []),
+        (["instructions", "windows", 0, "runs"], 0),
+        (["instructions", "windows", 0, "instructions"], -1),
+        (["times", "values_s"], []),
+        (["times", "median_s"], 0),
+        (["times", "iqr_s"], -1e-9),
+        (["times", "runs"], 0),
+        (["functions", "runs"], 0),
+        (["functions", "columns"], ["inclusive", "exclusive", "function", "file", "library"]),
+        (["functions", "call_columns"], ["callee", "caller", "calls", "instructions"]),
+        (["functions", "more"], 1),
+        (["functions", "costs", 0, 0], "50"),
+        (["functions", "costs", 0, 1], 1.5),
+        (["functions", "costs", 0, 2], None),
+        (["functions", "costs", 0], [1, 2, "f", "f.cpp"]),
+        (["functions", "calls", 0, 1], 2),
+        (["functions", "calls", 0, 0], -1),
+        (["functions", "calls", 0], [0, 1, True, 10]),
+        (["output", "tensors", 0, "shape"], [-1]),
+        (["output", "tensors", 0, "nans"], -1),
+        (["output", "tensors", 0, "sample"], "AAA"),
+        (["output", "tensors", 0, "sample"], "AAAA"),
+    ],
+)
+def test_a_value_that_the_schema_forbids_is_refused(place: list[str | int], value: Any) -> None:
+    """With its place; of costs, the place is that of all of them."""
+    with pytest.raises(DataError) as caught:
+        from_json(changed(lambda data: in_case(*place)(data, value), EXAMPLE), "bad.json")
+
+    shown = place[: 1 if place[0] == "functions" else None]
+    path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in shown)
+    assert f" @ $.cases[0]{path}" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda data: data.update(engine="foo"), "expected fork or timer, found 'foo' @ $.engine"),
+        (lambda data: data["machine"].update(copy_bytes_per_s=-1), "$.machine.copy_bytes_per_s"),
+        (lambda data: data.pop("machine"), "required field missing @ $.machine"),
+        (lambda data: data.pop("started_at"), "required field missing @ $.started_at"),
+        (lambda data: data["cases"][0].pop("times"), "required field missing @ $.cases[0].times"),
+        (lambda data: data["cases"][0].pop("error"), "required field missing @ $.cases[0].error"),
+        (lambda data: data["cases"][0].pop("metadata"), "$.cases[0].metadata"),
+        (lambda data: data["cases"][0]["functions"].pop("calls"), "$.cases[0].functions"),
+        (lambda data: data["cases"][0]["instructions"].pop("spread"), ".instructions.spread"),
+        (lambda data: data["builds"]["default"].pop("allocator"), "['default'].allocator"),
+    ],
+)
+def test_a_file_of_today_that_breaks_the_schema_is_refused(
+    change: Callable[[dict[str, Any]], Any], place: str
+) -> None:
+    """What files of older versions lack has to be there."""
+    with pytest.raises(DataError) as caught:
+        from_json(changed(change, EXAMPLE), "bad.json")
+
+    assert place in caught.value.message
+
+
+def test_a_file_of_the_first_version_has_no_calls() -> None:
+    """Nor the names of their columns."""
+
+    def change(data: dict[str, Any]) -> None:
+        as_written_by(1)(data)
+        for case in data["cases"]:
+            if case["functions"] is not None:
+                del case["functions"]["calls"], case["functions"]["call_columns"]
+
+    run = make_run(make_record("a"), make_record("b", outcome=failed()))
+
+    assert run == from_json(changed(change, run), "old.json")
+
+
+def places_in(value: Any, above: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The way to each value in a document."""
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict | list):
+        inner = value.items() if isinstance(value, dict) else enumerate(value)
+    below = [way for key, one in inner for way in places_in(one, (*above, key))]
+    return [above, *below] if above else below
+
+
+VALUES = st.sampled_from(
+    [
+        *(None, True, -1, 0, 1, 2**70, -0.5, 0.0, 1.5, 1e300),
+        *("", "zz", "0" * 16, "AAA", "AAAAAAAA8D8=", "fork", "ok", "Python", "exception"),
+        *([], [0], [-1], [[]], ["a"], [None], [1, 2, "f", "f", "l"], [0, 0, 0, 0]),
+        *({}, {"more": 1}, {"a": {}}),
+    ]
+)
+NO_VERSION = [way for way in places_in(json.loads(to_json(EXAMPLE))) if way != ("schema_version",)]
+
+
+@settings(max_examples=1500, deadline=None)
+@given(st.sampled_from(NO_VERSION), VALUES | JSON, st.sampled_from(["replace", "remove", "add"]))
+def test_what_the_schema_forbids_is_never_read(
+    way: tuple[str | int, ...], value: Any, how: str
+) -> None:
+    """Any value in place of another, one that is missing, and one that is too much."""
+    data = json.loads(to_json(EXAMPLE))
+    inner = data
+    *above, last = way
+    for key in above:
+        inner = inner[key]
+    if how == "remove":
+        del inner[last]
+    elif how == "replace" or isinstance(inner, list):
+        inner[last] = value
+    else:
+        inner[f"{last}s"] = value
+    try:
+        run = from_json(json.dumps(data), "changed.json")
+    except DataError:
+        return
+
+    for document in (data, json.loads(to_json(run))):
+        VALIDATOR.validate(document)
+
+
+def nested(depth: int) -> str:
+    """A file whose metadata are nested so deep."""
+    text = changed(lambda data: in_case("metadata")(data, "DEEP"), EXAMPLE)
+    return text.replace('"DEEP"', '{"a":' * depth + "1" + "}" * depth)
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"schema_version": ' + "[" * 10_000, nested(5000)]
+)
+def test_a_file_that_is_nested_too_deep_is_refused(text: str) -> None:
+    """It names the file, and ends in no traceback."""
+    with pytest.raises(DataError, match=r"^deep\.json"):
+        from_json(text, "deep.json")
+
+
+@pytest.mark.parametrize("depth", range(300, 1000, 20))
+def test_what_is_nested_so_deep_that_it_can_be_read_can_be_written(depth: int) -> None:
+    """A run that was taken in can always be given back."""
+    try:
+        run = from_json(nested(depth), "deep.json")
+    except DataError:
+        return
+
+    assert run == from_json(to_json(run), "again.json")
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize(
+    "put", [in_case("duration_s"), in_case("times", "values_s", 0), in_case("metadata", "op")]
+)
+def test_a_number_that_no_float_can_be_is_refused(
+    put: Callable[[dict[str, Any], Any], None], number: str
+) -> None:
+    """Nobody can calculate with it."""
+    text = changed(lambda data: put(data, "NUMBER"), EXAMPLE).replace('"NUMBER"', number)
+    with pytest.raises(DataError, match=r"^bad\.json"):
+        from_json(text, "bad.json")
+
+
+def test_a_whole_number_that_no_float_can_be_is_no_time() -> None:
+    """It is a number of JSON, whose size has no limit."""
+    text = changed(lambda data: in_case("duration_s")(data, 10**400), EXAMPLE)
+    with pytest.raises(DataError, match=r" @ \$\.cases\[0\]\.duration_s"):
+        from_json(text, "bad.json")
+
+
+@pytest.mark.parametrize(
+    ("stored", "read"),
+    [
+        (r"\ud800", "?"),
+        (r"\uDFFF", "?"),
+        (r"\ud83d\ude00", "😀"),
+        (r"\ud83d\ud83d\ude00", "?😀"),
+        (r"\ude00\ud83d", "??"),
+        (r"\\ud800", r"\ud800"),
+        (r"\\\ud800", r"\?"),
+        (r"\n\u00e9\ud7ff", "\né\ud7ff"),
+    ],
+)
+def test_half_a_pair_of_surrogates_is_read_as_a_question_mark(stored: str, read: str) -> None:
+    """No file and no terminal takes it; all else in a text stays as it is."""
+    text = changed(lambda data: in_case("stmt")(data, "TEXT"), EXAMPLE).replace("TEXT", stored)
+
+    assert read == from_json(text, "file").cases[0].stmt
+
+
+@given(st.text(st.characters(), max_size=8))
+def test_every_text_is_read_as_one_that_files_take(words: str) -> None:
+    """Halves of pairs are all that is replaced."""
+    text = changed(lambda data: in_case("stmt")(data, words), EXAMPLE)
+    whole = json.loads(json.dumps(words)).encode(errors="replace").decode()
+
+    assert whole == from_json(text, "file").cases[0].stmt
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_number_that_is_no_json_is_not_written(value: float) -> None:
+    """A store can hold it, of a file that another version read."""
+    record = make_record("a", outcome=attrs.evolve(OK, duration_s=value))
+    with pytest.raises(DataError, match="a holds a number that JSON does not know"):
+        to_json(make_run(record))
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """With the reason of the system."""
+    with pytest.raises(DataError, match=r"absent\.json cannot be read: .*No such file"):
+        read_json(tmp_path / "absent.json")
+
+
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    """With what is wrong in it."""
+    path = tmp_path / "bytes.json"
+    path.write_bytes(b"\xff")
+    with pytest.raises(DataError, match=r"bytes\.json cannot be read"):
+        read_json(path)
+
+
+# CSV
+
+
+def test_csv_has_a_line_for_each_case() -> None:
+    """With what was measured, in plain numbers."""
+    (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("Top", "a, b")))))
+
+    assert ("Top/a, b", "Python", "ok", "8899", "True", "2.2e-06", "") == tuple(
+        row[name]
+        for name in (
+            "label",
+            "language",
+            "status",
+            "instructions",
+            "exact",
+            "median_s",
+            "error",
+        )
+    )
+
+
+def test_csv_has_the_reason_of_a_failure() -> None:
+    """And nothing where nothing was measured."""
+    (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("a", outcome=failed())))))
+
+    assert ("failed", "", "", "ValueError: bad   (stmt line 1: x + y)") == tuple(
+        row[name] for name in ("status", "instructions", "median_s", "error")
+    )
+
+
+def test_csv_holds_any_label() -> None:
+    """Commas, quotes and line ends are part of it."""
+    run = make_run(make_record('a,"b"', "c\nd", "é"))
+
+    assert ['a,"b"/c\nd/é'] == [row["label"] for row in csv.DictReader(io.StringIO(to_csv(run)))]
+
+
+def test_csv_has_what_a_case_uses_and_says_of_itself() -> None:
+    """Empty where it is not known."""
+    used = Resources(4000, 3000, None, 8000)
+    record = make_record("a", outcome=attrs.evolve(OK, resources=used))
+    run = make_run(attrs.evolve(record, metadata={"op": "add"}), make_record("b"))
+    names = ("tensor_bytes", "peak_bytes", "flops", "moved_bytes", "metadata")
+
+    assert [("4000", "3000", "", "8000", '{"op": "add"}'), ("",) * 5] == [
+        tuple(row[name] for name in names) for row in csv.DictReader(io.StringIO(to_csv(run)))
+    ]
+
+
+# Files
+
+
+@pytest.mark.parametrize("name", ["r.txt", "r", "r.JSON", "json", ".json"])
+def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
+    """Before anything is measured."""
+    with pytest.raises(UsageError, match=r"unknown format\n  End the name in .json, .json.gz"):
+        Exporter(tmp_path / name)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    """Before anything is measured."""
+    with pytest.raises(UsageError, match=f"there is no folder {tmp_path}/absent"):
+        Exporter(tmp_path / "absent" / "r.json")
+
+
+def test_a_folder_that_takes_no_file_is_named() -> None:
+    """What happens while measuring is told in the same way."""
+    with pytest.raises(UsageError, match=r"--output /proc/r\.json cannot be written: "):
+        Exporter(Path("/proc/r.json")).update(make_run())
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("r.json", '{\n  "schema_version": 3'), ("r.csv", "label,"), ("r.md", "**")]
+)
+def test_the_ending_chooses_the_format(tmp_path: Path, name: str, start: str) -> None:
+    """Each is written as it is meant to be read."""
+    Exporter(tmp_path / name).update(make_run(make_record()))
+
+    assert (tmp_path / name).read_text().startswith(start)
+
+
+def test_a_compressed_file_comes_back_as_it_was(tmp_path: Path) -> None:
+    """It says the same in less space."""
+    run = make_run(make_record())
+    Exporter(tmp_path / "r.json.gz", FakeClock()).update(run, final=True)
+
+    assert run == read_json(tmp_path / "r.json.gz")
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+def test_a_damaged_compressed_file_is_refused(tmp_path: Path, share: float) -> None:
+    """With its name, and no traceback."""
+    data = to_compressed_json(make_run(make_record()))
+    path = tmp_path / "r.json.gz"
+    path.write_bytes(data[: int(share * len(data))] + b"x")
+
+    with pytest.raises(DataError, match=r"r\.json\.gz"):
+        read_json(path)
+
+
+def test_the_same_run_is_compressed_to_the_same_bytes() -> None:
+    """No date is in it."""
+    run = make_run(make_record())
+
+    assert to_compressed_json(run) == to_compressed_json(run)
+
+
+def test_the_first_state_is_written_at_once(tmp_path: Path) -> None:
+    """A run that is killed early leaves something."""
+    Exporter(tmp_path / "r.json", FakeClock(0)).update(make_run(make_record()))
+
+    assert (tmp_path / "r.json").exists()
+
+
+def test_a_file_is_not_rewritten_all_the_time(tmp_path: Path) -> None:
+    """After a write that took a second comes a pause of twenty."""
+    exporter = Exporter(tmp_path / "r.json", FakeClock(1))
+    records = [make_record(str(number)) for number in range(30)]
+    written = set()
+    for count in range(30):
+        exporter.update(make_run(*records[:count]))
+        written.add(len(read_json(tmp_path / "r.json").cases))
+
+    assert {0, 20} == written
+
+
+def test_the_last_state_is_always_written(tmp_path: Path) -> None:
+    """However short the time since the one before."""
+    exporter = Exporter(tmp_path / "r.json", FakeClock(1))
+    exporter.update(make_run())
+    run = make_run(make_record())
+    exporter.update(run, final=True)
+
+    assert run == read_json(tmp_path / "r.json")
+
+
+def test_a_reader_always_sees_a_whole_file(tmp_path: Path) -> None:
+    """Also one that reads while the file is replaced many times."""
+    path = tmp_path / "r.json"
+    texts = [to_json(make_run(*[make_record("x" * 500)] * count)) for count in (1, 50)]
+    path.write_text(texts[0])
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(200):
+            write_atomically(path, texts[number % 2])
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen = set()
+    while not done.is_set():
+        seen.add(path.read_text())
+    writer.join()
+
+    assert seen <= set(texts)
+
+
+def test_nothing_is_left_beside_a_written_file(tmp_path: Path) -> None:
+    """The temporary file takes its place."""
+    write_atomically(tmp_path / "r.json", "text")
+
+    assert ["r.json"] == [path.name for path in tmp_path.iterdir()]
+
+
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    """Nothing else of it is left either."""
+    path = tmp_path / "r.json"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "\udc80")
+
+    assert ("old", ["r.json"]) == (path.read_text(), [path.name for path in tmp_path.iterdir()])
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_file_has_the_rights_that_its_user_wants(tmp_path: Path, mask: int, mode: int) -> None:
+    """Those of any new file."""
+    before = os.umask(mask)
+    try:
+        write_atomically(tmp_path / "r.json", "text")
+    finally:
+        os.umask(before)
+
+    assert mode == stat.S_IMODE((tmp_path / "r.json").stat().st_mode)

@@ -1,0 +1,410 @@
+"""A run that grows, and one that goes on from an earlier one."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import attrs
+import pytest
+
+from core.types import RuntimeMode
+from instruction_counts.cli import console
+from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.outcomes import FailureKind, FunctionCosts, Machine, Outcome, Status
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.report.exporting import Exporter
+from instruction_counts.session.measuring import Measured
+from instruction_counts.storage.json_files import read_json
+from tests.fakes import (
+    BUILD,
+    FINGERPRINT,
+    OK,
+    FakeClock,
+    FakeEngine,
+    failed,
+    make_case,
+    make_order,
+    make_orders,
+    make_record,
+    make_run,
+)
+
+DONE = Record.of(make_order("a").case, BUILD.name, OK)
+
+
+def measure(
+    orders: list[WorkOrder],
+    engine: FakeEngine,
+    done: Run | None = None,
+    exporters: list[Exporter] | None = None,
+    cores: tuple[int, ...] = (0, 1),
+) -> tuple[Run, bool]:
+    """The run that measuring ``orders`` gives, and whether it was interrupted."""
+    measured = Measured("timer", {BUILD.name: engine}, exporters or [], console)
+    interrupted = measured.take_in(orders, CorePool(cores), len(cores), done)
+    return measured.run, interrupted
+
+
+def labels_asked_for(engine: FakeEngine) -> set[str]:
+    """What was measured."""
+    return {call.order.case.label[0] for call in engine.calls}
+
+
+def test_records_are_in_the_order_of_the_definitions() -> None:
+    """Whichever lane finished first."""
+    orders = make_orders(20)
+    run, _ = measure(orders, FakeEngine())
+
+    assert [order.case.label for order in orders] == [record.label for record in run.cases]
+
+
+def test_a_run_names_its_builds() -> None:
+    """With what the engine measured."""
+    engine = FakeEngine()
+    run, _ = measure(make_orders(1), engine)
+
+    assert {BUILD.name: engine.fingerprint} == run.builds
+
+
+def test_a_run_is_of_the_engine_that_really_measured() -> None:
+    """One that had to fall back counts other instructions, which must not be compared."""
+    engine = FakeEngine(during=lambda _: setattr(engine, "name", "timer"))
+    engine.name = "fork"
+    measured = Measured("fork", {BUILD.name: engine}, [], console)
+    before = measured.run.engine
+    measured.take_in(make_orders(1), CorePool((0,)), 1, None)
+
+    assert ("fork", "timer") == (before, measured.run.engine)
+
+
+def test_counts_of_two_engines_are_not_mixed_in_a_run_that_goes_on() -> None:
+    """What the first one counted stays, under its name; what the other would count fails."""
+    engine = FakeEngine(during=lambda _: setattr(engine, "name", "timer"))
+    engine.name = "fork"
+    measured = Measured("fork", {BUILD.name: engine}, [], console)
+    done = attrs.evolve(make_run(DONE), engine="fork")
+    measured.take_in([make_order("a"), make_order("b")], CorePool((0,)), 1, done)
+
+    assert ("fork", ["ok", "failed"]) == (
+        measured.run.engine,
+        [record.outcome.status.value for record in measured.run.cases],
+    )
+
+
+def test_what_was_measured_before_is_not_measured_again() -> None:
+    """The rest is."""
+    engine = FakeEngine()
+    measure([make_order("a"), make_order("b")], engine, make_run(DONE))
+
+    assert {"b"} == labels_asked_for(engine)
+
+
+def test_what_was_measured_before_is_part_of_the_run() -> None:
+    """In its place."""
+    run, _ = measure([make_order("b"), make_order("a")], FakeEngine(), make_run(DONE))
+
+    assert [("b",), ("a",)] == [record.label for record in run.cases]
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        make_record("a", outcome=failed()),
+        make_record("a", outcome=failed(FailureKind.TIMEOUT)),
+        make_record("a", outcome=Outcome(Status.SKIPPED)),
+        make_record("a", stmt="other code"),
+        make_record("a", build="other"),
+        make_record("a", num_threads=2),
+        make_record("other"),
+    ],
+)
+def test_anything_else_is_measured(done: Record) -> None:
+    """What failed, what has other code by now, and what was another case."""
+    engine = FakeEngine()
+    measure([make_order("a")], engine, make_run(done))
+
+    assert {"a"} == labels_asked_for(engine)
+
+
+@pytest.mark.parametrize(
+    "done",
+    [
+        attrs.evolve(make_run(DONE), engine="fork"),
+        attrs.evolve(make_run(DONE), builds={}),
+        attrs.evolve(make_run(DONE), builds={BUILD.name: attrs.evolve(FINGERPRINT, torch="1.0.0")}),
+    ],
+)
+def test_results_of_another_engine_or_build_are_not_gone_on_with(done: Run) -> None:
+    """They would be passed off as this build's."""
+    with pytest.raises(DataError, match="another engine or build"):
+        measure([make_order("a")], FakeEngine(), done)
+
+
+def test_a_record_without_what_is_asked_for_is_measured_again() -> None:
+    """Times alone are no counts."""
+    engine = FakeEngine()
+    timed = make_record("a", outcome=attrs.evolve(OK, instructions=None))
+    measure([make_order("a")], engine, make_run(timed))
+
+    assert {"a"} == labels_asked_for(engine)
+
+
+@pytest.mark.parametrize(
+    ("runtime", "expected"), [(RuntimeMode.EAGER, {"a"}), (RuntimeMode.JIT, set())]
+)
+def test_a_record_without_resources_is_measured_again_where_a_case_has_some(
+    runtime: RuntimeMode, expected: set[str]
+) -> None:
+    """Others would be measured for ever."""
+    engine = FakeEngine()
+    order = WorkOrder(make_case("a", runtime=runtime), BUILD, resources=True)
+    measure([order], engine, make_run(make_record("a", runtime=runtime)))
+
+    assert expected == labels_asked_for(engine)
+
+
+def test_what_was_measured_before_stays_though_it_is_not_selected_now() -> None:
+    """Writing to the same file loses nothing."""
+    run, _ = measure([make_order("b")], FakeEngine(), make_run(DONE))
+
+    assert [("b",), ("a",)] == [record.label for record in run.cases]
+
+
+@pytest.mark.parametrize(
+    "outcome", [failed(), failed(FailureKind.TIMEOUT), Outcome(Status.SKIPPED)]
+)
+def test_what_failed_before_stays_too_though_it_is_not_selected_now(outcome: Outcome) -> None:
+    """Its reason would be lost for good where the same file is written."""
+    done = make_record("a", outcome=outcome)
+    run, _ = measure([make_order("b")], FakeEngine(), make_run(done))
+
+    assert [("b",), ("a",)] == [record.label for record in run.cases]
+
+
+def test_a_build_that_is_not_measured_now_stays_with_its_cases() -> None:
+    """Without its fingerprint nothing could be compared with them."""
+    other = attrs.evolve(FINGERPRINT, torch="2.14.0")
+    done = make_run(DONE, make_record("a", build="other"))
+    done = attrs.evolve(done, builds={"other": other, BUILD.name: FINGERPRINT})
+    run, _ = measure([make_order("b")], FakeEngine(), done)
+
+    assert ({"other": other, BUILD.name: FINGERPRINT}, {"other", BUILD.name}) == (
+        run.builds,
+        {record.build for record in run.cases},
+    )
+
+
+def test_what_the_machine_could_do_before_stays() -> None:
+    """Where it is not measured now."""
+    machine = Machine(10**10, 10**11)
+    done = attrs.evolve(make_run(DONE), machine=machine)
+    run, _ = measure([make_order("b")], FakeEngine(), done)
+
+    assert machine == run.machine
+
+
+def test_a_refused_order_has_a_record_with_the_reason() -> None:
+    """A row that says so, instead of none."""
+    order = attrs.evolve(make_order("a"), refusal="no compiler")
+    run, _ = measure([order], FakeEngine())
+
+    failure = run.cases[0].outcome.failure
+    assert failure is not None
+    assert "no compiler" == failure.message
+
+
+def test_a_run_of_which_all_is_done_starts_nothing() -> None:
+    """It gives its table at once."""
+    engine = FakeEngine()
+    run, _ = measure([make_order("a")], engine, make_run(DONE))
+
+    assert ((DONE,), []) == (run.cases, engine.calls)
+
+
+def test_a_case_that_is_too_wide_is_refused_before_anything_starts() -> None:
+    """It has a record with the reason."""
+    engine = FakeEngine()
+    run, _ = measure([make_order("wide", num_threads=2), make_order("a")], engine, cores=(0,))
+
+    assert ([Status.SKIPPED, Status.OK], {"a"}) == (
+        [record.outcome.status for record in run.cases],
+        labels_asked_for(engine),
+    )
+
+
+def test_a_failure_costs_its_own_row_only() -> None:
+    """All others have their results."""
+    engine = FakeEngine({("case", "1"): [failed(FailureKind.SIGNAL)]})
+    run, _ = measure(make_orders(4), engine)
+
+    assert ["ok", "failed", "ok", "ok"] == [record.outcome.status.value for record in run.cases]
+
+
+def test_an_interrupt_keeps_what_was_finished(tmp_path: Path) -> None:
+    """In the run and in its file."""
+    engine = FakeEngine({("case", "2"): [KeyboardInterrupt()]})
+    exporter = Exporter(tmp_path / "r.json", FakeClock())
+    run, interrupted = measure(make_orders(9), engine, None, [exporter], cores=(0,))
+
+    assert (True, 2, run) == (interrupted, len(run.cases), read_json(tmp_path / "r.json"))
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    """And is then the same as one without an interrupt."""
+    orders = make_orders(9)
+    exporter = Exporter(tmp_path / "r.json", FakeClock())
+    interrupted = FakeEngine({("case", "2"): [KeyboardInterrupt()]})
+    measure(orders, interrupted, None, [exporter], cores=(0,))
+    engine = FakeEngine()
+    run, _ = measure(orders, engine, read_json(tmp_path / "r.json"))
+
+    assert ([order.case.label for order in orders], 7) == (
+        [record.label for record in run.cases],
+        len(engine.calls),
+    )
+
+
+def test_a_mistake_of_ours_keeps_what_was_finished(tmp_path: Path) -> None:
+    """Nobody wants to measure it again."""
+    engine = FakeEngine({("case", "2"): [ZeroDivisionError()]})
+    exporter = Exporter(tmp_path / "r.json", FakeClock())
+    with pytest.raises(ZeroDivisionError):
+        measure(make_orders(9), engine, None, [exporter], cores=(0,))
+
+    assert 2 == len(read_json(tmp_path / "r.json").cases)
+
+
+@pytest.mark.parametrize("name", ["r.json", "r.csv", "r.md"])
+def test_every_file_holds_the_whole_run_at_the_end(tmp_path: Path, name: str) -> None:
+    """Whatever was left out in between."""
+    measure(make_orders(3), FakeEngine(), None, [Exporter(tmp_path / name)])
+
+    assert 3 == (tmp_path / name).read_text().count({"r.json": "x + y"}.get(name, "case"))
+
+
+class _FakeRecorder:
+    """Keeps records, and gives them back with costs that are read when they are asked for."""
+
+    def __init__(self, *, lost: bool = False) -> None:
+        self.reads, self._lost, self.finished = 0, lost, False
+
+    def begin(self, run: Run) -> int:
+        """See `Recorder`."""
+        del run
+        return 1
+
+    def add(self, run_id: int, record: Record) -> Record:
+        """See `Recorder`."""
+        del run_id
+
+        def read() -> FunctionCosts | None:
+            self.reads += 1
+            if self._lost:
+                raise DataError("the database is gone")
+            return record.outcome.functions
+
+        return attrs.evolve(record, outcome=attrs.evolve(record.outcome, functions=read))
+
+    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
+        """See `Recorder`."""
+        del run_id, run, interrupted
+        self.finished = True
+
+
+def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
+    """They are nine tenths of a record; nobody asks for them while cases are measured."""
+    recorder = _FakeRecorder()
+    measured = Measured("timer", {BUILD.name: FakeEngine()}, [], console, recorder=recorder)
+    measured.take_in(make_orders(3), CorePool((0, 1)), 2, None)
+    before = recorder.reads
+    found = [record.outcome.functions for record in measured.run.cases]
+
+    assert (0, [OK.functions] * 3) == (before, found)
+
+
+def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The rest is measured; that the file lacks it is told."""
+    exporters = [Exporter(tmp_path / "run.json")]
+    recorder = _FakeRecorder(lost=True)
+    measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
+    measured.take_in(make_orders(3), CorePool((0, 1)), 2, None)
+
+    assert (3, True) == (
+        len(measured.run.cases),
+        "is not up to date: the database is gone" in capsys.readouterr().err,
+    )
+
+
+def measured_without_folder(
+    tmp_path: Path, made_again: str = ""
+) -> tuple[Measured, Exporter, _FakeRecorder]:
+    """A run of four cases; somebody removes the folder of its file in the second.
+
+    In the one that is called ``made_again`` it is made again.
+    """
+    folder = tmp_path / "results"
+    folder.mkdir()
+
+    def during(order: WorkOrder) -> None:
+        if order.case.label == ("case", "1"):
+            shutil.rmtree(folder)
+        if order.case.label == ("case", made_again):
+            folder.mkdir()
+
+    exporter, recorder = Exporter(folder / "r.json", FakeClock(0)), _FakeRecorder()
+    engines = {BUILD.name: FakeEngine(during=during)}
+    measured = Measured("timer", engines, [exporter], console, recorder=recorder)
+    measured.take_in(make_orders(4), CorePool((0,)), 1, None)
+    return measured, exporter, recorder
+
+
+def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(tmp_path: Path) -> None:
+    """All is measured and stored, and it is known which file lacks it."""
+    measured, exporter, recorder = measured_without_folder(tmp_path)
+
+    assert (4, True, {exporter}) == (len(measured.run.cases), recorder.finished, measured.unsaved)
+
+
+def test_a_file_that_cannot_be_written_any_more_is_told_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And not with each case."""
+    measured_without_folder(tmp_path)
+
+    assert 1 == capsys.readouterr().err.count("r.json cannot be written: No such file")
+
+
+def test_a_file_that_can_be_written_again_has_all(tmp_path: Path) -> None:
+    """At the end it is tried once more."""
+    measured, _, _ = measured_without_folder(tmp_path, made_again="3")
+
+    assert (set(), [4, 4]) == (
+        measured.unsaved,
+        [len(run.cases) for run in (measured.run, read_json(tmp_path / "results" / "r.json"))],
+    )
+
+
+class _Broken(Exporter):
+    """A file whose writing ends in a mistake of ours."""
+
+    def update(self, run: Run, *, final: bool = False) -> None:
+        """Fails at the end."""
+        del run
+        if final:
+            raise ZeroDivisionError
+
+
+def test_a_run_is_finished_before_its_files_are_written(tmp_path: Path) -> None:
+    """Whatever becomes of them, it is no run that still goes on."""
+    recorder = _FakeRecorder()
+    exporters = [_Broken(tmp_path / "r.json")]
+    measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
+    with pytest.raises(ZeroDivisionError):
+        measured.take_in(make_orders(1), CorePool((0,)), 1, None)
+
+    assert recorder.finished

@@ -1,0 +1,919 @@
+"""The store on both databases: what goes in comes out, whoever else writes, however it ends."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import attrs
+import psycopg
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, func, select, text, update
+
+from core.types import Language
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.outcomes import (
+    CallCost,
+    Failure,
+    FailureKind,
+    FunctionCost,
+    FunctionCosts,
+    Outcome,
+    Output,
+    Status,
+    TensorValue,
+)
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.storage.json_files import from_json, to_json
+from instruction_counts.storage.store import RunSummary, Store
+from instruction_counts.storage.store_database import Database
+from instruction_counts.storage.store_rows import build_number
+from instruction_counts.storage.store_tables import METADATA, VERSION, function_costs
+from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
+from tests.storage.test_export import RUN
+
+ROOT = Path(__file__).resolve().parents[2]
+OUTPUT = Output("d1", (TensorValue("z", (2, 3), "float32", "d2", 1, "AAAA"),), repeatable=False)
+CALLED = FunctionCosts(
+    100, (FunctionCost("a", "b", "c", 3), FunctionCost("d", "e", "f", 2)), (CallCost(0, 1, 2, -3),)
+)
+
+
+# Databases
+
+
+def programs() -> Path:
+    """Where the programs of a PostgreSQL server are; skips the test where there are none."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    path = str(found[-1]) if found else shutil.which("initdb")
+    if path is None:
+        pytest.skip("there is no PostgreSQL server here (Debian: apt-get install postgresql)")
+    return Path(path).resolve().parent
+
+
+def user_of_server() -> str | None:
+    """Who may run a server: it refuses to be root's. None for ourselves."""
+    if os.getuid():
+        return None
+    try:
+        return pwd.getpwnam("postgres").pw_name
+    except KeyError:
+        pytest.skip("a PostgreSQL server does not run as root, and there is no user postgres")
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """A PostgreSQL server on a socket in a folder of its own; the folder."""
+    binaries, user = programs(), user_of_server()
+    folder = tempfile.mkdtemp(prefix="instruction-counts-")
+    if user is not None:
+        shutil.chown(folder, user)
+    data = f"{folder}/data"
+    initialise = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "postgres"]
+    subprocess.run(
+        [*initialise, "--no-sync", "--locale=C", "-E", "UTF8"],
+        user=user,
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        timeout=120,
+    )
+    serve = [binaries / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses="]
+    with subprocess.Popen(
+        [*serve, "-c", "fsync=off"],
+        user=user,
+        cwd=folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        wait_for(folder)
+        yield folder
+        process.send_signal(signal.SIGQUIT)  # at once: nobody wants its data
+        process.wait(60)
+    shutil.rmtree(folder)
+
+
+def wait_for(server: str) -> None:
+    """Until it answers."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            psycopg.connect(host=server, user="postgres", dbname="postgres").close()
+        except psycopg.OperationalError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        else:
+            return
+
+
+NUMBERS = itertools.count()
+
+
+@contextmanager
+def empty_schema(server: str) -> Iterator[str]:
+    """The URL of a part of a server's database that is as good as one of its own, and quicker."""
+    name = f"test_{next(NUMBERS)}"
+    with psycopg.connect(host=server, user="postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}".encode())
+        yield f"postgresql://postgres@/postgres?host={server}&options=-csearch_path={name}"
+        connection.execute(f"DROP SCHEMA {name} CASCADE".encode())
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def where(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Where a store can be made: both databases do the same."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "runs.db")
+        return
+    with empty_schema(request.getfixturevalue("server")) as url:
+        yield url
+
+
+@pytest.fixture
+def store(where: str) -> Iterator[Store]:
+    """A new store."""
+    with Store.open(where) as store:
+        yield store
+
+
+@pytest.fixture(scope="session", params=["sqlite", "postgresql"])
+def shared_store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Store]:
+    """A store that many examples go through."""
+    if request.param == "sqlite":
+        with Store.open(tmp_path_factory.mktemp("store") / "runs.db") as store:
+            yield store
+        return
+    with empty_schema(request.getfixturevalue("server")) as url, Store.open(url) as store:
+        yield store
+
+
+@contextmanager
+def reading(where: str) -> Iterator[Connection]:
+    """A look at the tables themselves."""
+    with closing(Database.at(where)) as database, database.reading() as connection:
+        yield connection
+
+
+def rows(where: str) -> dict[str, int]:
+    """How many rows each table has."""
+    with reading(where) as connection:
+        return {
+            table.name: connection.scalar(select(func.count()).select_from(table)) or 0
+            for table in METADATA.sorted_tables
+        }
+
+
+# What comes out
+
+
+def without_doubles(run: Run) -> Run:
+    """A run that holds no case on one build twice, as real ones."""
+    return attrs.evolve(run, cases=tuple({one.identity: one for one in run.cases}.values()))
+
+
+SOME = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+@SOME
+@given(run=RUN.map(without_doubles))
+def test_a_run_comes_back_as_it_was(shared_store: Store, run: Run) -> None:
+    """Whatever it holds."""
+    assert run == shared_store.load(shared_store.import_run(run))
+
+
+@SOME
+@given(run=RUN.map(without_doubles))
+def test_a_file_that_goes_in_comes_out_the_same(shared_store: Store, run: Run) -> None:
+    """To the last byte, so that nothing is lost on the way."""
+    before = to_json(run)
+    number = shared_store.import_run(from_json(before, "file"))
+
+    assert before == to_json(shared_store.load(number))
+
+
+def saying(words: str) -> Run:
+    """A run with a text wherever there is one."""
+    outcome = Outcome(
+        Status.FAILED,
+        attrs.evolve(OK.instructions, varying=(words,)),
+        OK.times,
+        FunctionCosts(1, (FunctionCost(words, words, words, 1),)),
+        Output(words, (TensorValue(words, (), words, words, 0, words),)),
+        Failure(FailureKind.EXIT, words, words, words, words),
+    )
+    record = Record(
+        (words, "x"),
+        *(Language.CPP, OK_RECORD.runtime, OK_RECORD.autograd, 1),
+        *(words,) * 5,
+        outcome=outcome,
+    )
+    texts = {
+        field.name: words for field in attrs.fields(type(FINGERPRINT)) if field.type in (str, "str")
+    }
+    return Run(words, words, {words: attrs.evolve(FINGERPRINT, **texts)}, (record,), words)
+
+
+OK_RECORD = make_record()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "\0",
+        "a\0b",
+        "\ud800",
+        "\ud83d\ude00",
+        "\U0001f600",
+        "\x10",
+        "\x100000",
+        "\\x10\\u0000\\",
+        "'\"; DROP TABLE runs; --",
+        "%s %(x)s :x ?",
+        "\r\n\t ",
+        "",
+        "\x7f\x80\u2028\ufeff\uffff\U0010ffff",
+    ],
+)
+def test_any_text_comes_back(store: Store, words: str) -> None:
+    """Also what one of the databases would not take."""
+    assert saying(words) == store.load(store.import_run(saying(words)))
+
+
+@SOME
+@given(words=st.text(st.characters(), max_size=8))
+def test_any_characters_come_back(shared_store: Store, words: str) -> None:
+    """In any order."""
+    assert saying(words) == shared_store.load(shared_store.import_run(saying(words)))
+
+
+def test_usual_text_is_stored_as_it_is(store: Store, where: str) -> None:
+    """People search a database, too."""
+    code = 'auto z = x + "\\n"; // é'
+    store.import_run(make_run(make_record("a", stmt=code)))
+    with reading(where) as connection:
+        assert [code] == list(connection.scalars(text("SELECT stmt FROM cases")))
+
+
+def test_all_parts_of_an_outcome_come_back(store: Store) -> None:
+    """The calls between functions and the output, too."""
+    outcome = attrs.evolve(OK, functions=CALLED, output=OUTPUT, duration_s=1.5, attempts=3)
+    run = attrs.evolve(make_run(make_record(outcome=outcome)), started_at="2026-01-02T03:04:05")
+
+    assert run == store.load(store.import_run(run))
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("-inf"), 5e-324, 1.7e308, 0.1 + 0.2])
+def test_any_time_comes_back(store: Store, seconds: float) -> None:
+    """To the last digit."""
+    timed = attrs.evolve(OK.times, median_s=seconds, iqr_s=seconds, values_s=(seconds,))
+    run = make_run(make_record(outcome=attrs.evolve(OK, times=timed, duration_s=seconds)))
+
+    assert run == store.load(store.import_run(run))
+
+
+def test_a_time_that_is_no_number_comes_back(store: Store) -> None:
+    """SQLite has no such value by itself."""
+    timed = attrs.evolve(OK.times, median_s=float("nan"), iqr_s=float("nan"))
+    run = make_run(make_record(outcome=attrs.evolve(OK, times=timed, duration_s=float("nan"))))
+
+    assert repr(run) == repr(store.load(store.import_run(run)))
+
+
+@pytest.mark.parametrize("count", [2**63 - 1, -(2**63)])
+def test_the_largest_counts_come_back(store: Store, count: int) -> None:
+    """Counts have 64 bits."""
+    counted = attrs.evolve(OK.instructions, per_run=count, allocations=count)
+    run = make_run(make_record(outcome=attrs.evolve(OK, instructions=counted)))
+
+    assert run == store.load(store.import_run(run))
+
+
+def test_a_larger_count_is_refused(store: Store) -> None:
+    """A file can say anything."""
+    counted = attrs.evolve(OK.instructions, per_run=2**63)
+    run = make_run(make_record(outcome=attrs.evolve(OK, instructions=counted)))
+    with pytest.raises(DataError):
+        store.import_run(run)
+
+    assert () == store.summaries()
+
+
+def test_costs_per_function_can_be_left_out(store: Store) -> None:
+    """They are most of what there is to read."""
+    number = store.import_run(make_run(make_record(), make_record("b", outcome=failed())))
+    expected = make_run(
+        make_record(outcome=attrs.evolve(OK, functions=None)), make_record("b", outcome=failed())
+    )
+
+    assert expected == store.load(number, functions=False)
+
+
+def test_a_build_without_fingerprint_comes_back(store: Store) -> None:
+    """A file may have been cut by hand."""
+    run = make_run(make_record(build="gone"), make_record(build="default"))
+
+    assert run == store.load(store.import_run(run))
+
+
+def test_a_run_with_a_case_twice_is_refused(store: Store) -> None:
+    """One of the two would be lost."""
+    with pytest.raises(DataError, match="holds one case on one build twice"):
+        store.import_run(make_run(make_record(), make_record(outcome=failed())))
+
+
+# A run that goes on
+
+
+def test_a_run_grows_outcome_by_outcome(store: Store) -> None:
+    """Each can be read as soon as it is there."""
+    number = store.begin(make_run())
+    seen = []
+    for name in "abc":
+        store.add(number, make_record(name))
+        seen.append([record.label[0] for record in store.load(number).cases])
+
+    assert [["a"], ["a", "b"], ["a", "b", "c"]] == seen
+
+
+def test_a_run_can_begin_with_cases(store: Store) -> None:
+    """Those of a run that it goes on from."""
+    run = make_run(make_record("a"), make_record("b"))
+
+    assert run == store.load(store.begin(run))
+
+
+def test_an_outcome_replaces_the_one_before(store: Store) -> None:
+    """In its place, also where the code of the case is another one now."""
+    number = store.begin(make_run(make_record("a", outcome=failed()), make_record("b")))
+    again = make_record("a", stmt="other")
+    store.add(number, again)
+
+    assert (again, make_record("b")) == store.load(number).cases
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        make_record("a", build="new"),
+        make_record("a", language=Language.CPP),
+        make_record("a", num_threads=2),
+        make_record("a", "a"),
+    ],
+)
+def test_another_case_replaces_nothing(store: Store, other: Record) -> None:
+    """Build, label, modes and threads make a case."""
+    number = store.begin(make_run(make_record("a"), builds=["default", "new"]))
+    store.add(number, other)
+
+    assert (make_record("a"), other) == store.load(number).cases
+
+
+@pytest.mark.parametrize(
+    ("interrupted", "state"), [(False, "complete"), (True, "interrupted"), (None, "running")]
+)
+def test_the_state_tells_how_a_run_ended(
+    store: Store, interrupted: bool | None, state: str
+) -> None:
+    """Or that it did not yet."""
+    number = store.begin(make_run())
+    if interrupted is not None:
+        store.finish(number, make_run(), interrupted=interrupted)
+
+    assert state == store.summary(number).state
+
+
+def test_the_end_of_a_run_brings_order_and_fingerprints(store: Store) -> None:
+    """Lanes finish in any order, and some facts are known only when a server was up."""
+    names = ["a", "b", "c"]
+    final = Run(
+        "0.2.0",
+        "fork",
+        {"x": attrs.evolve(FINGERPRINT, counted_capability="AVX2"), "default": FINGERPRINT},
+        tuple(make_record(name) for name in names),
+        "2026-01-02T03:04:05",
+    )
+    number = store.begin(make_run())
+    for name in reversed(names):
+        store.add(number, make_record(name))
+    store.finish(number, final, interrupted=False)
+
+    assert final == store.load(number)
+
+
+def test_what_was_not_added_is_stored_at_the_end(store: Store) -> None:
+    """And what the run does not hold any more stays behind the rest."""
+    number = store.begin(make_run(make_record("extra"), make_record("b")))
+    store.finish(number, make_run(make_record("a"), make_record("b")), interrupted=False)
+
+    assert ["a", "b", "extra"] == [record.label[0] for record in store.load(number).cases]
+
+
+@pytest.mark.parametrize("step", ["add", "add again", "finish", "load", "tag", "delete", "summary"])
+def test_a_run_that_is_gone_is_an_error(store: Store, step: str) -> None:
+    """It can be deleted at any time by another process."""
+    number = store.begin(make_run(make_record()))
+    store.delete(number)
+    steps = {
+        "add": lambda: store.add(number, make_record()),
+        "add again": lambda: store.add(number, make_record(build="other")),
+        "finish": lambda: store.finish(number, make_run(), interrupted=False),
+        "load": lambda: store.load(number),
+        "tag": lambda: store.tag(number, "x"),
+        "delete": lambda: store.delete(number),
+        "summary": lambda: store.summary(number),
+    }
+    with pytest.raises(UsageError, match=f"there is no stored run {number}"):
+        steps[step]()
+
+
+# Lists, names, and deleting
+
+
+def test_runs_are_listed_newest_first(store: Store) -> None:
+    """With what tells one from another."""
+    first = attrs.evolve(
+        make_run(make_record(), make_record("b", outcome=failed()), builds=["new", "base"]),
+        started_at="2026-01-02T03:04:05",
+    )
+    store.tag(store.import_run(first), "z")
+    store.tag(1, "y")
+    store.begin(make_run())
+    versions = {"new": FINGERPRINT.torch, "base": FINGERPRINT.torch}
+
+    assert (
+        RunSummary(2, "", "running", "timer", {"default": FINGERPRINT.torch}, (), 0, 0),
+        RunSummary(1, first.started_at, "complete", "timer", versions, ("y", "z"), 2, 1),
+    ) == store.summaries()
+
+
+@pytest.mark.parametrize("status", Status)
+def test_what_has_no_result_is_counted_as_failed(store: Store, status: Status) -> None:
+    """But for what was skipped."""
+    number = store.import_run(make_run(make_record(outcome=Outcome(status))))
+
+    assert int(status in {Status.FAILED, Status.TIMEOUT}) == store.summary(number).failed
+
+
+def test_a_run_is_found_by_number_and_tag(store: Store) -> None:
+    """And nothing by anything else."""
+    store.import_run(make_run())
+    store.tag(1, "bäse 2.1")
+    odd = ["2", "-1", "base", "", "1.0", " 1", "\ud800", "\0", "9" * 30, "9" * 5000, "١"]
+
+    assert [1, 1, *[None] * len(odd)] == [store.find(one) for one in ["1", "bäse 2.1", *odd]]
+
+
+@pytest.mark.parametrize(
+    "name", ["", " ", " a", "1", "١", "-a", "a:b", "a/b", "a.json", "a\nb", "\ud800"]
+)
+def test_a_name_that_would_mislead_is_no_tag(store: Store, name: str) -> None:
+    """Numbers, options, files, and builds of a run have names of their own."""
+    number = store.import_run(make_run())
+    with pytest.raises(UsageError, match="can be no tag"):
+        store.tag(number, name)
+
+
+def test_a_tag_moves_only_by_force(store: Store) -> None:
+    """To the same run it may be given again."""
+    first, second = store.import_run(make_run()), store.import_run(make_run())
+    store.tag(first, "base")
+    store.tag(first, "base")
+    with pytest.raises(UsageError, match=f'run {first} has the tag "base"\n  Move it with --force'):
+        store.tag(second, "base")
+    held = store.find("base")
+    store.tag(second, "base", force=True)
+
+    assert (first, second) == (held, store.find("base"))
+
+
+def test_a_tag_is_taken_away(store: Store) -> None:
+    """The run stays."""
+    number = store.import_run(make_run())
+    store.tag(number, "base")
+    store.untag("base")
+
+    assert (None, number) == (store.find("base"), store.find(str(number)))
+
+
+def test_a_name_that_is_unknown_brings_similar_ones(store: Store) -> None:
+    """Most are slips of the fingers."""
+    store.tag(store.import_run(make_run()), "baseline")
+    problems = []
+    for step in (store.resolve, store.untag):
+        with pytest.raises(UsageError) as caught:
+            step("basline")
+        problems.append(str(caught.value))
+
+    assert [
+        'there is no stored run "basline"\n  Similar tags: baseline',
+        'no run has the tag "basline"\n  Similar tags: baseline',
+    ] == problems
+
+
+def test_deleting_the_last_run_leaves_nothing(store: Store, where: str) -> None:
+    """No build, no machine and no case."""
+    outcome = attrs.evolve(OK, output=OUTPUT)
+    number = store.import_run(
+        make_run(make_record(outcome=outcome), make_record("b", outcome=failed()))
+    )
+    store.tag(number, "base")
+    store.delete(number)
+
+    assert {0} == set(rows(where).values())
+
+
+def test_deleting_a_run_leaves_the_others(store: Store) -> None:
+    """With the builds and cases that they share."""
+    other = make_run(make_record("a"), make_record("b"))
+    numbers = [store.import_run(make_run(make_record("a"))), store.import_run(other)]
+    store.delete(numbers[0])
+
+    assert (other, 1) == (store.load(numbers[1]), len(store.summaries()))
+
+
+def test_a_number_is_not_given_twice(store: Store) -> None:
+    """It may have been noted somewhere."""
+    first = store.import_run(make_run())
+    store.delete(first)
+
+    assert first != store.import_run(make_run())
+
+
+def test_what_runs_share_is_stored_once(store: Store, where: str) -> None:
+    """Builds, machines and cases."""
+    for _ in range(3):
+        store.import_run(make_run(make_record("a"), make_record("b")))
+    counts = rows(where)
+
+    assert (1, 1, 2, 3, 6) == tuple(
+        counts[name] for name in ("machines", "builds", "cases", "runs", "outcomes")
+    )
+
+
+def test_builds_that_differ_anywhere_are_two(store: Store, where: str) -> None:
+    """Also in what is known only while a server runs."""
+    other = attrs.evolve(FINGERPRINT, counted_capability="AVX2")
+    store.import_run(attrs.evolve(make_run(), builds={"a": FINGERPRINT, "b": other}))
+    counts = rows(where)
+
+    assert (1, 2) == (counts["machines"], counts["builds"])
+
+
+# Schema
+
+
+def test_the_migrated_schema_is_that_of_the_tables(store: Store, where: str) -> None:
+    """No table was changed without a migration."""
+    with reading(where) as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert [] == compare_metadata(context, METADATA)
+
+
+NEW_COLUMNS = (("outcomes", "resources"), ("cases", "metadata"), ("runs", "machine"))
+
+
+def test_a_database_of_the_first_revision_is_migrated(where: str) -> None:
+    """Its runs have none of what came later; its cases are still the same ones."""
+    run = make_run(make_record("a"))
+    with Store.open(where) as store:
+        store.import_run(run)
+    with closing(Database.at(where)) as database, database.writing() as connection:
+        for table, column in NEW_COLUMNS:
+            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.execute(update(VERSION).values(version_num="0001"))
+    with Store.open(where) as store:
+        store.import_run(run)
+
+        assert (run, run, 1) == (store.load(1), store.load(2), rows(where)["cases"])
+
+
+def test_cases_that_differ_in_what_is_said_of_them_are_two(store: Store, where: str) -> None:
+    """Each run has its own."""
+    first, second = (
+        make_run(attrs.evolve(make_record("a"), metadata={"op": name})) for name in ("add", "mul")
+    )
+    numbers = store.import_run(first), store.import_run(second)
+
+    assert (first, second, 2) == (*map(store.load, numbers), rows(where)["cases"])
+
+
+def test_a_database_of_a_newer_program_is_refused(where: str) -> None:
+    """With what was found, and without a change."""
+    database = Database.at(where)
+    with database.writing() as connection:
+        connection.execute(update(VERSION).values(version_num="9999"))
+    database.close()
+    with pytest.raises(DataError, match=r'is of revision "9999", which this program') as caught:
+        Store.open(where)
+
+    assert "newer instruction-counts" in caught.value.remedy
+
+
+def test_an_empty_database_is_filled(where: str) -> None:
+    """And is current when it is opened the next time."""
+    Store.open(where).close()
+    with Store.open(where, must_exist=True) as store:
+        assert () == store.summaries()
+
+
+# Others at work
+
+
+def start(where: str, *code: str) -> subprocess.Popen[str]:
+    """A process that has a store open, and does something to it."""
+    lines = [
+        "import itertools, sys, time",
+        "from instruction_counts.storage.store import Store",
+        "from instruction_counts.storage.store_database import Database",
+        "from tests.fakes import make_record, make_run",
+        *(textwrap.dedent(one) for one in code),
+    ]
+    return subprocess.Popen(
+        [sys.executable, "-c", "\n".join(lines), where],
+        cwd=ROOT,
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
+    """Wait for the end of a process: its exit code, and what else it wrote."""
+    written, _ = process.communicate(timeout=60)
+    return process.returncode, written
+
+
+def test_a_killed_process_leaves_every_finished_outcome(where: str) -> None:
+    """And a database that goes on."""
+    process = start(
+        where,
+        """
+        store = Store.open(sys.argv[1])
+        number = store.begin(make_run())
+        for name in itertools.count():
+            store.add(number, make_record(str(name)))
+            print(name, flush=True)
+        """,
+    )
+    assert process.stdout is not None
+    for _ in range(20):
+        process.stdout.readline()
+    process.kill()
+    _, rest = finish(process)
+    told = 20 + len(rest.splitlines())
+    with Store.open(where) as store:
+        found = [record.label[0] for record in store.load(1).cases]
+        store.add(1, make_record("more"))
+
+        # One may have been stored that nobody was told of.
+        state = "running" if "://" in where else "killed"
+        assert (found, state, len(found) + 1) == (
+            [str(name) for name in range(told + (len(found) > told))],
+            store.summary(1).state,
+            len(store.load(1).cases),
+        )
+
+
+def test_a_process_that_is_killed_within_an_outcome_leaves_nothing_of_it(where: str) -> None:
+    """It is there as a whole, or not at all."""
+    process = start(
+        where,
+        """
+        from instruction_counts.storage.store_rows import insert_record
+        store = Store.open(sys.argv[1])
+        number = store.begin(make_run(make_record("a")))
+        with Database.at(sys.argv[1]).writing() as connection:
+            insert_record(
+                connection, make_record("b"), run_id=number, run_build_id=1, position=1
+            )
+            print("inserted", flush=True)
+            time.sleep(60)
+        """,
+    )
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    process.kill()
+    finish(process)
+    with Store.open(where) as store:
+        assert ("inserted\n", make_run(make_record("a"))) == (said, store.load(1))
+
+
+def test_processes_write_at_once(where: str) -> None:
+    """Also the first that make the database together."""
+    code = """
+        print("ready", flush=True)
+        sys.stdin.readline()
+        with Store.open(sys.argv[1]) as store:
+            number = store.begin(make_run())
+            for name in range(25):
+                store.add(number, make_record(str(name)))
+            cases = [make_record(str(name)) for name in range(25)]
+            store.finish(number, make_run(*cases), interrupted=False)
+        """
+    processes = [start(where, code) for _ in range(3)]
+    for process in processes:
+        assert process.stdout is not None
+        process.stdout.readline()
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("\n")
+        process.stdin.flush()
+    ends = [finish(process) for process in processes]
+    expected = make_run(*[make_record(str(name)) for name in range(25)])
+    with Store.open(where) as store:
+        assert ([(0, "")] * 3, [expected] * 3) == (
+            ends,
+            [store.load(one.id) for one in store.summaries()],
+        )
+
+
+def test_threads_write_at_once(store: Store) -> None:
+    """One store serves them all."""
+    number = store.begin(make_run())
+
+    def add(name: int) -> None:
+        store.add(number, make_record(str(name)))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(60)))
+
+    assert set(map(str, range(60))) == {one.label[0] for one in store.load(number).cases}
+
+
+def test_runs_are_written_while_others_are_deleted(store: Store, where: str) -> None:
+    """What they share is not taken away from under them."""
+
+    def work(number: int) -> Sequence[Record]:
+        with Store.open(where) as mine:
+            for _ in range(6):
+                mine.delete(mine.import_run(make_run(make_record("a"), make_record(str(number)))))
+            return mine.load(mine.import_run(make_run(make_record("a")))).cases
+
+    with ThreadPoolExecutor(3) as pool:
+        found = list(pool.map(work, range(3)))
+
+    assert ([(make_record("a"),)] * 3, 3) == (found, len(store.summaries()))
+
+
+def test_a_database_that_stays_locked_is_told(where: str) -> None:
+    """After some patience."""
+    holder = Database.at(where)
+    with Store.open(where, lock_timeout_s=0.1) as store, holder.writing() as connection:
+        build_number(connection, FINGERPRINT)
+        with pytest.raises(DataError, match=r"locked by another process for 0\.1 s\n  Try again"):
+            store.begin(make_run())
+    holder.close()
+
+
+def test_readers_do_not_wait_for_a_writer(where: str) -> None:
+    """They see what was there before."""
+    with Store.open(where, lock_timeout_s=0.1) as store:
+        number = store.import_run(make_run())
+        holder = Database.at(where)
+        with holder.writing() as connection:
+            build_number(connection, attrs.evolve(FINGERPRINT, torch="3"))
+            assert (make_run(), 1) == (store.load(number), len(store.summaries()))
+        holder.close()
+
+
+# Cases over many runs
+
+
+def test_the_counts_of_a_case_come_in_order_of_time(store: Store) -> None:
+    """Whenever the runs were stored; with what tells the builds apart, and their tags."""
+    older = attrs.evolve(make_run(make_record("a"), make_record("b")), started_at="2026-01-01")
+    newer = attrs.evolve(make_run(make_record("a")), started_at="2026-01-02")
+    numbers = [store.import_run(run) for run in (newer, older)]
+    store.tag(numbers[0], "nightly")
+    (name,) = (one for one in store.case_names() if one[0] == ("a",))
+    found = store.counts([name])
+
+    assert [(numbers[1], ()), (numbers[0], ("nightly",))] == [
+        (one.run_id, one.tags) for one in found
+    ]
+    assert {(name, FINGERPRINT, "timer", make_record("a").definition_hash, 8899)} == {
+        (
+            one.case,
+            one.fingerprint,
+            one.engine,
+            one.definition_hash,
+            one.instructions.per_run if one.instructions else None,
+        )
+        for one in found
+    }
+
+
+def test_cases_keep_their_name_when_their_code_changes(store: Store) -> None:
+    """Counts of both are found, and told apart by the hash of the definition."""
+    for code in ("x + y", "y + x"):
+        store.import_run(make_run(make_record("a", stmt=code)))
+    (name,) = store.case_names()
+
+    assert 2 == len({one.definition_hash for one in store.counts([name])})
+
+
+def test_a_case_that_failed_is_found_with_the_reason(store: Store) -> None:
+    """In one line, and without a count."""
+    store.import_run(make_run(make_record("a", outcome=failed(message="bad\nworse"))))
+    (one,) = store.counts(store.case_names())
+
+    assert (Status.FAILED, None, "bad") == (one.status, one.instructions, one.failure)
+
+
+def test_all_builds_of_a_run_are_found(store: Store) -> None:
+    """In their order."""
+    records = [make_record("a", build=name) for name in ("old", "new")]
+    store.import_run(make_run(*records, builds=("old", "new")))
+
+    assert ["old", "new"] == [one.build for one in store.counts(store.case_names())]
+
+
+def test_counts_of_nothing_are_none(store: Store) -> None:
+    """Neither of an empty store, nor of a case that is not in it."""
+    name = (("b",), *make_record().identity[2:])
+    store.import_run(make_run(make_record("a")))
+
+    assert ((), (), None) == (
+        store.counts([]),
+        store.counts([name]),
+        store.functions(1, "default", name),
+    )
+
+
+def test_costs_per_function_are_read_for_one_case(store: Store) -> None:
+    """Those of its build and run."""
+    outcome = attrs.evolve(OK, functions=CALLED)
+    records = [make_record("a"), make_record("b", outcome=outcome)]
+    number = store.import_run(make_run(*records))
+    names = {one[0]: one for one in store.case_names()}
+
+    assert [OK.functions, CALLED] == [
+        store.functions(number, "default", names[label]) for label in (("a",), ("b",))
+    ]
+
+
+def test_what_is_large_is_read_when_it_is_asked_for(store: Store) -> None:
+    """Of a run that was deleted meanwhile there is none of it, and the rest stays."""
+    number = store.import_run(make_run(make_record()))
+    outcome = store.load(number).cases[0].outcome
+    store.delete(number)
+
+    assert outcome.times is not None
+    assert (None, (), OK.instructions) == (
+        outcome.functions,
+        outcome.times.values_s,
+        outcome.instructions,
+    )
+
+
+def test_large_parts_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:
+    """Outcomes of a new run can have the numbers of those that were deleted."""
+    number = store.import_run(make_run(make_record()))
+    outcome = store.load(number).cases[0].outcome
+    store.delete(number)
+    store.import_run(make_run(make_record(outcome=attrs.evolve(OK, functions=CALLED))))
+
+    assert outcome.functions is None
+
+
+def test_an_outcome_that_was_added_is_read_from_the_store(store: Store) -> None:
+    """So that a run of many cases need not hold it; nothing else is different."""
+    number = store.begin(make_run())
+    record = store.add(number, make_record())
+    same = record == make_record()
+    store.delete(number)
+
+    assert (True, None) == (same, record.outcome.functions)
+
+
+def test_damaged_costs_are_told_when_they_are_read(store: Store) -> None:
+    """With the run that they are of."""
+    number = store.import_run(make_run(make_record()))
+    with store._database.writing() as connection:
+        connection.execute(update(function_costs).values(costs={}))
+    outcome = store.load(number).cases[0].outcome
+
+    with pytest.raises(DataError, match=f"run {number} cannot be read"):
+        outcome.functions  # noqa: B018 - reading is what fails

@@ -1,0 +1,308 @@
+"""What can be wrong with a database: told with its remedy, and nothing is overwritten."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.storage.json_files import to_json
+from instruction_counts.storage.store import Store
+from tests.fakes import make_record, make_run
+
+ROOT = Path(__file__).resolve().parents[2]
+RUN = make_run(*[make_record(str(name), stmt=f"x + {'y' * 6000}{name}") for name in range(12)])
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A database with a run, that nobody has open."""
+    path = tmp_path / "runs.db"
+    with Store.open(path) as store:
+        store.import_run(RUN)
+    return path
+
+
+def python(code: str, *args: str) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *args],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def problem(where: str | Path) -> str:
+    """What is said when a store is opened there."""
+    with pytest.raises(UsageError) as caught:
+        Store.open(where)
+    assert caught.value.remedy
+    return str(caught.value)
+
+
+# Places
+
+
+def test_the_users_own_database_is_in_a_private_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is made where the system keeps data of programs."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with Store.open() as store:
+        name = store.name
+    folder = tmp_path / "data" / "instruction-counts"
+
+    assert (str(folder / "runs.db"), 0o700) == (name, stat.S_IMODE(folder.stat().st_mode))
+
+
+@pytest.mark.parametrize("prefix", ["", "sqlite:///", "sqlite+pysqlite:///"])
+def test_a_file_can_be_named_by_path_and_by_url(path: Path, prefix: str) -> None:
+    """Both are the same database."""
+    with Store.open(f"{prefix}{path}") as store:
+        assert 1 == len(store.summaries())
+
+
+@pytest.mark.parametrize("name", ["a b.db", "a%20b.db", "é?x=1#2.db", "runs"])
+def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
+    """Nothing in it is taken for a part of a URL."""
+    with Store.open(str(tmp_path / name)) as store:
+        number = store.import_run(make_run())
+    found = (tmp_path / name).is_file()
+    with Store.open(tmp_path / name) as store:
+        assert (True, make_run()) == (found, store.load(number))
+
+
+def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
+    """As one that `mktemp` has made."""
+    (tmp_path / "runs.db").touch()
+    with Store.open(tmp_path / "runs.db") as store:
+        assert () == store.summaries()
+
+
+def test_a_database_that_has_to_be_there_is_not_made(tmp_path: Path) -> None:
+    """A wrong name is told instead."""
+    with pytest.raises(UsageError, match="there is no such database"):
+        Store.open(tmp_path / "runs.db", must_exist=True)
+
+    assert [] == list(tmp_path.iterdir())
+
+
+def test_places_that_cannot_be_a_file_are_named(tmp_path: Path) -> None:
+    """Before anything is made."""
+    (tmp_path / "file").touch()
+
+    assert [
+        f"{tmp_path}: is a folder",
+        f"{tmp_path}/no/runs.db: there is no folder {tmp_path}/no",
+        f"{tmp_path}/file/runs.db: there is no folder {tmp_path}/file",
+    ] == [problem(tmp_path / one).partition("\n")[0] for one in ("", "no/runs.db", "file/runs.db")]
+
+
+def test_a_folder_that_takes_no_file_is_named() -> None:
+    """Before anything is measured."""
+    assert problem("/proc/runs.db").startswith("/proc/runs.db cannot be written: ")
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
+@pytest.mark.parametrize("mode", [0o500, 0o555])
+def test_a_read_only_folder_is_named(path: Path, mode: int) -> None:
+    """Also where the database is there."""
+    path.parent.chmod(mode)
+    try:
+        problems = [problem(path.parent / "new.db")]
+        path.chmod(0o400)
+        with pytest.raises(DataError) as caught, Store.open(path) as store:
+            store.begin(make_run())
+        problems.append(str(caught.value))
+    finally:
+        path.parent.chmod(0o700)
+
+    assert [True, True] == ["cannot be written: " in one for one in problems]
+
+
+# Contents
+
+
+@pytest.mark.parametrize("content", [b"x", b'{"schema_version": 2}', b"\0" * 5000, b"SQLite 3"])
+def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: bytes) -> None:
+    """It holds something else that somebody wants to keep."""
+    file = tmp_path / "result.json"
+    file.write_bytes(content)
+    said = problem(file)
+
+    assert (True, content, [file]) == (
+        said.startswith(f"{file} is no SQLite database"),
+        file.read_bytes(),
+        list(tmp_path.iterdir()),
+    )
+
+
+def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    """Nothing is added to it."""
+    file = tmp_path / "other.db"
+    connection = sqlite3.connect(file)
+    connection.execute("CREATE TABLE bookmarks (url TEXT)")
+    connection.commit()
+    connection.close()
+    before = file.read_bytes()
+
+    assert (True, before) == (
+        problem(file).startswith(f"{file} is a database of another program"),
+        file.read_bytes(),
+    )
+
+
+@pytest.mark.parametrize("size", [1, 15, 16, 50, 100, 4095, 4096, 20_000, -4096, -1])
+def test_a_file_that_was_cut_is_left_alone(path: Path, size: int) -> None:
+    """What is in it may be saved yet."""
+    path.write_bytes(path.read_bytes()[:size])
+    before = path.read_bytes()
+
+    assert (True, before) == (
+        problem(path).startswith(f"{path} is damaged: a part of it is missing\n  Restore a copy"),
+        path.read_bytes(),
+    )
+
+
+def test_an_emptied_file_with_a_log_is_left_alone(path: Path) -> None:
+    """SQLite would throw the log away, where the last outcomes are."""
+    path.write_bytes(b"")
+    log = path.with_name("runs.db-wal")
+    log.write_bytes(b"log")
+
+    assert (True, b"", b"log") == (
+        " is damaged: " in problem(path),
+        path.read_bytes(),
+        log.read_bytes(),
+    )
+
+
+def test_damage_anywhere_gives_no_traceback(path: Path) -> None:
+    """Each page in turn is overwritten: runs are read as they were, or it is told."""
+    whole = path.read_bytes()
+    for page in range(len(whole) // 4096):
+        for garbage in (bytes(4096), b"\xa5" * 4096):
+            path.write_bytes(whole[: 4096 * page] + garbage + whole[4096 * (page + 1) :])
+            with contextlib.suppress(UsageError), Store.open(path) as store:
+                store.summaries()
+                store.load(1)
+                store.import_run(make_run(make_record()))
+            for left in path.parent.glob("runs.db?*"):
+                left.unlink()
+
+
+def test_a_database_of_a_newer_program_stays_as_it_is(path: Path) -> None:
+    """To the last byte."""
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE alembic_version SET version_num = 'new'")
+    connection.commit()
+    connection.close()
+    before = path.read_bytes()
+
+    assert (True, before) == ('is of revision "new"' in problem(path), path.read_bytes())
+
+
+def test_values_that_no_program_of_ours_writes_are_told(path: Path) -> None:
+    """The number of the run says which one to delete."""
+    connection = sqlite3.connect(path)
+    connection.execute("UPDATE outcomes SET status = 'splendid'")
+    connection.commit()
+    connection.close()
+    with Store.open(path) as store, pytest.raises(DataError, match="run 1 cannot be read: 'splen"):
+        store.load(1)
+
+
+def test_deleting_runs_makes_the_file_smaller(path: Path) -> None:
+    """A run of the suite takes some MB."""
+    before = path.stat().st_size
+    with Store.open(path) as store:
+        store.delete(1)
+
+    assert path.stat().st_size < before - 60_000
+
+
+# Servers
+
+
+def test_a_server_that_is_not_there_is_named() -> None:
+    """Without the password, wherever it stands."""
+    said = problem("postgresql://me:secret@127.0.0.1:1/runs?password=secret&connect_timeout=5")
+
+    assert (True, False) == (
+        said.startswith("postgresql://me:***@127.0.0.1:1/runs cannot be reached: "),
+        "secret" in said,
+    )
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:secret@host:port/runs",
+        "postgresql+psycopg2://me:secret@127.0.0.1:1/runs",
+        "postgres://me:secret@127.0.0.1:1/runs",
+        "mysql://me:secret@host/runs",
+        "://me:secret",
+        "sqlite://",
+        "sqlite:///:memory:",
+    ],
+)
+def test_no_password_is_told(url: str) -> None:
+    """Terminals and logs are read by others."""
+    assert "secret" not in problem(url)
+
+
+def test_a_missing_driver_is_named() -> None:
+    """It is installed only by those who use it."""
+    done = python(
+        "import sys; sys.modules['psycopg'] = None\n"
+        "from instruction_counts.storage.store import Store\n"
+        "from instruction_counts.domain.errors import UsageError\n"
+        "try:\n    Store.open('postgresql://me:secret@h/x')\n"
+        "except UsageError as error:\n    print(error)"
+    )
+
+    assert (
+        "postgresql://me:***@h/x: the driver of PostgreSQL is not installed\n"
+        "  pip install 'instruction-counts[postgresql]'\n"
+    ) == done.stdout
+
+
+# Costs
+
+
+@pytest.mark.parametrize(("name", "imported"), [("runs.db", False), ("new.db", True)])
+def test_alembic_is_imported_only_to_migrate(path: Path, name: str, imported: bool) -> None:
+    """It takes longer than most commands."""
+    done = python(
+        "import sys\nfrom instruction_counts.storage.store import Store\n"
+        "Store.open(sys.argv[1]).close(); print('alembic' in sys.modules)",
+        str(path.with_name(name)),
+    )
+
+    assert f"{imported}\n" == done.stdout
+
+
+def test_the_list_of_cases_imports_no_database() -> None:
+    """It is there at once."""
+    done = python(
+        "import sys\nfrom instruction_counts import cli\ncli.main(['list', '--only', 'Empty'])\n"
+        "print('sqlalchemy' in sys.modules)"
+    )
+
+    assert "False" == done.stdout.splitlines()[-1]
+
+
+def test_a_stored_run_gives_the_file_that_was_written(path: Path) -> None:
+    """What `runs export` writes is what `run --output` wrote."""
+    with Store.open(path) as store:
+        assert to_json(RUN) == to_json(store.load(1))

@@ -1,0 +1,95 @@
+"""Runs that go on, and those whose process ended before they did."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.storage.store import Store
+from instruction_counts.storage.store_running import RunningRuns
+from tests.fakes import make_run
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Where a database could be."""
+    return tmp_path / "runs.db"
+
+
+def test_a_run_goes_on_while_its_process_does(path: Path) -> None:
+    """Whoever asks, also the process itself."""
+    mine, others = RunningRuns(path), RunningRuns(path)
+    mine.begin(7)
+
+    assert [False, False] == [mine.is_abandoned(7), others.is_abandoned(7)]
+
+
+def test_a_run_that_was_let_go_of_is_abandoned(path: Path) -> None:
+    """As the system does for a process that dies."""
+    mine = RunningRuns(path)
+    mine.begin(7)
+    mine.close()
+
+    assert RunningRuns(path).is_abandoned(7)
+
+
+def test_asking_changes_nothing(path: Path) -> None:
+    """Two may ask at once, and again."""
+    mine = RunningRuns(path)
+    mine.begin(7)
+    mine.close()
+
+    assert [True] * 3 == [RunningRuns(path).is_abandoned(7) for _ in range(3)]
+
+
+def test_nothing_is_left_of_a_run_that_came_to_its_end(path: Path) -> None:
+    """Its state is in the database."""
+    runs = RunningRuns(path)
+    runs.begin(7)
+    runs.finish(7)
+
+    assert [] == list(path.parent.iterdir())
+
+
+def test_nothing_is_known_of_a_run_that_was_never_begun(path: Path) -> None:
+    """An earlier version may be at work with it."""
+    assert not RunningRuns(path).is_abandoned(7)
+
+
+def test_a_number_can_come_again(path: Path) -> None:
+    """The database was removed and made anew; the file of a killed run was left."""
+    before, now = RunningRuns(path), RunningRuns(path)
+    before.begin(7)
+    before.close()
+    now.begin(7)
+
+    assert not RunningRuns(path).is_abandoned(7)
+
+
+def test_nothing_is_known_of_runs_on_a_server() -> None:
+    """They may go on at any other machine."""
+    runs = RunningRuns(None)
+    runs.begin(7)
+    runs.close()
+
+    assert not runs.is_abandoned(7)
+
+
+def test_where_no_file_can_be_made_nothing_is_known(tmp_path: Path) -> None:
+    """A run does not fail because of it."""
+    runs = RunningRuns(tmp_path / "none" / "runs.db")
+    runs.begin(7)
+
+    assert not runs.is_abandoned(7)
+
+
+def test_a_killed_run_is_called_so(path: Path) -> None:
+    """And nothing of it is left when it is deleted."""
+    with Store.open(path) as store:
+        number = store.begin(make_run())
+    with Store.open(path) as store:
+        state = store.summary(number).state
+        store.delete(number)
+
+    assert ("killed", []) == (state, list(path.parent.glob("*.run-*")))

@@ -1,0 +1,57 @@
+"""Files that can be written, or not, and those that several processes read and replace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.system.files import check_writable, locked
+
+
+@pytest.mark.parametrize("name", ["r.json", "new/folder/r.json", "old.json"])
+def test_where_a_file_can_be_written_nothing_is_said_and_nothing_left(
+    name: str, tmp_path: Path
+) -> None:
+    """Missing folders can be made, and are not made yet; what is there is not touched."""
+    (tmp_path / "old.json").write_text("old")
+    check_writable(tmp_path / name, "--output")
+
+    assert [("old.json", "old")] == [(one.name, one.read_text()) for one in tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    "name", ["file/r.json", "file/folder/r.json", f"{'long' * 70}.json", "/proc/r.json"]
+)
+def test_where_none_can_be_written_the_option_is_named(name: str, tmp_path: Path) -> None:
+    """It is really tried: rights alone do not tell, and least of all those of root."""
+    (tmp_path / "file").touch()
+
+    with pytest.raises(UsageError, match=r"--output .* cannot be written: [A-Z]"):
+        check_writable(tmp_path / name, "--output")
+
+
+def test_a_file_that_another_one_keeps_is_waited_for_in_vain(tmp_path: Path) -> None:
+    """A process that is stopped must not stop all others for ever."""
+    path = tmp_path / "file"
+    with locked(path), pytest.raises(OSError, match="could not be acquired"), locked(path, 0.1):
+        pass
+
+
+def test_a_file_can_be_locked_again(tmp_path: Path) -> None:
+    """Whatever ended the block before."""
+    path = tmp_path / "file"
+    with pytest.raises(ZeroDivisionError), locked(path):
+        raise ZeroDivisionError
+
+    with locked(path, 0.1):
+        path.write_text("text")
+
+    assert "text" == path.read_text()
+
+
+def test_a_folder_that_takes_no_lock_is_an_error() -> None:
+    """Instead of a wait until it does."""
+    with pytest.raises(OSError, match="No such file"), locked(Path("/proc/file")):
+        pass

@@ -1,0 +1,441 @@
+"""The channel to a worker process, with small scripts in place of the worker."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+
+from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.system.worker_process import (
+    PROTOCOL_VERSION,
+    WorkerError,
+    WorkerProcess,
+    ending,
+    failure_of,
+)
+
+PREAMBLE = """\
+import json, os, signal, subprocess, sys, time
+read_fd, write_fd = int(sys.argv[2]), int(sys.argv[4])
+requests = os.fdopen(read_fd)
+def send(message):
+    os.write(write_fd, json.dumps(message).encode() + b"\\n")
+def receive():
+    return json.loads(requests.readline())
+"""
+HELLO = f'send({{"type": "hello", "protocol": {PROTOCOL_VERSION}}})\n'
+START: TypeAlias = Callable[..., WorkerProcess]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> START:
+    """Start a worker that runs a piece of code after its hello."""
+
+    def start_worker(code: str, hello: str = HELLO) -> WorkerProcess:
+        script = tmp_path / "script.py"
+        script.write_text(PREAMBLE + hello + textwrap.dedent(code))
+        return WorkerProcess(sys.executable, {"PATH": os.defpath}, tmp_path, script=[str(script)])
+
+    return start_worker
+
+
+def failure_in(worker: WorkerProcess, timeout_s: float = 30) -> Failure:
+    """Why the worker does not answer a request."""
+    with worker, pytest.raises(WorkerError) as caught:
+        worker.ask({"type": "any"}, timeout_s)
+    return caught.value.failure
+
+
+def open_descriptors() -> int:
+    """How many descriptors this process has open."""
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and no zombie."""
+    try:
+        status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def ends_soon(pid: int) -> bool:
+    """Whether a process that was killed is gone after a moment."""
+    deadline = time.monotonic() + 5
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return not is_running(pid)
+
+
+# Answers
+
+
+def test_a_request_is_answered(start: START) -> None:
+    """Messages go both ways, whole."""
+    with start("send({'doubled': receive()['number'] * 2})") as worker:
+        assert {"doubled": 42} == worker.ask({"number": 21}, 30)
+
+
+def test_a_large_message_goes_both_ways(start: START) -> None:
+    """A pipe holds far less than a megabyte at once."""
+    text = "x" * 3_000_000
+    with start("send(receive())") as worker:
+        assert {"text": text} == worker.ask({"text": text}, 30)
+
+
+def test_answers_that_come_together_are_told_apart(start: START) -> None:
+    """One read of the pipe may hold several lines."""
+    with start("send({'n': 1}); send({'n': 2}); time.sleep(60)") as worker:
+        assert [{"n": 1}, {"n": 2}] == [worker.receive(30), worker.receive(30)]
+
+
+def test_the_environment_is_the_one_that_was_given(start: START) -> None:
+    """Nothing is inherited."""
+    with start("send({'names': sorted(os.environ)})") as worker:
+        # Python sets LC_CTYPE itself where no locale is named.
+        assert {"PATH"} == set(worker.receive(30)["names"]) - {"LC_CTYPE"}
+
+
+def test_the_working_directory_is_the_folder(start: START, tmp_path: Path) -> None:
+    """Files that a case writes land there."""
+    with start("send({'folder': os.getcwd()})") as worker:
+        assert {"folder": str(tmp_path.resolve())} == worker.receive(30)
+
+
+def test_standard_input_is_empty(start: START) -> None:
+    """A case that asks its user something is not left waiting."""
+    with start("send({'input': sys.stdin.read()})") as worker:
+        assert {"input": ""} == worker.receive(30)
+
+
+def test_a_prefix_starts_the_interpreter(tmp_path: Path) -> None:
+    """A launcher comes before it on the command line."""
+    script = tmp_path / "script.py"
+    script.write_text(PREAMBLE + HELLO + "send({'value': os.environ['ADDED']})")
+    prefix = ("/usr/bin/env", "ADDED=yes")
+    with WorkerProcess(sys.executable, {}, tmp_path, prefix, [str(script)]) as worker:
+        assert {"value": "yes"} == worker.receive(30)
+
+
+@pytest.mark.parametrize("timeout_s", [1e9, float("inf")])
+def test_a_timeout_may_be_longer_than_any_run(start: START, timeout_s: float) -> None:
+    """There is no limit that a clock cannot hold."""
+    with start("send(receive())") as worker:
+        assert {} == worker.ask({}, timeout_s)
+
+
+# Greeting
+
+
+def test_the_worker_of_the_project_speaks_the_same_protocol(tmp_path: Path) -> None:
+    """Both sides state their version on their own."""
+    with WorkerProcess(sys.executable, {}, tmp_path) as worker:
+        assert "" == worker.output
+
+
+def test_another_protocol_is_refused(start: START) -> None:
+    """A worker of another version would misunderstand requests."""
+    with pytest.raises(WorkerError, match="speaks protocol 99, not 1") as caught:
+        start("time.sleep(60)", hello='send({"type": "hello", "protocol": 99})\n')
+
+    assert FailureKind.REFUSED is caught.value.failure.kind
+
+
+@pytest.mark.parametrize("hello", ["send({})\n", 'send({"protocol": None})\n'])
+def test_a_worker_without_a_version_is_refused(start: START, hello: str) -> None:
+    """It is not ours."""
+    with pytest.raises(WorkerError, match="speaks protocol None"):
+        start("", hello=hello)
+
+
+def test_an_end_before_the_hello_shows_what_was_printed(start: START) -> None:
+    """An interpreter that cannot start says why."""
+    with pytest.raises(WorkerError) as caught:
+        start("", hello="sys.exit('no hello today')\n")
+
+    assert ("the process ended with exit code 1", "no hello today") == (
+        caught.value.failure.message,
+        caught.value.failure.output,
+    )
+
+
+def test_an_interpreter_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    """With the reason of the system."""
+    with pytest.raises(WorkerError, match=r"^/nowhere/python does not start: No such file"):
+        WorkerProcess("/nowhere/python", {}, tmp_path)
+
+
+def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
+    """With the reason of the system."""
+    (tmp_path / "python").write_text("")
+    with pytest.raises(WorkerError, match="does not start: Permission denied"):
+        WorkerProcess(str(tmp_path / "python"), {}, tmp_path)
+
+
+def test_a_failed_start_leaves_no_descriptor_open(tmp_path: Path) -> None:
+    """Many failures do not use up what a process may open."""
+    before = open_descriptors()
+    for _ in range(5):
+        with pytest.raises(WorkerError):
+            WorkerProcess("/nowhere/python", {}, tmp_path)
+
+    assert before == open_descriptors()
+
+
+def test_a_closed_worker_leaves_no_descriptor_open(start: START) -> None:
+    """Many cases do not use up what a process may open."""
+    before = open_descriptors()
+    start("time.sleep(60)").close()
+
+    assert before == open_descriptors()
+
+
+# Failures
+
+
+@pytest.mark.parametrize("line", ["hello world", "[1, 2]", "17", "", '{"half": ', "\\x00\\xff"])
+def test_garbage_on_the_channel_is_shown(start: START, line: str) -> None:
+    """What is no object in JSON is no answer."""
+    failure = failure_in(start(f"os.write(write_fd, b'{line}' + b'\\n'); time.sleep(60)"))
+
+    assert (FailureKind.EXIT, "the worker answered ") == (failure.kind, failure.message[:20])
+
+
+def test_endless_garbage_is_cut(start: START) -> None:
+    """A failure stays readable."""
+    failure = failure_in(start("os.write(write_fd, b'x' * 5000 + b'\\n'); time.sleep(60)"))
+
+    assert len(failure.message) < 120
+
+
+@pytest.mark.parametrize("code", [0, 1, 42])
+def test_an_exit_without_an_answer_tells_its_code(start: START, code: int) -> None:
+    """Also a successful one."""
+    failure = failure_in(start(f"receive(); os._exit({code})"))
+
+    assert (FailureKind.EXIT, f"the process ended with exit code {code}") == (
+        failure.kind,
+        failure.message,
+    )
+
+
+@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT", "SIGFPE", "SIGTERM"])
+def test_death_by_a_signal_names_it(start: START, name: str) -> None:
+    """Numbers are for machines."""
+    code = f"receive(); signal.signal(signal.{name}, signal.SIG_DFL)" * (name != "SIGKILL")
+    failure = failure_in(start(f"{code}\nos.kill(os.getpid(), signal.{name})"))
+
+    assert (FailureKind.SIGNAL, f"the process was killed by {name}") == (
+        failure.kind,
+        failure.message,
+    )
+
+
+def test_a_failure_shows_what_was_printed_last(start: START) -> None:
+    """Standard output and standard error alike."""
+    code = "receive(); print('out', flush=True); print('err', file=sys.stderr); os._exit(3)"
+    failure = failure_in(start(code))
+
+    assert "out\nerr" == failure.output
+
+
+def test_no_answer_in_time_is_a_timeout(start: START) -> None:
+    """The message says how long was waited."""
+    failure = failure_in(start("time.sleep(60)"), timeout_s=0.2)
+
+    assert (FailureKind.TIMEOUT, "no answer within 0.2 s") == (failure.kind, failure.message)
+
+
+def test_half_an_answer_in_time_is_a_timeout(start: START) -> None:
+    """A line is waited for to its end."""
+    failure = failure_in(start("os.write(write_fd, b'{'); time.sleep(60)"), timeout_s=0.3)
+
+    assert FailureKind.TIMEOUT is failure.kind
+
+
+def test_a_worker_that_reads_nothing_is_a_timeout(start: START) -> None:
+    """A request that is larger than the pipe does not wait for ever."""
+    with start("time.sleep(60)") as worker, pytest.raises(WorkerError) as caught:
+        worker.ask({"text": "x" * 3_000_000}, 0.3)
+
+    assert FailureKind.TIMEOUT is caught.value.failure.kind
+
+
+def test_a_closed_channel_of_a_living_process_is_an_end(start: START) -> None:
+    """Nothing more can be heard from it."""
+    code = "receive(); requests.close(); os.close(write_fd); time.sleep(0.2); os._exit(9)"
+
+    assert "the process ended with exit code 9" == failure_in(start(code)).message
+
+
+def test_a_dead_worker_is_noticed_when_it_is_asked(start: START) -> None:
+    """Also where the request does not fit into the pipe any more."""
+    with start("os._exit(5)") as worker:
+        time.sleep(0.2)
+        with pytest.raises(WorkerError, match="ended with exit code 5"):
+            worker.ask({"text": "x" * 3_000_000}, 30)
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (None, "the process closed its channel"),
+        (7, "the process ended with exit code 7"),
+        (-9, "the process was killed by SIGKILL"),
+        (-60, "the process was killed by signal 60"),
+    ],
+)
+def test_every_way_to_end_has_a_message(code: int | None, message: str) -> None:
+    """Signals without a name have their number."""
+    assert message == ending(code, "").message
+
+
+def test_an_error_of_the_worker_can_be_shown() -> None:
+    """It reads as its failure."""
+    assert "gone" == str(WorkerError(Failure(FailureKind.EXIT, "gone")))
+
+
+# What a worker says about a failure
+
+
+def test_a_described_failure_is_taken_over() -> None:
+    """With the user's line and its place."""
+    message = {"kind": "exception", "message": "E: bad", "code": "x()", "place": "stmt line 1"}
+
+    assert Failure(FailureKind.EXCEPTION, "E: bad", "x()", "stmt line 1", "printed") == failure_of(
+        message, "printed"
+    )
+
+
+def test_the_failures_own_output_comes_first() -> None:
+    """A compiler's output says more than what the process printed."""
+    message = {"kind": "compile", "message": "error", "output": "compiler"}
+
+    assert "compiler" == failure_of(message, "process").output
+
+
+def test_a_failure_holds_nothing_that_cannot_be_written() -> None:
+    """A user's exception may hold half a character; files and terminals refuse it."""
+    message = {"kind": "exception", "message": "bad \udc80 é", "code": "'\udc80'"}
+
+    assert ("bad ? é", "'?'") == (failure_of(message).message, failure_of(message).code)
+
+
+def test_a_failure_is_no_longer_than_people_read() -> None:
+    """An exception may print a whole tensor."""
+    message = {"kind": "exception", "message": "x" * 10_000_000}
+
+    assert 4000 == len(failure_of(message).message)
+
+
+# Output
+
+
+def test_output_is_drained_and_only_its_tail_kept(start: START) -> None:
+    """100 MB block nobody and fill no memory."""
+    code = """
+        block = b"x" * 999 + b"\\n"
+        for _ in range(100):
+            os.write(1, block * 1000)
+        os.write(1, b"the end")
+        send({})
+        time.sleep(60)
+    """
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with start(code) as worker:
+        worker.receive(60)
+        deadline = time.monotonic() + 5
+        while not worker.output.endswith("the end") and time.monotonic() < deadline:
+            time.sleep(0.01)
+        grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+
+        assert (True, True, True) == (
+            worker.output.endswith("the end"),
+            len(worker.output) <= 64 * 1024,
+            grown_kib < 20_000,
+        )
+
+
+def test_output_that_is_no_text_is_shown_as_far_as_it_is(start: START) -> None:
+    """Bytes of any kind may be printed."""
+    failure = failure_in(start("receive(); os.write(1, b'\\xff ok'); os._exit(1)"))
+
+    assert "\ufffd ok" == failure.output
+
+
+# Ends
+
+GRANDCHILD = """
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    send({"pids": [os.getpid(), child.pid]})
+    time.sleep(60)
+"""
+
+
+def test_closing_ends_the_process_and_its_children(start: START) -> None:
+    """The whole group is killed."""
+    with start(GRANDCHILD) as worker:
+        pids = worker.receive(30)["pids"]
+
+    assert [True, True] == [ends_soon(pid) for pid in pids]
+
+
+def test_children_of_a_dead_worker_end_with_it(start: START) -> None:
+    """They hold its output open, and nobody else knows them."""
+    code = GRANDCHILD.replace("time.sleep(60)\n", "os._exit(0)\n")
+    with start(code) as worker:
+        _, child = worker.receive(30)["pids"]
+
+    assert ends_soon(child)
+
+
+def test_closing_does_not_ask_the_process(start: START) -> None:
+    """One that ignores every signal that can be ignored ends too."""
+    code = """
+        for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+        send({"pid": os.getpid()})
+        time.sleep(60)
+    """
+    with start(code) as worker:
+        pid = worker.receive(30)["pid"]
+
+    assert ends_soon(pid)
+
+
+def test_a_kill_from_another_thread_ends_the_waiting(start: START) -> None:
+    """An interrupt reaches lanes that wait for an answer."""
+    worker = start("time.sleep(60)")
+    threading.Timer(0.2, worker.kill).start()
+    failure = failure_in(worker)
+
+    assert "the process was killed by SIGKILL" == failure.message
+
+
+def test_closing_twice_is_allowed(start: START) -> None:
+    """The second time there is nothing to do."""
+    worker = start("time.sleep(60)")
+    worker.close()
+    worker.close()
+
+
+def test_an_interrupt_of_the_terminal_does_not_reach_the_worker(start: START) -> None:
+    """It leads a session of its own; the controller decides."""
+    with start("send({'own': os.getsid(0) == os.getpid()}); time.sleep(60)") as worker:
+        assert {"own": True} == worker.receive(30)
+
+
+def test_the_message_of_a_signal_is_for_people() -> None:
+    """The summary in a table is the same line."""
+    assert "the process was killed by SIGSEGV" == ending(-signal.SIGSEGV, "").summary
