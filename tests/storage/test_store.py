@@ -46,7 +46,7 @@ from instruction_counts.storage.store_database import Database
 from instruction_counts.storage.store_rows import build_number
 from instruction_counts.storage.store_tables import METADATA, VERSION, function_costs
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
-from tests.storage.test_export import RUN
+from tests.storage.test_json_files import RUN
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = Output("d1", (TensorValue("z", (2, 3), "float32", "d2", 1, "AAAA"),), repeatable=False)

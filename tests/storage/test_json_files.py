@@ -46,8 +46,8 @@ from instruction_counts.storage.json_files import (
     read_json,
     to_compressed_json,
     to_json,
-    write_atomically,
 )
+from instruction_counts.system.files import write_atomically
 from tests.fakes import OK, FakeClock, failed, make_record, make_run
 
 SCHEMA = json.loads((Path(export.__file__).parent / "schema.json").read_text())
