@@ -24,7 +24,7 @@ from instruction_counts.domain.records import Record
 USUAL_LAYOUT_SPREAD = {Language.PYTHON: 0.001, Language.CPP: 0.0001}
 """How far another memory layout moves most cases, where it was not measured for the case: nine of
 ten Python cases lie within, and every C++ case of the representative ones (``selftest
---layouts 4``, see ``docs/measurement.md``)."""
+--layouts 4``, see ``docs/explanation/measurement.md``)."""
 
 
 class Verdict(enum.Enum):

@@ -2,7 +2,7 @@
 
 Environment variables lie on the stack of a process and shift everything after them; hash seeds and
 address randomisation move objects. Each moves instruction counts by up to some percent. So nothing
-is inherited but what is listed here. ``docs/hermetic.md`` gives the reason for each setting.
+is inherited but what is listed here; ``docs/explanation/hermetic.md`` gives the reason for each.
 
 Profile history: 1, the first; 2, with a memcmp that does not look at addresses.
 """

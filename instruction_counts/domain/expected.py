@@ -1,7 +1,7 @@
 """What a case is expected to compute, and whether it did.
 
 The expectation travels with the case, in its metadata. It is checked against the output that was
-recorded; a case whose output nobody recorded (see docs/measurement.md) is not checked.
+recorded; a case whose output nobody recorded (see docs/explanation/measurement.md) is not checked.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The fork engine: two servers with torch imported, a forked child for each measurement.
 
 One server runs natively and takes wall times, one runs under Callgrind and counts. C++ cases are
-compiled once, and their shared object serves both. See ``docs/measurement.md``.
+compiled once, and their shared object serves both. See ``docs/explanation/measurement.md``.
 """
 
 from __future__ import annotations

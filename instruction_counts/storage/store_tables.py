@@ -1,6 +1,6 @@
 """The tables of the store, and how values are kept in their columns so that they come back whole.
 
-A change here needs a migration (``migrations/versions``) and a new `HEAD`; see docs/store.md.
+A change here needs a migration (``migrations/versions``) and a new `HEAD`: docs/reference/store.md.
 """
 
 from __future__ import annotations

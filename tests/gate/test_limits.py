@@ -139,7 +139,7 @@ def test_what_does_not_fit_is_named_with_its_place(text: str, message: str, tmp_
 
 def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
     """As they stand there."""
-    text = (Path(__file__).resolve().parents[2] / "docs" / "guarding.md").read_text()
+    text = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "ci.md").read_text()
     found = read(text.partition("```yaml\n")[2].partition("```")[0], tmp_path)
 
     assert (Rule(soft=Limit(0.001), hard=Limit(0.005)), 2) == (found.default, len(found.limits))

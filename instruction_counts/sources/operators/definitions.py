@@ -85,7 +85,7 @@ def _group(
         )
     except DefinitionError as error:
         raise DataError(
-            f"{entry.file}:{entry.line}: {entry.name}: {error}", "See docs/operators.md."
+            f"{entry.file}:{entry.line}: {entry.name}: {error}", "See docs/how-to/operators.md."
         ) from error
 
 

@@ -51,7 +51,7 @@ VERSION = 1
 _NAME = re.compile(r"(?:torch(?:\.(?:nn\.functional|linalg|fft|special|sparse))?|Tensor)\.\w+")
 _MOST_TENSORS = 1_000
 _TORCH_OBJECT = re.compile(r"torch\.\w+")
-_REMEDY = "See docs/operators.md for the form of an entry."
+_REMEDY = "See docs/how-to/operators.md for the form of an entry."
 
 
 def read_operators(path: Path) -> tuple[Entry, ...]:

@@ -49,7 +49,7 @@ from instruction_counts.sources.specification.values import (
 )
 
 VERSION = 1
-REMEDY = "See docs/specifications.md."
+REMEDY = "See docs/reference/specifications.md."
 _FIELDS = ("name", "builds", "timeout_s", "seed", "reporters")
 _ENTRY = ("label", "inputs", "num_threads", "expected")
 _CODE = ("setup", "global_setup", "signature", "torchscript", "autograd", "gradient")

@@ -1,6 +1,6 @@
 """From one revision of the store's tables to the next, with Alembic.
 
-Each revision is a module in ``versions``; how to add one is in docs/store.md.
+Each revision is a module in ``versions``; how to add one is in docs/reference/store.md.
 """
 
 from __future__ import annotations
