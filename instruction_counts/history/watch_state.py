@@ -15,11 +15,10 @@ from typing import Any
 
 import attrs
 import cattrs
-from filelock import FileLock, Timeout
 
 from instruction_counts.analysis.sides import Key
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.system.files import write_atomically
+from instruction_counts.system.files import locked, write_atomically
 
 _VERSION = 2
 _READABLE = (1, 2)
@@ -116,22 +115,17 @@ def held(path: Path) -> Iterator[None]:
         UsageError: another watch has it.
         DataError: nothing can be written there.
     """
-    lock_path = path.with_name(f"{path.name}.lock")
-    lock = FileLock(lock_path, timeout=0)
-    try:
-        lock_path.touch()  # FileLock would wait for the folder to become writable
-        lock.acquire()
-    except Timeout as error:
-        raise UsageError(
-            f"another watch is at work, and keeps its place in {path}",
-            "Wait until it is done, or name another file with --state.",
-        ) from error
-    except OSError as error:
-        raise _not_writable(path, error) from error
-    try:
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(locked(path, patience_s=0))
+        except TimeoutError as error:
+            raise UsageError(
+                f"another watch is at work, and keeps its place in {path}",
+                "Wait until it is done, or name another file with --state.",
+            ) from error
+        except OSError as error:
+            raise _not_writable(path, error) from error
         yield
-    finally:
-        lock.release()
 
 
 def read_state(path: Path, watched: str, first_name: str = "") -> State:

@@ -14,13 +14,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Self
 
-from filelock import FileLock, Timeout
 from platformdirs import user_data_path
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.storage.store_tables import HEAD, VERSION
+from instruction_counts.system.files import locked
 
 LOCK_TIMEOUT_S = 30.0
 """How long a writer waits for another one."""
@@ -167,19 +167,14 @@ class Database:
         if self._path is None:
             yield
             return
-        path = Path(f"{self._path}.lock")
-        lock = FileLock(path, timeout=self._lock_timeout_s)
-        try:
-            path.touch()  # FileLock would wait for the folder to become writable
-            lock.acquire()
-        except Timeout as error:
-            raise _is_locked(self.name, self._lock_timeout_s) from error
-        except OSError as error:
-            raise _not_writable(self.name, error.strerror or str(error)) from error
-        try:
+        with contextlib.ExitStack() as stack:
+            try:
+                stack.enter_context(locked(self._path, self._lock_timeout_s))
+            except TimeoutError as error:
+                raise _is_locked(self.name, self._lock_timeout_s) from error
+            except OSError as error:
+                raise _not_writable(self.name, error.strerror or str(error)) from error
             yield
-        finally:
-            lock.release()
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:

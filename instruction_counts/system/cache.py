@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import attrs
-from filelock import FileLock, Timeout
 from platformdirs import user_cache_path
 
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.system.files import locked
 
 VARIABLE = "INSTRUCTION_COUNTS_CACHE"
 DEFAULT_LIMIT_BYTES = 10 << 30
@@ -154,24 +154,15 @@ class Cache:
 
     @contextlib.contextmanager
     def _locked(self, kind: str, key: str, while_waiting: Callable[[], None]) -> Iterator[None]:
-        lock = self._lock(kind, key)
-        while True:
-            while_waiting()
-            try:
-                lock.acquire(timeout=_POLL_S, poll_interval=_POLL_S / 2)
-                break
-            except Timeout:
-                continue
-        try:
-            yield
-        finally:
-            lock.release()
-
-    def _lock(self, kind: str, key: str) -> FileLock:
-        # Lock files stay: removing one would let two processes hold "the" lock.
         folder = self.root / kind
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return FileLock(folder / f".{key}.lock")
+        with contextlib.ExitStack() as stack:
+            while True:
+                while_waiting()
+                with contextlib.suppress(TimeoutError):
+                    stack.enter_context(locked(folder / key, _POLL_S))
+                    break
+            yield
 
     def _trim(self) -> None:
         kinds = self._kinds()
@@ -190,8 +181,8 @@ class Cache:
         # What killed processes left behind: nobody holds the lock of such a folder.
         left = {path for one in (".new-*", ".old-*") for path in (self.root / kind).glob(one)}
         for folder in left - self._being_made:
-            lock = self._lock(kind, folder.name.split("-")[1])
-            with contextlib.suppress(Timeout), lock.acquire(timeout=0):
+            key = folder.name.split("-")[1]
+            with contextlib.suppress(TimeoutError), locked(folder.with_name(key), patience_s=0):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _kinds(self) -> tuple[str, ...]:

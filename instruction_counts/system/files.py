@@ -34,10 +34,13 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str | bytes]) -
 
 @contextlib.contextmanager
 def locked(path: Path, patience_s: float = _PATIENCE_S) -> Iterator[None]:
-    """Nobody else who asks for the file at ``path`` has it meanwhile: it can be read and replaced.
+    """Hold the lock of the file or folder at ``path``: of all who ask for it, one at a time has it.
+
+    The system drops it when its holder ends, however it ends.
 
     Raises:
-        OSError: its folder cannot be written, or another one kept it for ``patience_s``.
+        TimeoutError: another process or thread kept it for ``patience_s``.
+        OSError: its folder cannot be written.
     """
     # The lock file stays: removing it would let two processes hold "the" lock.
     lock = path.with_name(f".{path.name}.lock")

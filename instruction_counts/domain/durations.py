@@ -1,0 +1,25 @@
+"""Durations as people write them, on the command line and in files: ``90``, ``90s``, ``10m``."""
+
+from __future__ import annotations
+
+import re
+
+EXPECTED = "a duration: 90 (seconds), 90s, 10m, 1h"
+_LONGEST_S = 1_000_000_000
+"""More than thirty years; the system does not wait much longer."""
+_UNITS_S = {"": 1, "s": 1, "m": 60, "min": 60, "h": 3600}
+_WRITTEN = re.compile(r"\s*(\d{1,12}(?:\.\d{1,12})?)\s*(s|m|min|h|)\s*", re.ASCII)
+
+
+def seconds_of(written: object) -> float:
+    """The seconds that a text or a number means: more than 0, and less than thirty years.
+
+    Raises:
+        ValueError: it is no duration; the message says what is.
+    """
+    text = str(written) if isinstance(written, str | int | float) else ""
+    match = _WRITTEN.fullmatch(text)
+    seconds = float(match[1]) * _UNITS_S[match[2]] if match else 0.0
+    if not 0 < seconds <= _LONGEST_S:
+        raise ValueError(f"expected {EXPECTED}")
+    return seconds

@@ -1,0 +1,48 @@
+"""Durations: one way to write them, everywhere."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.domain.durations import seconds_of
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [
+        ("90", 90),
+        ("90s", 90),
+        ("10m", 600),
+        ("10min", 600),
+        ("1h", 3600),
+        ("1.5 h", 5400),
+        (" 0.25 ", 0.25),
+        (90, 90),
+        (0.5, 0.5),
+    ],
+)
+def test_a_duration_is_a_number_with_a_unit(written: object, seconds: float) -> None:
+    """Seconds where no unit is given; YAML reads those as numbers."""
+    assert seconds == seconds_of(written)
+
+
+NO_DURATIONS: list[object] = [
+    *["", "0", "-1", "h", "1d", "1e9", "nan", "inf", "1h30m", "²", "1" * 13, "9" * 5000],
+    *[True, None, float("nan"), float("inf"), 0, -1, 2e9, [1]],
+]
+
+
+@pytest.mark.parametrize("written", NO_DURATIONS)
+def test_what_is_no_duration_is_refused(written: object) -> None:
+    """With what is one."""
+    with pytest.raises(ValueError, match="expected a duration: 90"):
+        seconds_of(written)
+
+
+@given(st.integers(1, 10**5), st.sampled_from([("s", 1), ("m", 60), ("h", 3600)]))
+def test_units_multiply(number: int, unit: tuple[str, int]) -> None:
+    """As everywhere."""
+    name, factor = unit
+    assert number * factor == seconds_of(f"{number}{name}")
