@@ -19,10 +19,11 @@ from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import mode_options, store_option
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
+from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.series import Series, all_series
 from instruction_counts.report import history as report
 from instruction_counts.storage.noise import read_noises
-from instruction_counts.storage.store import Store, StoredCount
+from instruction_counts.storage.store import Store
 
 _MOST_PLOTS = 8
 

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
-from instruction_counts.storage.store import RunSummary, Store
+from instruction_counts.domain.stored import RunSummary
+from instruction_counts.storage.store import Store
 
 
 def saved(store: Store, run_id: int) -> str:

@@ -15,13 +15,14 @@ from instruction_counts.analysis.sides import Key, key_of
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.stored import StoredCount
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.order import read_durations
 from instruction_counts.history.priorities import Move, Scout, chances, changed_functions, moves
 from instruction_counts.session.measuring import DURATIONS, Plan
 from instruction_counts.session.verification import key_of_case
 from instruction_counts.storage.noise import read_noises
-from instruction_counts.storage.store import Store, StoredCount
+from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
 
 _RECENT_RUNS = 20

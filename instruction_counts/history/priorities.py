@@ -16,9 +16,9 @@ from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.domain.records import Record
+from instruction_counts.domain.stored import StoredCount
 from instruction_counts.execution.budget import Chances
 from instruction_counts.history.series import all_series, count_of, floor_of
-from instruction_counts.storage.store import StoredCount
 
 _CAUSES = 3
 """So many functions of a change are taken to be its causes: the largest changes."""

@@ -12,8 +12,8 @@ from instruction_counts.analysis.sides import Key, Side
 from instruction_counts.analysis.verdicts import MinEffect, noise_floor
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions
+from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.steps import Level, Step, levels, steps_between
-from instruction_counts.storage.store import StoredCount
 
 _OF_MACHINE = ("CPU", "C library")
 """Disagreements that tell two machines of one architecture from each other."""

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from instruction_counts.analysis.verdicts import Difference, Verdict
 from instruction_counts.domain.build import DEFAULT_NAME
+from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.bisection import Bisection, Change
 from instruction_counts.history.candidates import Candidates, is_regression
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
@@ -21,7 +22,6 @@ from instruction_counts.history.steps import Step
 from instruction_counts.report import format as fmt
 from instruction_counts.report.comparison import causes as causes_of_difference
 from instruction_counts.report.comparison import title_of
-from instruction_counts.storage.store import StoredCount
 
 FORMAT_VERSION = 1
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.storage.store import RunSummary
+from instruction_counts.domain.stored import RunSummary
 
 _STYLES = {"running": "yellow", "interrupted": "yellow", "killed": "red"}
 

@@ -14,17 +14,18 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self, TypeAlias
+from typing import Any, Self
 
 import attrs
 import cattrs
 from sqlalchemy import Column, Connection, bindparam, delete, func, insert, select, update
 
-from core.types import AutogradMode, Label, Language, RuntimeMode
+from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import FunctionCosts, Instructions, Machine, Status
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.stored import CaseName, RunSummary, StoredCount
 from instruction_counts.storage.function_rows import functions_from_json
 from instruction_counts.storage.json_files import is_file_name
 from instruction_counts.storage.store_database import LOCK_TIMEOUT_S, Database
@@ -57,49 +58,6 @@ KILLED = "killed"
 _LIST = "Stored runs and their tags: python main.py runs list"
 _MOST_DIGITS = 18
 """A number with more of them may not fit into a column."""
-
-
-@attrs.frozen
-class RunSummary:
-    """A stored run without its records."""
-
-    id: int
-    started_at: str
-    state: str
-    """``running``, ``complete``, ``interrupted``, or ``killed``: its process ended before it.
-
-    On a server and of earlier versions, a killed run cannot be told from a running one.
-    """
-    engine: str
-    builds: Mapping[str, str]
-    """The version of torch of each build, by its name."""
-    tags: tuple[str, ...]
-    cases: int
-    failed: int
-
-
-CaseName: TypeAlias = tuple[Label, Language, RuntimeMode, AutogradMode, int]
-"""What a case is called in every run and on every build."""
-
-
-@attrs.frozen
-class StoredCount:
-    """How a case ended on one build of a stored run: its count, without all that lies behind it."""
-
-    case: CaseName
-    run_id: int
-    started_at: str
-    """When the run began: UTC, ISO 8601. Empty where it is not known."""
-    tags: tuple[str, ...]
-    engine: str
-    build: str
-    fingerprint: Fingerprint
-    definition_hash: str
-    status: Status
-    instructions: Instructions | None
-    """Without windows; None where the case was not counted."""
-    failure: str = ""
-    """The first line of why it failed."""
 
 
 class Store:

@@ -17,7 +17,8 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Run
-from instruction_counts.storage.store import Store, StoredCount
+from instruction_counts.domain.stored import StoredCount
+from instruction_counts.storage.store import Store
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
 

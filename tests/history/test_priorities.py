@@ -12,8 +12,8 @@ from instruction_counts.analysis.sides import key_of
 from instruction_counts.domain.noise import Noise, fingerprint_hash
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Record
+from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.priorities import Scout, chances, changed_functions, moves
-from instruction_counts.storage.store import StoredCount
 from tests.fakes import FINGERPRINT, make_record
 from tests.history.made import outcome_of, point
 

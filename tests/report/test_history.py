@@ -8,9 +8,9 @@ import json
 
 import attrs
 
+from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.series import Series, all_series
 from instruction_counts.report import history as report
-from instruction_counts.storage.store import StoredCount
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
 

@@ -40,8 +40,9 @@ from instruction_counts.domain.outcomes import (
     TensorValue,
 )
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.stored import RunSummary
 from instruction_counts.storage.json_files import from_json, to_json
-from instruction_counts.storage.store import RunSummary, Store
+from instruction_counts.storage.store import Store
 from instruction_counts.storage.store_database import Database
 from instruction_counts.storage.store_rows import build_number
 from instruction_counts.storage.store_tables import METADATA, VERSION, function_costs

@@ -1,0 +1,55 @@
+"""What is known of stored runs without their records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import attrs
+
+from core.types import AutogradMode, Label, Language, RuntimeMode
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Instructions, Status
+
+
+@attrs.frozen
+class RunSummary:
+    """A stored run without its records."""
+
+    id: int
+    started_at: str
+    state: str
+    """``running``, ``complete``, ``interrupted``, or ``killed``: its process ended before it.
+
+    On a server and of earlier versions, a killed run cannot be told from a running one.
+    """
+    engine: str
+    builds: Mapping[str, str]
+    """The version of torch of each build, by its name."""
+    tags: tuple[str, ...]
+    cases: int
+    failed: int
+
+
+CaseName: TypeAlias = tuple[Label, Language, RuntimeMode, AutogradMode, int]
+"""What a case is called in every run and on every build."""
+
+
+@attrs.frozen
+class StoredCount:
+    """How a case ended on one build of a stored run: its count, without all that lies behind it."""
+
+    case: CaseName
+    run_id: int
+    started_at: str
+    """When the run began: UTC, ISO 8601. Empty where it is not known."""
+    tags: tuple[str, ...]
+    engine: str
+    build: str
+    fingerprint: Fingerprint
+    definition_hash: str
+    status: Status
+    instructions: Instructions | None
+    """Without windows; None where the case was not counted."""
+    failure: str = ""
+    """The first line of why it failed."""
