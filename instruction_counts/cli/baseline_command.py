@@ -19,7 +19,7 @@ from instruction_counts.cli.compare_command import narrowed
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.gating import Gating, check_folder, gate_options
-from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.saving import save
 from instruction_counts.cli.time_budget import time_budget_option
@@ -39,6 +39,7 @@ from instruction_counts.gate.baseline import (
 from instruction_counts.gate.checks import exceeded_in, moved_in
 from instruction_counts.gate.limits import read_limits
 from instruction_counts.report import gate as report
+from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
@@ -203,7 +204,7 @@ def check(
     definitions: Definitions,
     selection: Selection,
     builds: tuple[Build, ...],
-    measuring: Measuring,
+    measuring: MeasurementSettings,
     db: str | None,
     gating: Gating,
     time_budget: float | None,
@@ -225,7 +226,7 @@ def check(
       python main.py baseline check baseline.json --limits limits.yaml --junit junit.xml
       python main.py baseline check baseline.json 12 --only 'Pointwise/*' --output comment.md
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    if measuring.no_counts:
+    if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to check", "Drop it.")
     writers = [writer(path) for path in output]
     baseline = read_baseline(file)
@@ -304,13 +305,9 @@ class _Checked(ComparedBuilds):
         return verified_against(comparison, baseline, counts)
 
 
-def _expected_side(facts: BuildFacts, measuring: Measuring) -> Side:
+def _expected_side(facts: BuildFacts, measuring: MeasurementSettings) -> Side:
     """A side without cases, as a build would make it, to refuse it before it is measured."""
-    allocator = measuring.allocator if measuring.engine == "fork" else "system"
-    fingerprint = attrs.evolve(
-        facts.fingerprint, allocator=allocator, pinned_isa=measuring.pin_isa or ""
-    )
-    return Side(facts.build.name, measuring.engine, fingerprint, {})
+    return Side(facts.build.name, measuring.engine, measuring.fingerprint(facts), {})
 
 
 def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:

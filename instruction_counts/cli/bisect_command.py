@@ -22,7 +22,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.format_option import format_option
-from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import definitions_options, mode_options, store_option
 from instruction_counts.domain.build import Build
@@ -33,6 +33,7 @@ from instruction_counts.history.bisection import bisect
 from instruction_counts.history.candidates import Candidates, is_regression
 from instruction_counts.report import history as report
 from instruction_counts.report.comparison import title_of
+from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.verification import key_of_case
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.noise import read_noises
@@ -98,7 +99,7 @@ def command(
     layouts: int,
     min_effect: MinEffect,
     form: str,
-    measuring: Measuring,
+    measuring: MeasurementSettings,
     db: str | None,
 ) -> int:
     """Find the builds between which a case changed: worse, better, or with other results.
@@ -114,13 +115,13 @@ def command(
       python main.py bisect MatMul/mm --language python --runtime eager \\
         --commits commits --build-cmd './make_venv {commit}'
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    if measuring.no_counts:
+    if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to bisect by", "Drop it.")
     selection = attrs.evolve(modes, only=(label,))
     case = _only_case(definitions, selection)
     makers = _makers(build, config, commits, build_cmd)
     # Times decide nothing, and take longer than counts.
-    measuring = attrs.evolve(measuring, no_times=True)
+    measuring = attrs.evolve(measuring, times=False)
     with Store.open(db) as store:
         lab = StoreLab(definitions, selection, measuring, store, layouts, None if fresh else case)
         candidates = Candidates(list(makers.values()), key_of_case(case), lab, min_effect)
@@ -144,7 +145,7 @@ class StoreLab:
 
     definitions: Definitions
     selection: Selection
-    measuring: Measuring
+    measuring: MeasurementSettings
     store: Store
     layouts: int
     case: Case | None = None
@@ -160,9 +161,7 @@ class StoreLab:
         facts = probe(build)
         if self.case is None:
             return None
-        engine = self.measuring.engines([facts], self.measuring.profile())[build.name]
-        with_engine = fingerprint_hash(engine.fingerprint)
-        engine.close()
+        with_engine = fingerprint_hash(self.measuring.fingerprint(facts))
         key = key_of_case(self.case)
         for one in reversed(self.store.counts([key])):
             if (

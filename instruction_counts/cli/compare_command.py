@@ -17,7 +17,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.gating import Gating, check_folder, gate_options
 from instruction_counts.cli.lazy_store import LazyStore
-from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import build_options, is_given, selection_options, store_option
 from instruction_counts.cli.saving import save
@@ -28,6 +28,7 @@ from instruction_counts.domain.selection import Selection, select
 from instruction_counts.report import comparison as report
 from instruction_counts.report import comparison_json as export
 from instruction_counts.report import skipped_by_budget as left_out
+from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.verification import key_of_case
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.noise import read_noises
@@ -73,7 +74,7 @@ def command(
     definitions: Definitions,
     selection: Selection,
     builds: tuple[Build, ...],
-    measuring: Measuring,
+    measuring: MeasurementSettings,
     db: str | None,
     min_effect: MinEffect,
     layouts: int,

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
 
 import attrs
 
 from core.types import Case, Language
 from instruction_counts.analysis.comparison import Comparison, compare, verified
 from instruction_counts.analysis.sides import Key, Side, side_of, with_outputs
-from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cli import console
-from instruction_counts.cli.measuring import Measuring
 from instruction_counts.cli.time_budget import planned, refuse_nothing
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.selection import Selection, select
-from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.report.comparison import title_of
-from instruction_counts.session.measuring import DURATIONS, Measured, make_engine
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.measuring import make_engine
 from instruction_counts.session.verification import Verification, key_of_case
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.noise import keep_noises, read_noises
 from instruction_counts.storage.store import Store
-from instruction_counts.system.cache import Cache
 
 
 @attrs.define
@@ -35,7 +32,7 @@ class ComparedBuilds:
 
     definitions: Definitions
     selection: Selection
-    measuring: Measuring
+    measuring: MeasurementSettings
     store: Store | None
     """Where the run is stored; None where nothing is measured."""
     time_budget_s: float | None = None
@@ -43,7 +40,7 @@ class ComparedBuilds:
     moved_before: AbstractSet[Key] = frozenset()
     """What the last check found to be worse or better; it is measured first."""
     interrupted: bool = False
-    _facts: tuple[BuildFacts, ...] = ()
+    _runner: BuildRunner | None = None
     _cases: tuple[Case, ...] = ()
 
     def sides(self, builds: Sequence[Build]) -> dict[str, Side]:
@@ -52,22 +49,14 @@ class ComparedBuilds:
         Raises:
             UsageError: the budget of time was used up before the first case started.
         """
-        measuring = self.measuring
         self._cases = select(load(self.definitions), self.selection)
-        self._facts = tuple(probe(build) for build in builds)
-        pool = measuring.pool()
-        lanes = measuring.jobs or pool.size
-        orders = measuring.orders(self._cases, self._facts, skip=True)
-        for one in self._facts:
-            console.note(measuring.banner(one, lanes))
-        engines = measuring.engines(self._facts, measuring.profile())
-        names = [build.name for build in builds]
-        plan = planned(self.time_budget_s, self._cases, names, self.store, moved=self.moved_before)
-        durations = Cache().root / DURATIONS
-        measured = Measured(
-            measuring.engine, engines, (), console, durations, self.store, plan=plan
+        runner = BuildRunner.of(builds, self.measuring, console, self.store)
+        self._runner = runner
+        plan = planned(
+            self.time_budget_s, self._cases, runner.names, self.store, moved=self.moved_before
         )
-        self.interrupted = measured.take_in(orders, pool, lanes, None)
+        measured = runner.run(runner.orders(self._cases, skip=True), budget=plan)
+        self.interrupted = measured.interrupted
         refuse_nothing(measured.run)
         title = "" if measured.run_id is None else f"run {measured.run_id}, "
         return {
@@ -103,9 +92,12 @@ class ComparedBuilds:
 
     @property
     def _verification(self) -> Verification:
-        pool = self.measuring.pool()
-        lanes = self.measuring.jobs or pool.size
-        return Verification(self._facts, self._make_engine, pool, lanes, console, self._order)
+        runner = self._runner
+        assert runner is not None, "what is verified was measured"
+        return Verification(
+            *(runner.facts, self._make_engine, self.measuring.pool(), runner.lanes, console),
+            self.measuring.order,
+        )
 
     def _with_outputs(self, comparison: Comparison) -> Comparison:
         cases = [
@@ -126,12 +118,7 @@ class ComparedBuilds:
         return [case for case in self._cases if key_of_case(case) in keys]
 
     def _make_engine(self, facts: BuildFacts, layout: int) -> Engine:
-        profile = attrs.evolve(self.measuring.profile(), layout=layout)
-        return make_engine("fork", facts, profile, console.note)
-
-    def _order(self, case: Case, build: Build, **kwargs: Any) -> WorkOrder:
-        measuring = self.measuring
-        return WorkOrder(case, build, measuring.timeout_s, measuring.retries, **kwargs)
+        return make_engine("fork", facts, self.measuring.profile(layout=layout), console.note)
 
 
 def _layout_noise(side: Side, layouts: Sequence[Mapping[Key, int]]) -> dict[str, Noise]:

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
-from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 
-from core.types import Case
-from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.cli import console
 from instruction_counts.cli.options import is_given, specification_of
 from instruction_counts.cli.seconds import SecondsRange
-from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Engine
-from instruction_counts.engines.fork import Profile
-from instruction_counts.execution.cores import CorePool, available_cores, parse_cores
-from instruction_counts.session.measuring import make_engine, plan
+from instruction_counts.session.builds import MeasurementSettings
 
 _OPTIONS = (
     click.option(
@@ -69,71 +58,17 @@ _OPTIONS = (
 )
 
 
-@attrs.frozen
-class Measuring:
-    """What the options say."""
-
-    engine: str
-    allocator: str
-    pin_isa: str | None
-    jobs: int | None
-    cores: str | None
-    timeout_s: float
-    retries: int
-    no_counts: bool
-    no_times: bool
-
-    def pool(self) -> CorePool:
-        """The cores to measure on.
-
-        Raises:
-            UsageError: some are not available.
-        """
-        available = available_cores()
-        return CorePool(parse_cores(self.cores, available) if self.cores else available)
-
-    def profile(self, callgrind_out: Path | None = None) -> Profile:
-        """What the hermetic profile leaves to choose."""
-        return Profile(self.allocator, self.pin_isa or "", callgrind_out=callgrind_out)
-
-    def engines(self, facts: Sequence[BuildFacts], profile: Profile) -> dict[str, Engine]:
-        """An engine for each build, by its name."""
-        return {
-            one.build.name: make_engine(self.engine, one, profile, console.note) for one in facts
-        }
-
-    def orders(
-        self, cases: Sequence[Case], facts: Sequence[BuildFacts], *, skip: bool
-    ) -> list[WorkOrder]:
-        """The orders of all builds: each case on one after the other, then the next case.
-
-        Raises:
-            BuildError: a build lacks something that the cases need, and ``skip`` is not set.
-        """
-        template = functools.partial(
-            WorkOrder,
-            timeout_s=self.timeout_s,
-            retries=self.retries,
-            counts=not self.no_counts,
-            times=not self.no_times,
-            output=True,
-        )
-        plans = [plan(cases, one, template, skip=skip) for one in facts]
-        return [order for row in zip(*plans, strict=True) for order in row]
-
-    def banner(self, facts: BuildFacts, lanes: int) -> str:
-        """One line that says what is measured, and how."""
-        fingerprint = facts.fingerprint
-        parts = [
-            f"torch {fingerprint.torch}",
-            f"Python {fingerprint.python}",
-            fingerprint.valgrind or "no valgrind",
-            f"{lanes} lane{'' if lanes == 1 else 's'}",
-            f"hermetic v{fingerprint.profile_version}",
-            f"engine {self.engine}",
-        ]
-        name = "" if facts.build.name == DEFAULT_NAME else f"{facts.build.name}: "
-        return name + " · ".join(parts)
+_NAMES = (
+    "engine",
+    "allocator",
+    "pin_isa",
+    "jobs",
+    "cores",
+    "timeout_s",
+    "retries",
+    "no_counts",
+    "no_times",
+)
 
 
 def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,7 +76,7 @@ def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        own = {field.name: kwargs.pop(field.name) for field in attrs.fields(Measuring)}
+        own = {name: kwargs.pop(name) for name in _NAMES}
         stated = specification_of(kwargs.get("definitions"))
         if stated is not None and stated.timeout_s is not None and not is_given("timeout_s"):
             own["timeout_s"] = stated.timeout_s
@@ -149,7 +84,9 @@ def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
             raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
         if own["engine"] == "timer" and own["pin_isa"]:
             raise UsageError("--pin-isa needs the fork engine", "Drop one.")
-        return function(*args, measuring=Measuring(**own), **kwargs)
+        counts, times = not own.pop("no_counts"), not own.pop("no_times")
+        measuring = MeasurementSettings(**own, counts=counts, times=times)
+        return function(*args, measuring=measuring, **kwargs)
 
     for option in reversed(_OPTIONS):
         wrapper = option(wrapper)

@@ -21,7 +21,7 @@ from instruction_counts.cli.coverage_command import command as coverage_command
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.measured_run import measured_run
-from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.options import build_options, mode_options, store_option
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
@@ -30,6 +30,7 @@ from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.selection import Selection, select
 from instruction_counts.report import sizes as report
 from instruction_counts.report import table as results_table
+from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.operators.calls import Overrides, calls
 from instruction_counts.sources.operators.catalogue import Schema, load_schemas
 from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
@@ -175,7 +176,7 @@ def sizes_command(
     seed: int,
     modes: Selection,
     builds: tuple[Build, ...],
-    measuring: Measuring,
+    measuring: MeasurementSettings,
     db: str | None,
 ) -> int:
     """Measure one operator over a range of sizes: where overhead ends and work begins.
@@ -189,7 +190,7 @@ def sizes_command(
       python main.py operators sizes torch.mm --sizes 4:256:2 --language c++
       python main.py operators sizes torch.sum --scale 'input=[N,64]'
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    if measuring.no_counts:
+    if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to fit", "Drop it.")
     if len(builds) > 1:
         raise UsageError("sizes are measured on one build", "Name one --build.")

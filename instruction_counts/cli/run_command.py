@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import attrs
 import click
 
 from core.types import Case
-from instruction_counts.builds.capability import measure_machine
-from instruction_counts.builds.probing import probe
 from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.options import (
     build_options,
     selection_options,
@@ -25,16 +23,13 @@ from instruction_counts.cli.shown_run import show_run
 from instruction_counts.cli.time_budget import planned, refuse_nothing, time_budget_option
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.outcomes import Machine, Status
-from instruction_counts.domain.records import Record, Run, identity_of
+from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import Selection, select
-from instruction_counts.domain.work import WorkOrder
 from instruction_counts.report.exporting import Exporter
-from instruction_counts.session.measuring import DURATIONS, Measured
+from instruction_counts.session.builds import BuildRunner, MeasuredRun, MeasurementSettings
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
-from instruction_counts.system.cache import Cache
 from instruction_counts.system.files import check_writable
 
 
@@ -76,7 +71,7 @@ def command(
     definitions: Definitions,
     selection: Selection,
     builds: tuple[Build, ...],
-    measuring: Measuring,
+    measuring: MeasurementSettings,
     skip_unavailable: bool,
     callgrind_out: Path | None,
     resources: bool | None,
@@ -104,37 +99,29 @@ def command(
     files = {path: Exporter(path) for path in (*output, *reporting.files)}
     _check_writable(files, callgrind_out)
     done = read_json(resume) if resume else None
-    pool = measuring.pool()
-    lanes = measuring.jobs or pool.size
-    facts = [probe(build) for build in builds]
-    orders = [
-        attrs.evolve(order, resources=_wants_resources(order.case, resources))
-        for order in measuring.orders(cases, facts, skip=skip_unavailable)
-    ]
     if callgrind_out is not None:
         callgrind_out.mkdir(parents=True, exist_ok=True)
     with Store.open(db) as store:
-        for one in facts:
-            console.note(measuring.banner(one, lanes))
-        engines = measuring.engines(facts, measuring.profile(callgrind_out))
-        plan = planned(time_budget, cases, [build.name for build in builds], store)
-        durations = Cache().root / DURATIONS
-        machine = _machine(orders, facts[0].build, measuring)
-        measured = Measured(
-            *(measuring.engine, engines, tuple(files.values()), console, durations, store),
-            machine=machine,
-            plan=plan,
+        runner = BuildRunner.of(builds, measuring, console, store)
+        orders = [
+            attrs.evolve(order, resources=_wants_resources(order.case, resources))
+            for order in runner.orders(cases, skip=skip_unavailable)
+        ]
+        measured = runner.run(
+            orders,
+            exporters=files.values(),
+            done=done,
+            budget=planned(time_budget, cases, runner.names, store),
+            callgrind_out=callgrind_out,
         )
-        interrupted = measured.take_in(orders, pool, lanes, done)
         refuse_nothing(measured.run)
         show_run(measured.run, allocations=allocations, with_tables=reporting.screen)
         written = _tell_where(measured, files, store)
-    if interrupted:
+    if measured.interrupted:
         hint = stored_run.go_on(measured.run_id, written)
         console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
-    delivered = reporting.send(measured.run, interrupted=interrupted) and not measured.unsaved
-    records = _asked_for(measured.run, orders)
-    return _exit_code(records, interrupted=interrupted, delivered=delivered)
+    delivered = reporting.send(measured.run, interrupted=measured.interrupted)
+    return _exit_code(measured, delivered=delivered and not measured.unsaved)
 
 
 def _check_writable(files: Iterable[Path], callgrind_out: Path | None) -> None:
@@ -149,14 +136,7 @@ def _wants_resources(case: Case, asked: bool | None) -> bool:
     return "operator" in case.metadata if asked is None else asked
 
 
-def _machine(orders: Sequence[WorkOrder], build: Build, measuring: Measuring) -> Machine | None:
-    """What the machine can do, as a yardstick for what is measured; before anything else runs."""
-    if measuring.no_times or not any(order.asks_for_resources for order in orders):
-        return None
-    return measure_machine(build, measuring.pool().cores[0])
-
-
-def _tell_where(measured: Measured, files: Mapping[Path, Exporter], store: Store) -> list[Path]:
+def _tell_where(measured: MeasuredRun, files: Mapping[Path, Exporter], store: Store) -> list[Path]:
     """Tell where the run is; the files that hold it."""
     written = [path for path, one in files.items() if one not in measured.unsaved]
     for path in written:
@@ -168,17 +148,10 @@ def _tell_where(measured: Measured, files: Mapping[Path, Exporter], store: Store
     return written
 
 
-def _asked_for(run: Run, orders: Iterable[WorkOrder]) -> list[Record]:
-    """The records of the orders: with --resume, a run holds whatever else the file held."""
-    asked = {identity_of(order.case, order.build.name) for order in orders}
-    return [record for record in run.cases if record.identity in asked]
-
-
-def _exit_code(records: Iterable[Record], *, interrupted: bool, delivered: bool) -> ExitCode:
-    if interrupted:
+def _exit_code(measured: MeasuredRun, *, delivered: bool) -> ExitCode:
+    if measured.interrupted:
         return ExitCode.INTERRUPTED
     bad = {Status.FAILED, Status.TIMEOUT}
-    failed = any(record.outcome.status in bad for record in records)
-    if failed:
+    if any(record.outcome.status in bad for record in measured.ordered):
         return ExitCode.CASES_FAILED
     return ExitCode.OK if delivered else ExitCode.ERROR

@@ -24,7 +24,7 @@ from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
 from instruction_counts.cli.bisect_command import COMMIT, StoreLab, made_build
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import selection_options, store_option
 from instruction_counts.cli.seconds import SecondsRange
@@ -43,6 +43,7 @@ from instruction_counts.history.watch_state import (
 from instruction_counts.history.watching import Station
 from instruction_counts.history.webhook import Webhook
 from instruction_counts.report.comparison import causes, title_of
+from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
@@ -107,7 +108,7 @@ def command(
     build_cmd: str | None,
     definitions: Definitions,
     selection: Selection,
-    measuring: Measuring,
+    measuring: MeasurementSettings,
     layouts: int,
     min_effect: MinEffect,
     alert: Path | None,
@@ -131,7 +132,7 @@ def command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if once and every is not None:
         raise UsageError("--once and --every contradict each other", "Drop one.")
-    if measuring.no_counts:
+    if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to watch", "Drop it.")
     if build_cmd is not None and COMMIT not in build_cmd:
         raise UsageError(f"--build-cmd does not say {COMMIT}", "It stands for the commit.")
@@ -284,7 +285,7 @@ class StoreStation:
         lab = attrs.evolve(
             self.lab,
             selection=attrs.evolve(self.lab.selection, only=labels),
-            measuring=attrs.evolve(self.lab.measuring, no_times=True),
+            measuring=attrs.evolve(self.lab.measuring, times=False),
         )
         # A command may call each build the same, say ``nightly``.
         before = base.name if base.name != new.name else f"{base.name} before"

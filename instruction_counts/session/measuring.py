@@ -168,7 +168,7 @@ class Measured:
         engine = self._kind.name or (names.pop() if len(names) == 1 else self._engine)
         return Run(__version__, engine, builds, records, self._started_at, machine)
 
-    def take_in(
+    def execute(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
     ) -> bool:
         """Measure ``orders``, but for those that ``done`` holds; True if interrupted.

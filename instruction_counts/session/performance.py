@@ -21,18 +21,14 @@ from core.errors import DefinitionError
 from core.expand import materialize
 from core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.analysis.operator_metrics import Metrics, as_dict, metrics_of
-from instruction_counts.builds.capability import measure_machine
 from instruction_counts.builds.configured import parse_build
-from instruction_counts.builds.probing import probe
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import Run
-from instruction_counts.domain.work import Timing, WorkOrder
-from instruction_counts.engines.fork import Profile
-from instruction_counts.execution.cores import CorePool, available_cores
+from instruction_counts.domain.work import Timing
 from instruction_counts.reading.positions import one_of
-from instruction_counts.session.measuring import Measured, make_engine, plan
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.observer import Silent
 from instruction_counts.sources.operators.calls import Overrides, calls, together
 from instruction_counts.sources.operators.catalogue import Schema, load_schemas
@@ -281,14 +277,15 @@ def _measured(
     made = [_cases(test, number, wanted, schemas) for number, test in enumerate(tests)]
     cases = [case for several in made for case in several if case.autolabels.language in wanted]
     measured_on = parse_build(build) if build else default_build()
-    facts = probe(measured_on)
-    pool = CorePool(available_cores())
-    machine = measure_machine(measured_on, pool.cores[0])
-    orders = plan(cases, facts, lambda case, on: _order(case, on, timing), skip=False)
-    engine = make_engine("fork", facts, Profile(), Silent().note)
-    measured = Measured("fork", {measured_on.name: engine}, (), Silent(), machine=machine)
-    if measured.take_in(orders, pool, pool.size, None):
+    runner = BuildRunner.of([measured_on], MeasurementSettings(retries=0), Silent())
+    orders = [
+        attrs.evolve(order, timing=timing, resources=True, output=False)
+        for order in runner.orders(cases)
+    ]
+    measured = runner.run(orders)
+    if measured.interrupted:
         raise KeyboardInterrupt
+    machine = measured.run.machine
     found = _dictionaries(measured.run, machine)
     if Language.CPP in wanted:
         found += _without_cpp(made, measured_on.name, machine)
@@ -305,10 +302,6 @@ def _languages(languages: Sequence[str]) -> set[Language]:
     if not found:
         raise UsageError(f"languages={languages!r}", 'For example: ("python", "c++")')
     return found
-
-
-def _order(case: Case, build: Build, timing: Timing) -> WorkOrder:
-    return WorkOrder(case, build, timing=timing, resources=True)
 
 
 def _cases(test: _Test, number: int, wanted: set[Language], schemas: _Schemas) -> list[Case]:
@@ -330,7 +323,7 @@ def _cases(test: _Test, number: int, wanted: set[Language], schemas: _Schemas) -
     ]
 
 
-def _dictionaries(run: Run, machine: Machine) -> list[dict[str, Any]]:
+def _dictionaries(run: Run, machine: Machine | None) -> list[dict[str, Any]]:
     failed = {
         (record.label, record.language): record
         for record in run.cases

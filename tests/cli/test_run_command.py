@@ -5,18 +5,21 @@ from __future__ import annotations
 import pytest
 
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.run_command import _asked_for, _exit_code
+from instruction_counts.cli.run_command import _exit_code
 from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.session.builds import MeasuredRun
 from tests.fakes import OK, failed, make_order, make_record, make_run
 
 
 def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() -> None:
     """It is in the file that was gone on with, and stays there."""
     run = make_run(make_record("a"), make_record("b", outcome=failed()))
-    asked = [_asked_for(run, [make_order(label) for label in labels]) for labels in ("a", "ab")]
+    asked = [
+        MeasuredRun(run, tuple(make_order(label) for label in labels)) for labels in ("a", "ab")
+    ]
 
     assert [ExitCode.OK, ExitCode.CASES_FAILED] == [
-        _exit_code(records, interrupted=False, delivered=True) for records in asked
+        _exit_code(measured, delivered=True) for measured in asked
     ]
 
 
@@ -28,6 +31,7 @@ def test_a_run_whose_results_did_not_arrive_is_no_success(
     outcome: Outcome, interrupted: bool, code: int
 ) -> None:
     """In a file, or at a webhook; what went wrong before that is told first."""
-    records = [make_record("a", outcome=outcome)]
+    run = make_run(make_record("a", outcome=outcome))
+    measured = MeasuredRun(run, (make_order("a"),), interrupted=interrupted)
 
-    assert code == _exit_code(records, interrupted=interrupted, delivered=False)
+    assert code == _exit_code(measured, delivered=False)

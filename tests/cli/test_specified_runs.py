@@ -12,10 +12,11 @@ import pytest
 from click.testing import CliRunner
 
 from instruction_counts import cli
-from instruction_counts.cli.measuring import Measuring, measuring_options
+from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.reporting import Reporting
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.specification.reading import read_specification
 from instruction_counts.storage.json_files import from_json, read_json
 from instruction_counts.storage.store import Store
@@ -58,7 +59,7 @@ def understood(specification: Path, *args: str, db: str = "") -> list[Any]:
     @build_options
     @measuring_options
     @store_option
-    def command(builds: Any, measuring: Measuring, db: str | None, **_: Any) -> None:
+    def command(builds: Any, measuring: MeasurementSettings, db: str | None, **_: Any) -> None:
         got.extend([[build.name for build in builds], measuring.timeout_s, db])
 
     environment = {"INSTRUCTION_COUNTS_DB": db or None}

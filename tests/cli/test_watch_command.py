@@ -27,12 +27,12 @@ from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.analysis.sides import Side, key_of, side_of
 from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.builds.configured import parse_build
-from instruction_counts.cli.measuring import Measuring
 from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look, place_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.history.watch_state import LastBuild, State, held, read_state, write_state
+from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.storage.store import Store
 from tests.fakes import make_record
 from tests.history.made import run_of
@@ -175,7 +175,7 @@ class FakeLab:
     store: Store | None = None
     stores: bool = True
     selection: Selection = attrs.field(factory=Selection)
-    measuring: Any = attrs.field(factory=lambda: Measuring(*[None] * 9))  # type: ignore[arg-type]
+    measuring: Any = attrs.field(factory=MeasurementSettings)
     asked: list[tuple[tuple[str, ...], list[str]]] = attrs.field(factory=list)
 
     def measure(self, builds: Sequence[Build]) -> dict[str, Side]:

@@ -94,6 +94,6 @@ def test_a_run_records_the_failure() -> None:
     """In place of the count."""
     engine = FakeEngine({("a",): [COMPUTED]})
     measured = Measured("timer", {BUILD.name: engine}, [], console)
-    measured.take_in([WorkOrder(expecting(shape=[7]), BUILD)], CorePool((0,)), 1, None)
+    measured.execute([WorkOrder(expecting(shape=[7]), BUILD)], CorePool((0,)), 1, None)
 
     assert [Status.FAILED] == [one.outcome.status for one in measured.run.cases]

@@ -44,7 +44,7 @@ def measure(
 ) -> tuple[Run, bool]:
     """The run that measuring ``orders`` gives, and whether it was interrupted."""
     measured = Measured("timer", {BUILD.name: engine}, exporters or [], console)
-    interrupted = measured.take_in(orders, CorePool(cores), len(cores), done)
+    interrupted = measured.execute(orders, CorePool(cores), len(cores), done)
     return measured.run, interrupted
 
 
@@ -75,7 +75,7 @@ def test_a_run_is_of_the_engine_that_really_measured() -> None:
     engine.name = "fork"
     measured = Measured("fork", {BUILD.name: engine}, [], console)
     before = measured.run.engine
-    measured.take_in(make_orders(1), CorePool((0,)), 1, None)
+    measured.execute(make_orders(1), CorePool((0,)), 1, None)
 
     assert ("fork", "timer") == (before, measured.run.engine)
 
@@ -86,7 +86,7 @@ def test_counts_of_two_engines_are_not_mixed_in_a_run_that_goes_on() -> None:
     engine.name = "fork"
     measured = Measured("fork", {BUILD.name: engine}, [], console)
     done = attrs.evolve(make_run(DONE), engine="fork")
-    measured.take_in([make_order("a"), make_order("b")], CorePool((0,)), 1, done)
+    measured.execute([make_order("a"), make_order("b")], CorePool((0,)), 1, done)
 
     assert ("fork", ["ok", "failed"]) == (
         measured.run.engine,
@@ -318,7 +318,7 @@ def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
     """They are nine tenths of a record; nobody asks for them while cases are measured."""
     recorder = _FakeRecorder()
     measured = Measured("timer", {BUILD.name: FakeEngine()}, [], console, recorder=recorder)
-    measured.take_in(make_orders(3), CorePool((0, 1)), 2, None)
+    measured.execute(make_orders(3), CorePool((0, 1)), 2, None)
     before = recorder.reads
     found = [record.outcome.functions for record in measured.run.cases]
 
@@ -332,7 +332,7 @@ def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
     exporters = [Exporter(tmp_path / "run.json")]
     recorder = _FakeRecorder(lost=True)
     measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
-    measured.take_in(make_orders(3), CorePool((0, 1)), 2, None)
+    measured.execute(make_orders(3), CorePool((0, 1)), 2, None)
 
     assert (3, True) == (
         len(measured.run.cases),
@@ -359,7 +359,7 @@ def measured_without_folder(
     exporter, recorder = Exporter(folder / "r.json", FakeClock(0)), _FakeRecorder()
     engines = {BUILD.name: FakeEngine(during=during)}
     measured = Measured("timer", engines, [exporter], console, recorder=recorder)
-    measured.take_in(make_orders(4), CorePool((0,)), 1, None)
+    measured.execute(make_orders(4), CorePool((0,)), 1, None)
     return measured, exporter, recorder
 
 
@@ -405,6 +405,6 @@ def test_a_run_is_finished_before_its_files_are_written(tmp_path: Path) -> None:
     exporters = [_Broken(tmp_path / "r.json")]
     measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
     with pytest.raises(ZeroDivisionError):
-        measured.take_in(make_orders(1), CorePool((0,)), 1, None)
+        measured.execute(make_orders(1), CorePool((0,)), 1, None)
 
     assert recorder.finished

@@ -1,0 +1,220 @@
+"""Measuring cases on builds: the one sequence from probing builds to a run."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import attrs
+
+from core.types import Case
+from instruction_counts.builds.capability import measure_machine
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.domain.build import DEFAULT_NAME, Build
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Machine
+from instruction_counts.domain.records import Record, Run, identity_of
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.engine import Engine
+from instruction_counts.engines.fork import Profile
+from instruction_counts.execution.cores import CorePool, available_cores, parse_cores
+from instruction_counts.session.measuring import (
+    DURATIONS,
+    Exporter,
+    Measured,
+    Plan,
+    Recorder,
+    make_engine,
+    plan,
+)
+from instruction_counts.session.observer import Observer, Silent
+from instruction_counts.system.cache import Cache
+
+
+@attrs.frozen
+class MeasurementSettings:
+    """How cases are measured, on whatever build."""
+
+    engine: str = "fork"
+    """``fork`` or ``timer``."""
+    allocator: str = "steady"
+    """``steady`` or ``system``."""
+    pin_isa: str | None = None
+    """The instruction set for times and counts alike: ``avx2``, ``default``."""
+    jobs: int | None = None
+    """How many lanes; None is one for each core."""
+    cores: str | None = None
+    """The cores to use, such as ``0-1,3``; None is all that are available."""
+    timeout_s: float = 600.0
+    retries: int = 1
+    counts: bool = True
+    times: bool = True
+
+    def pool(self) -> CorePool:
+        """The cores to measure on.
+
+        Raises:
+            UsageError: some are not available.
+        """
+        available = available_cores()
+        return CorePool(parse_cores(self.cores, available) if self.cores else available)
+
+    def profile(self, callgrind_out: Path | None = None, layout: int = 0) -> Profile:
+        """What the hermetic profile leaves to choose."""
+        return Profile(self.allocator, self.pin_isa or "", layout, callgrind_out=callgrind_out)
+
+    def order(self, case: Case, build: Build, **kwargs: Any) -> WorkOrder:
+        """The order to measure ``case`` on ``build``, within the limits."""
+        return WorkOrder(case, build, self.timeout_s, self.retries, **kwargs)
+
+    def fingerprint(self, facts: BuildFacts) -> Fingerprint:
+        """The fingerprint that the counts of a build will have, before it is measured."""
+        return attrs.evolve(
+            facts.fingerprint,
+            allocator=self.allocator if self.engine == "fork" else "system",
+            pinned_isa=self.pin_isa or "",
+        )
+
+
+@attrs.frozen
+class MeasuredRun:
+    """A run that was measured, and what became of it."""
+
+    run: Run
+    orders: tuple[WorkOrder, ...]
+    run_id: int | None = None
+    """The number under which it is stored; None where it is not."""
+    interrupted: bool = False
+    unsaved: frozenset[Exporter] = frozenset()
+    """The exporters that could not write the end of the run."""
+
+    @property
+    def ordered(self) -> tuple[Record, ...]:
+        """The records of the orders: a resumed run holds whatever else its file held."""
+        asked = {identity_of(order.case, order.build.name) for order in self.orders}
+        return tuple(record for record in self.run.cases if record.identity in asked)
+
+
+@attrs.frozen
+class BuildRunner:
+    """Builds that were probed, and how to measure cases on them."""
+
+    facts: tuple[BuildFacts, ...]
+    settings: MeasurementSettings
+    observer: Observer = attrs.field(factory=Silent)
+    recorder: Recorder | None = None
+    """Where each run is stored; None stores nothing."""
+
+    @classmethod
+    def of(
+        cls,
+        builds: Iterable[Build],
+        settings: MeasurementSettings,
+        observer: Observer,
+        recorder: Recorder | None = None,
+    ) -> Self:
+        """Probe ``builds``.
+
+        Raises:
+            BuildError: one cannot be used.
+        """
+        return cls(tuple(probe(build) for build in builds), settings, observer, recorder)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the builds are called."""
+        return tuple(facts.build.name for facts in self.facts)
+
+    @property
+    def lanes(self) -> int:
+        """How many cases are measured at a time.
+
+        Raises:
+            UsageError: a core is not available.
+        """
+        return self.settings.jobs or self.settings.pool().size
+
+    def orders(self, cases: Sequence[Case], *, skip: bool = False) -> list[WorkOrder]:
+        """The orders of all builds: each case on one after the other, then the next case.
+
+        Raises:
+            BuildError: a build lacks something that the cases need, and ``skip`` is not set.
+        """
+        settings = self.settings
+        make = functools.partial(
+            settings.order, counts=settings.counts, times=settings.times, output=True
+        )
+        plans = [plan(cases, facts, make, skip=skip) for facts in self.facts]
+        return [order for row in zip(*plans, strict=True) for order in row]
+
+    def run(
+        self,
+        orders: Sequence[WorkOrder],
+        *,
+        exporters: Collection[Exporter] = (),
+        done: Run | None = None,
+        budget: Plan | None = None,
+        callgrind_out: Path | None = None,
+    ) -> MeasuredRun:
+        """Measure ``orders``; the run is stored and exported while it grows.
+
+        ``done`` is a run to go on from. Where orders ask for resources and times, it is measured
+        first what the machine can do.
+
+        Raises:
+            BuildError: an engine cannot start; nothing was measured.
+            DataError: ``done`` was measured by another engine, or on another build.
+        """
+        settings, lanes, pool = self.settings, self.lanes, self.settings.pool()
+        for facts in self.facts:
+            self.observer.note(banner(facts, settings.engine, lanes))
+        profile = settings.profile(callgrind_out)
+        measured = Measured(
+            settings.engine,
+            {facts.build.name: self.engine(facts, profile) for facts in self.facts},
+            tuple(exporters),
+            self.observer,
+            Cache().root / DURATIONS,
+            self.recorder,
+            machine=self._machine(orders, pool),
+            plan=budget,
+        )
+        interrupted = measured.execute(orders, pool, lanes, done)
+        return MeasuredRun(
+            measured.run,
+            tuple(orders),
+            measured.run_id,
+            interrupted,
+            frozenset(measured.unsaved),
+        )
+
+    def engine(self, facts: BuildFacts, profile: Profile) -> Engine:
+        """An engine for one of the builds; whoever asks for it closes it.
+
+        Raises:
+            BuildError: it cannot start.
+        """
+        return make_engine(self.settings.engine, facts, profile, self.observer.note)
+
+    def _machine(self, orders: Iterable[WorkOrder], pool: CorePool) -> Machine | None:
+        """What the machine can do, as a yardstick for what is measured."""
+        if not any(order.asks_for_resources and order.times for order in orders):
+            return None
+        return measure_machine(self.facts[0].build, pool.cores[0])
+
+
+def banner(facts: BuildFacts, engine: str, lanes: int) -> str:
+    """One line that says what is measured, and how."""
+    fingerprint = facts.fingerprint
+    parts = [
+        f"torch {fingerprint.torch}",
+        f"Python {fingerprint.python}",
+        fingerprint.valgrind or "no valgrind",
+        f"{lanes} lane{'' if lanes == 1 else 's'}",
+        f"hermetic v{fingerprint.profile_version}",
+        f"engine {engine}",
+    ]
+    name = "" if facts.build.name == DEFAULT_NAME else f"{facts.build.name}: "
+    return name + " · ".join(parts)
