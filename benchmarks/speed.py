@@ -24,7 +24,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
-from instruction_counts.engines.fork import Profile
+from instruction_counts.engines.entry import Profile
 from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute

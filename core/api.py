@@ -18,6 +18,7 @@ import attrs
 
 from core.errors import Broken, BrokenText, DefinitionError, deferrable, is_deferring, quoted
 from core.invocation import call_model
+from core.runtimes import selectable
 from core.signature import Signature, parse_signature
 from core.types import AutogradMode, AutoLabels, Label, Language, RuntimeMode
 from core.variants import pair_lines, parse_block
@@ -144,6 +145,7 @@ class GroupedBenchmark:
     - ``signature``: ``f(a, b) -> y``, the inputs and the output of the computation. Needed for
       modules, for ``torchscript`` and for ``autograd``; ``-> None`` where it works in place.
     - ``torchscript``: also measure the scripted statement or module.
+    - ``runtimes``: further runtimes to measure in, by name; ``torchscript`` is one of them.
     - ``autograd``: also measure forward and backward together; needs an output.
     - ``num_threads``: a count, or a tuple of counts, each of which gives cases of its own.
     - ``gradient``: the variable, made by the setup, that the backward pass starts from, where the
@@ -156,7 +158,8 @@ class GroupedBenchmark:
     cpp_fwd_stmt: str | None
     setup: GroupedSetup
     signature: Signature | None = None
-    torchscript: bool = False
+    runtimes: tuple[str, ...] = ()
+    """Those beside eager."""
     autograd: bool = False
     num_threads: tuple[int, ...] = (1,)
     py_model_setup: str | None = None
@@ -168,6 +171,23 @@ class GroupedBenchmark:
     def from_model(self) -> bool:
         """Whether the statement calls a module that the setup defines."""
         return self.py_model_setup is not None or self.cpp_model_setup is not None
+
+    @property
+    def torchscript(self) -> bool:
+        """Whether the scripted statement or module is measured, too."""
+        return RuntimeMode.JIT.option in self.runtimes
+
+    def stmt(self, language: Language) -> str | None:
+        """The eager statement in a language; None where it has none."""
+        return self.cpp_fwd_stmt if language is Language.CPP else self.py_fwd_stmt
+
+    def inputs(self, language: Language) -> str:
+        """The setup that makes the inputs in a language."""
+        return self.setup.cpp_setup if language is Language.CPP else self.setup.py_setup
+
+    def model(self, language: Language) -> str | None:
+        """The setup that makes ``model`` in a language, where one is called."""
+        return self.cpp_model_setup if language is Language.CPP else self.py_model_setup
 
     @classmethod
     @deferrable(Broken)
@@ -182,17 +202,19 @@ class GroupedBenchmark:
         num_threads: int | tuple[int, ...] = 1,
         gradient: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        runtimes: tuple[str, ...] = (),
     ) -> GroupedBenchmark:
         """A cluster from free-form statements; either language may be missing."""
         py_stmt, cpp_stmt = _code("py_stmt", py_stmt), _code("cpp_stmt", cpp_stmt)
         if py_stmt is None and cpp_stmt is None:
             raise DefinitionError("py_stmt", "no statement in either language", "at least one")
-        if torchscript is True and py_stmt is None:
+        runtimes = _checked_runtimes(runtimes, torchscript)
+        if RuntimeMode.JIT.option in runtimes and py_stmt is None:
             raise DefinitionError("py_stmt", "nothing", "the Python statement to script")
-        parsed = _parse_modes(signature, torchscript, autograd)
+        parsed = _parse_modes(signature, runtimes, autograd)
         if parsed is not None and parsed.output:
             # Only the Python statement is scripted; both are followed by the backward pass.
-            if torchscript or autograd:
+            if runtimes or autograd:
                 _check_names("py_stmt", py_stmt, parsed.output)
             if autograd:
                 _check_names("cpp_stmt", cpp_stmt, parsed.output)
@@ -201,7 +223,7 @@ class GroupedBenchmark:
             cpp_fwd_stmt=cpp_stmt,
             setup=_checked_setup(setup),
             signature=parsed,
-            torchscript=torchscript,
+            runtimes=runtimes,
             autograd=autograd,
             num_threads=_thread_counts(num_threads),
             gradient=_checked_gradient(gradient, autograd),
@@ -221,15 +243,17 @@ class GroupedBenchmark:
         num_threads: int | tuple[int, ...] = 1,
         gradient: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        runtimes: tuple[str, ...] = (),
     ) -> GroupedBenchmark:
         """A cluster from modules: the model setup defines ``model``, which is then called."""
         py_model_setup = _code("py_model_setup", py_model_setup)
         cpp_model_setup = _code("cpp_model_setup", cpp_model_setup)
         if py_model_setup is None and cpp_model_setup is None:
             raise DefinitionError("py_model_setup", "no model in either language", "at least one")
-        if torchscript is True and py_model_setup is None:
+        runtimes = _checked_runtimes(runtimes, torchscript)
+        if RuntimeMode.JIT.option in runtimes and py_model_setup is None:
             raise DefinitionError("py_model_setup", "nothing", "the Python model to script")
-        parsed = _parse_modes(signature, torchscript, autograd)
+        parsed = _parse_modes(signature, runtimes, autograd)
         if parsed is None:
             raise DefinitionError(
                 "signature", "nothing", '"f(a, b, …) -> output": a module is called by it'
@@ -237,7 +261,7 @@ class GroupedBenchmark:
         _check_names("py_model_setup", py_model_setup, "model")
         _check_names("cpp_model_setup", cpp_model_setup, "model")
         py_call, cpp_call = (
-            None if model is None else call_model(parsed, RuntimeMode.EAGER, language)
+            None if model is None else call_model(parsed, language)
             for model, language in (
                 (py_model_setup, Language.PYTHON),
                 (cpp_model_setup, Language.CPP),
@@ -248,7 +272,7 @@ class GroupedBenchmark:
             cpp_fwd_stmt=cpp_call,
             setup=_checked_setup(setup),
             signature=parsed,
-            torchscript=torchscript,
+            runtimes=runtimes,
             autograd=autograd,
             num_threads=_thread_counts(num_threads),
             py_model_setup=py_model_setup,
@@ -334,15 +358,27 @@ def _checked_metadata(metadata: object) -> dict[str, Any]:
     return copy
 
 
-def _parse_modes(signature: str | None, torchscript: bool, autograd: bool) -> Signature | None:
-    for field, flag in (("torchscript", torchscript), ("autograd", autograd)):
-        if not isinstance(flag, bool):
-            raise DefinitionError(field, quoted(flag), "True or False")
+def _checked_runtimes(runtimes: object, torchscript: object) -> tuple[str, ...]:
+    if not isinstance(torchscript, bool):
+        raise DefinitionError("torchscript", quoted(torchscript), "True or False")
+    known = selectable()
+    if not isinstance(runtimes, tuple) or any(one not in known for one in runtimes):
+        raise DefinitionError("runtimes", quoted(runtimes), f"a tuple of {', '.join(known)}")
+    first = (RuntimeMode.JIT.option,) if torchscript else ()
+    return tuple(dict.fromkeys((*first, *runtimes)))
+
+
+def _parse_modes(
+    signature: str | None, runtimes: tuple[str, ...], autograd: bool
+) -> Signature | None:
+    if not isinstance(autograd, bool):
+        raise DefinitionError("autograd", quoted(autograd), "True or False")
     if signature is None:
-        if torchscript or autograd:
-            mode = "torchscript" if torchscript else "autograd"
+        if runtimes or autograd:
+            mode = next(iter(runtimes), "autograd")
+            flag = f"{mode}=True" if mode in {"torchscript", "autograd"} else f'runtime "{mode}"'
             raise DefinitionError(
-                "signature", "nothing", f'"f(a, b, …) -> output": {mode}=True needs it'
+                "signature", "nothing", f'"f(a, b, …) -> output": {flag} needs it'
             )
         return None
     parsed = parse_signature(signature)

@@ -11,14 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from core.api import GroupedBenchmark, TimerArgs
-from core.invocation import (
-    CPP_TORCHSCRIPT_INCLUDES,
-    call_model,
-    load_model,
-    module_model_source,
-    stmt_model_source,
-    with_backward,
-)
+from core.invocation import with_backward
+from core.runtimes import Runtime, asked_for
 from core.types import AutogradMode, AutoLabels, Case, FlatDefinition, Label, Language, RuntimeMode
 
 
@@ -46,61 +40,41 @@ def _explicit(label: Label, args: TimerArgs) -> Iterator[Case]:
 
 
 def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
-    runtimes = (RuntimeMode.EAGER, RuntimeMode.JIT)[: 2 if group.torchscript else 1]
     autograds = (AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD)[: 2 if group.autograd else 1]
-    for runtime, autograd, language in product(runtimes, autograds, Language):
-        stmt = _forward_stmt(group, runtime, language)
+    for runtime, autograd, language in product(asked_for(group), autograds, Language):
+        stmt = _stmt(group, runtime, autograd, language)
         if stmt is None:
             continue
-        if group.signature is not None:
-            is_cpp = language is Language.CPP
-            stmt = with_backward(
-                stmt, group.signature, runtime, autograd, is_cpp, group.gradient or ""
-            )
         for num_threads in group.num_threads:
             yield Case(
                 label,
-                AutoLabels(runtime, autograd, language),
+                AutoLabels(runtime.mode, autograd, language),
                 TimerArgs(
                     stmt,
-                    _setup(group, runtime, language),
-                    _global_setup(group, runtime) if language is Language.CPP else "",
+                    _joined("\n\n", group.inputs(language), runtime.setup(group, language)),
+                    _joined("\n", runtime.global_setup(), group.setup.global_setup)
+                    if language is Language.CPP
+                    else "",
                     num_threads,
                     language,
                 ),
-                _model_source(group) if runtime is RuntimeMode.JIT else None,
+                runtime.artefact(group),
                 group.metadata,
                 group.setup.paths,
             )
 
 
-def _forward_stmt(group: GroupedBenchmark, runtime: RuntimeMode, language: Language) -> str | None:
-    stmt = group.py_fwd_stmt if language is Language.PYTHON else group.cpp_fwd_stmt
-    if stmt is None or runtime is RuntimeMode.EAGER:
+def _stmt(
+    group: GroupedBenchmark, runtime: Runtime, autograd: AutogradMode, language: Language
+) -> str | None:
+    stmt = runtime.stmt(group, language) if language in runtime.languages else None
+    if stmt is None or autograd is AutogradMode.FORWARD:
         return stmt
     assert group.signature is not None, "checked when the group was made"
-    return call_model(group.signature, runtime, language)
+    assert group.signature.output is not None, "checked when the group was made"
+    tensor = runtime.tensor(group.signature.output, language)
+    return with_backward(stmt, tensor, language, group.gradient or "")
 
 
-def _setup(group: GroupedBenchmark, runtime: RuntimeMode, language: Language) -> str:
-    is_python = language is Language.PYTHON
-    parts = [group.setup.py_setup if is_python else group.setup.cpp_setup]
-    if runtime is RuntimeMode.JIT:
-        assert group.signature is not None, "checked when the group was made"
-        parts.append(load_model(group.signature, language))
-    else:
-        parts.append((group.py_model_setup if is_python else group.cpp_model_setup) or "")
-    return "\n\n".join(part for part in parts if part)
-
-
-def _global_setup(group: GroupedBenchmark, runtime: RuntimeMode) -> str:
-    includes = CPP_TORCHSCRIPT_INCLUDES if runtime is RuntimeMode.JIT else ""
-    return "\n".join(part for part in (includes, group.setup.global_setup) if part)
-
-
-def _model_source(group: GroupedBenchmark) -> str:
-    if group.py_model_setup is not None:
-        return module_model_source(group.py_model_setup, group.setup.py_setup)
-    assert group.signature is not None, "checked when the group was made"
-    assert group.py_fwd_stmt is not None, "checked when the group was made"
-    return stmt_model_source(group.py_fwd_stmt, group.setup.py_setup, group.signature)
+def _joined(between: str, *parts: str) -> str:
+    return between.join(part for part in parts if part)

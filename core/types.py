@@ -51,13 +51,48 @@ class Language(enum.Enum):
                     return member
         raise DefinitionError("language", quoted(value), 'Language.PYTHON ("python") or "c++"')
 
+    @property
+    def option(self) -> str:
+        """How people write it: ``python`` or ``c++``."""
+        return self.value.lower()
+
+
+_further: dict[str, RuntimeMode] = {}
+
 
 class RuntimeMode(enum.Enum):
-    """How a statement is executed; explicit cases (`TimerArgs`) do not say."""
+    """How a statement is executed; explicit cases (`TimerArgs`) do not say.
+
+    These three are always there; `new` makes further ones, for `core.runtimes.register`.
+    """
 
     EAGER = "Eager"
     JIT = "TorchScript"
     EXPLICIT = ""
+
+    @classmethod
+    def new(cls, name: str, value: str) -> RuntimeMode:
+        """A further mode, or the one that has this value: ``RuntimeMode(value)`` finds it."""
+        mode = cls._value2member_map_.get(value) or _further.get(value)
+        if mode is None:
+            mode = _further[value] = object.__new__(cls)
+            mode._name_, mode._value_ = name, value
+        assert isinstance(mode, cls)
+        return mode
+
+    @classmethod
+    def further(cls) -> tuple[RuntimeMode, ...]:
+        """Those that `new` made; iteration has the three above alone."""
+        return tuple(_further.values())
+
+    @classmethod
+    def _missing_(cls, value: object) -> RuntimeMode | None:
+        return _further.get(value) if isinstance(value, str) else None
+
+    @property
+    def option(self) -> str:
+        """How people write it: ``eager``, ``torchscript``, ``explicit``."""
+        return self.value.lower() or "explicit"
 
 
 class AutogradMode(enum.Enum):
@@ -66,6 +101,11 @@ class AutogradMode(enum.Enum):
     FORWARD = "Forward"
     FORWARD_BACKWARD = "Forward + Backward"
     EXPLICIT = ""
+
+    @property
+    def option(self) -> str:
+        """How people write it: ``forward``, ``backward``, ``explicit``."""
+        return self.value.lower().removeprefix("forward + ") or "explicit"
 
 
 def _language(value: object) -> Language:
@@ -96,9 +136,9 @@ class Case:
 
     ``model_source`` is the Python source that defines ``jit_model`` for TorchScript cases; the
     worker runs it inside the build under test, saves the result, and puts the path of the file
-    where ``timer_args.setup`` holds `core.invocation.MODEL_PATH`. ``metadata`` holds JSON values
-    that the definition gave; it takes no part in what is measured, nor in equality. ``paths`` holds
-    absolute paths in the code, each with what identifies it elsewhere, too.
+    where ``timer_args.setup`` holds `core.runtimes.torchscript.MODEL_PATH`. ``metadata`` holds
+    JSON values that the definition gave; it takes no part in what is measured, nor in equality.
+    ``paths`` holds absolute paths in the code, each with what identifies it elsewhere, too.
     """
 
     label: Label

@@ -1,46 +1,76 @@
-"""What a build lacks for measuring, and how to get it."""
+"""What a build does not have that measuring needs, and how to get it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import enum
+from collections.abc import Collection, Iterator
 
 import attrs
 
+from core.types import Language
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.work import WorkOrder
+
+
+class Requirement(enum.Enum):
+    """What an engine may need: the value is what cannot be measured without it."""
+
+    VALGRIND = "counts"
+    COMPILER = "c++"
 
 
 @attrs.frozen
-class Lack:
+class MissingRequirement:
     """Something that is not there: what then cannot be done, and the remedy."""
 
     what: str
     remedy: str
-    prevents: str
-    """``counts`` or ``c++``."""
+    requirement: Requirement
 
     def __str__(self) -> str:
         return f"{self.what}\n  {self.remedy}"
 
+    @property
+    def prevents(self) -> str:
+        """``counts`` or ``c++``."""
+        return self.requirement.value
 
-def missing(facts: BuildFacts) -> Iterator[Lack]:
-    """What ``facts`` lack."""
+    def affects(self, order: WorkOrder) -> bool:
+        """Whether the order asks for what cannot be done."""
+        if self.requirement is Requirement.VALGRIND:
+            return order.counts
+        return order.case.autolabels.language is Language.CPP and not order.refusal
+
+    def reduced(self, order: WorkOrder) -> WorkOrder:
+        """What is left of an order that this affects: its times alone, or nothing."""
+        if self.requirement is Requirement.VALGRIND and order.times:
+            return attrs.evolve(order, counts=False)
+        return attrs.evolve(order, refusal=self.what)
+
+
+def missing(
+    facts: BuildFacts, needs: Collection[Requirement] = frozenset(Requirement)
+) -> Iterator[MissingRequirement]:
+    """Those of ``needs`` that ``facts`` do not meet."""
     name = facts.build.name
-    if not facts.can_count:
-        yield Lack(
+    if Requirement.VALGRIND in needs and not facts.can_count:
+        yield MissingRequirement(
             f'build "{name}": no valgrind on this machine, so instructions cannot be counted.',
             "apt-get install valgrind     or measure times only:  --no-counts",
-            "counts",
+            Requirement.VALGRIND,
         )
+    if Requirement.COMPILER not in needs:
+        return
     if not facts.compiler:
-        yield Lack(
+        yield MissingRequirement(
             f'build "{name}": no C++ compiler, so C++ cases cannot be measured.',
             "apt-get install g++     or leave them out:  --language python",
-            "c++",
+            Requirement.COMPILER,
         )
     elif not facts.has_cpp_headers:
-        yield Lack(
+        yield MissingRequirement(
             f'build "{name}": this torch has no C++ headers, so C++ cases cannot be measured.',
             "Install them (Debian: apt-get install libtorch-dev)"
             "     or leave them out:  --language python",
-            "c++",
+            Requirement.COMPILER,
         )

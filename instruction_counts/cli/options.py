@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +11,7 @@ import attrs
 import click
 from click.core import ParameterSource
 
+from core.modes import by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
@@ -24,18 +25,6 @@ if TYPE_CHECKING:
     from instruction_counts.sources.specification.values import Specification
 
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-_LANGUAGES = {"python": Language.PYTHON.value, "c++": Language.CPP.value}
-_RUNTIMES = {
-    "eager": RuntimeMode.EAGER.value,
-    "torchscript": RuntimeMode.JIT.value,
-    "explicit": RuntimeMode.EXPLICIT.value,
-}
-_AUTOGRADS = {
-    "forward": AutogradMode.FORWARD.value,
-    "backward": AutogradMode.FORWARD_BACKWARD.value,
-    "explicit": AutogradMode.EXPLICIT.value,
-}
 
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -201,9 +190,9 @@ def _samples(
 def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that narrow a label down to modes; the command gets them as ``modes``."""
 
-    @_choices("--language", _LANGUAGES)
-    @_choices("--runtime", _RUNTIMES)
-    @_choices("--autograd", _AUTOGRADS)
+    @_choices("--language", by_option(Language))
+    @_choices("--runtime", by_option(RuntimeMode))
+    @_choices("--autograd", by_option(AutogradMode))
     @click.option(
         "--num-threads", multiple=True, type=click.IntRange(min=1), help="Thread count. Repeatable."
     )
@@ -218,9 +207,9 @@ def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         modes = Selection(
             (),
-            tuple(_LANGUAGES[name] for name in language),
-            tuple(_RUNTIMES[name] for name in runtime),
-            tuple(_AUTOGRADS[name] for name in autograd),
+            tuple(by_option(Language)[name].value for name in language),
+            tuple(by_option(RuntimeMode)[name].value for name in runtime),
+            tuple(by_option(AutogradMode)[name].value for name in autograd),
             num_threads,
         )
         return function(*args, modes=modes, **kwargs)
@@ -287,7 +276,7 @@ def is_given(option: str) -> bool:
     return source is ParameterSource.COMMANDLINE
 
 
-def _choices(option: str, names: dict[str, str]) -> _Decorator:
+def _choices(option: str, names: Iterable[str]) -> _Decorator:
     kind = click.Choice(list(names), case_sensitive=False)
     decorator: _Decorator = click.option(option, multiple=True, type=kind, help="Repeatable.")
     return decorator

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from core.types import Case, Language, RuntimeMode
+from core.runtimes import runtime_of
+from core.types import Case, Language
 from instruction_counts.domain.build import Build
 
 _RUNS_OF_A_BLOCK = 10
@@ -59,10 +60,10 @@ class WorkOrder:
 
     @property
     def asks_for_resources(self) -> bool:
-        """Whether resources are asked for, of a case that has them: eager Python."""
+        """Whether resources are asked for, of a case that has them: Python in most runtimes."""
         labels = self.case.autolabels
-        is_eager = labels.language is Language.PYTHON and labels.runtime is not RuntimeMode.JIT
-        return self.resources and is_eager
+        has_them = labels.language is Language.PYTHON and runtime_of(labels.runtime).has_resources
+        return self.resources and has_them
 
     @property
     def title(self) -> str:

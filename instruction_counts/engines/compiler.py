@@ -31,7 +31,7 @@ from pathlib import Path
 
 import attrs
 
-from core.invocation import MODEL_PATH
+from core.runtimes.torchscript import MODEL_PATH
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.system.cache import Cache, key_of

@@ -19,7 +19,9 @@ import attrs
 
 from core.types import Case, Language
 from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr, work_folder
+from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (
     Failure,
@@ -36,10 +38,12 @@ from instruction_counts.engines import counting
 from instruction_counts.engines.callgrind_out import CallgrindFormatError
 from instruction_counts.engines.compiler import CompileError, Compiler, CppSource
 from instruction_counts.engines.engine import case_message, timing_message
+from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.output_source import with_output
 from instruction_counts.engines.timer import TimerEngine
 from instruction_counts.engines.waiting import Waiting
+from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import WORKER, WorkerError, WorkerProcess
 
 _LOOP_TIMEOUT_S = 600.0
@@ -52,21 +56,6 @@ _EMPTY_LOOP = {
 
 _REMOVED = "the statement takes no time: the compiler removes it, since nothing uses it"
 """The worker says the same where it is timed."""
-
-
-@attrs.frozen
-class Profile:
-    """What the hermetic profile leaves to choose.
-
-    ``layout`` perturbs the memory layout on purpose: other addresses on the heap and the stack.
-    """
-
-    allocator: str = "steady"
-    pinned_isa: str = ""
-    layout: int = 0
-    min_run_time_s: float = 0.2
-    callgrind_out: Path | None = None
-    """A folder that gets Callgrind's own file of each case, for KCachegrind."""
 
 
 class ForkEngine:
@@ -455,3 +444,23 @@ def _warm_up(server: ForkServer) -> None:
         server.warm_up()
     except (ServerStartError, WorkerError, OSError):
         return  # told to the first lane that needs the server
+
+
+def _make(facts: BuildFacts, profile: Profile, notice: Notice) -> ForkEngine:
+    compiler = Compiler(facts, Cache(), environment(facts.build))
+    try:
+        return ForkEngine(facts, compiler, profile, notice)
+    except CompileError as error:
+        raise BuildError(
+            f'build "{facts.build.name}": the fork engine needs a C compiler: {error}',
+            "apt-get install gcc g++     or, about 100 times slower:  --engine timer",
+        ) from error
+
+
+ENTRY = EngineEntry(
+    "fork",
+    "one import of torch for many cases",
+    frozenset(Ability),
+    _make,
+    frozenset(Requirement),
+)

@@ -17,6 +17,7 @@ from instruction_counts.builds.hermetic import (
     interpreter_of,
     without_aslr,
 )
+from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (
@@ -30,6 +31,7 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import case_message, timing_message
+from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 
 NUMBER = 100
@@ -162,3 +164,16 @@ def _function_cost(name: str, exclusive: int, inclusive: int | None) -> Function
     if not separator:
         file, function = "???", rest
     return FunctionCost(library.rsplit("/", 1)[-1], file, function, exclusive, inclusive)
+
+
+def _make(facts: BuildFacts, _: Profile, __: Notice) -> TimerEngine:
+    return TimerEngine(facts)
+
+
+ENTRY = EngineEntry(
+    "timer",
+    "the reference, a process for each case",
+    frozenset({Ability.COUNTS, Ability.TIMES, Ability.CPP}),
+    _make,
+    frozenset(Requirement),
+)

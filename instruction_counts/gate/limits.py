@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import enum
-import functools
 import math
 import re
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 import cattrs
 
+from core.modes import Mode, by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.analysis.sides import Key
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.selection import matches
 from instruction_counts.gate.reading import misfit, strict_converter, structured
 from instruction_counts.reading import positions as located
-
-_Mode = TypeVar("_Mode", bound=enum.Enum)
 
 
 @attrs.frozen
@@ -141,18 +137,6 @@ _EXAMPLE = (
     '      - {only: "Autograd/*", language: python, hard: 200}'
 )
 
-_LANGUAGES = {"python": Language.PYTHON, "c++": Language.CPP}
-_RUNTIMES = {
-    "eager": RuntimeMode.EAGER,
-    "torchscript": RuntimeMode.JIT,
-    "explicit": RuntimeMode.EXPLICIT,
-}
-_AUTOGRADS = {
-    "forward": AutogradMode.FORWARD,
-    "backward": AutogradMode.FORWARD_BACKWARD,
-    "explicit": AutogradMode.EXPLICIT,
-}
-
 
 def _limit(value: Any, _: type) -> Limit:
     if value == "never":
@@ -171,7 +155,8 @@ def _limit(value: Any, _: type) -> Limit:
 _PART = re.compile(r"\s*(?:(?P<share>\d{1,15}(?:\.\d{1,15})?)%|(?P<number>\d{1,15}))\s*")
 
 
-def _mode(names: Mapping[str, _Mode], value: Any, _: type) -> _Mode:
+def _mode(value: Any, kind: type[Mode]) -> Mode:
+    names = by_option(kind)
     found = names.get(value.lower()) if isinstance(value, str) else None
     if found is None:
         raise misfit(" or ".join(names), value)
@@ -181,9 +166,9 @@ def _mode(names: Mapping[str, _Mode], value: Any, _: type) -> _Mode:
 def _make_converter() -> cattrs.Converter:
     converter = strict_converter()
     converter.register_structure_hook(Limit, _limit)
-    converter.register_structure_hook(Language, functools.partial(_mode, _LANGUAGES))
-    converter.register_structure_hook(RuntimeMode, functools.partial(_mode, _RUNTIMES))
-    converter.register_structure_hook(AutogradMode, functools.partial(_mode, _AUTOGRADS))
+    converter.register_structure_hook(Language, _mode)
+    converter.register_structure_hook(RuntimeMode, _mode)
+    converter.register_structure_hook(AutogradMode, _mode)
     return converter
 
 

@@ -18,7 +18,7 @@ from instruction_counts.domain.outcomes import Machine
 from instruction_counts.domain.records import Record, Run, identity_of
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
-from instruction_counts.engines.fork import Profile
+from instruction_counts.engines.entry import Profile
 from instruction_counts.execution.cores import CorePool, available_cores, parse_cores
 from instruction_counts.session.measuring import (
     DURATIONS,

@@ -10,46 +10,36 @@ from typing import Protocol, TypeVar
 
 import attrs
 
-from core.types import Case, Language
+from core.types import Case
 from instruction_counts import __version__
-from instruction_counts.builds.hermetic import environment
-from instruction_counts.builds.missing import Lack, missing
+from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import Identity, Record, Run, identity_of
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.compiler import CompileError, Compiler
 from instruction_counts.engines.consistency import AlikeEngine, Kind
 from instruction_counts.engines.engine import Engine
-from instruction_counts.engines.fork import ForkEngine, Profile
-from instruction_counts.engines.timer import TimerEngine
+from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished
 from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.session.observer import Observer
-from instruction_counts.system.cache import Cache
 
 
 def make_engine(
     name: str, facts: BuildFacts, profile: Profile, notice: Callable[[str], None]
 ) -> Engine:
-    """The engine called ``name`` (``fork`` or ``timer``), for one build."""
-    if name == "timer":
-        return TimerEngine(facts)
-    compiler = Compiler(facts, Cache(), environment(facts.build))
-    try:
-        return ForkEngine(facts, compiler, profile, notice)
-    except CompileError as error:
-        notice(
-            f"The fork engine needs a C compiler: {error}\n"
-            "Going on with the reference engine (--engine timer), about 100 times slower.\n"
-            "apt-get install gcc g++"
-        )
-        return TimerEngine(facts)
+    """The engine called ``name``, for one build.
+
+    Raises:
+        BuildError: it cannot start there; the error names the remedy.
+    """
+    return engine_named(name).make(facts, profile, notice)
 
 
 def plan(
@@ -65,24 +55,12 @@ def plan(
         BuildError: the build lacks something that the cases need, and ``skip`` is not set.
     """
     orders = [make_order(case, facts.build) for case in cases]
-    for lack in missing(facts):
-        affected = [order for order in orders if _needs(order, lack)]
+    for requirement in missing(facts):
+        affected = [order for order in orders if requirement.affects(order)]
         if affected and not skip:
-            raise BuildError(lack.what, f"{lack.remedy}     or  --skip-unavailable")
-        orders = [_without(order, lack) if order in affected else order for order in orders]
+            raise BuildError(requirement.what, f"{requirement.remedy}     or  --skip-unavailable")
+        orders = [requirement.reduced(one) if one in affected else one for one in orders]
     return orders
-
-
-def _needs(order: WorkOrder, lack: Lack) -> bool:
-    if lack.prevents == "counts":
-        return order.counts
-    return order.case.autolabels.language is Language.CPP and not order.refusal
-
-
-def _without(order: WorkOrder, lack: Lack) -> WorkOrder:
-    if lack.prevents == "counts" and order.times:
-        return attrs.evolve(order, counts=False)
-    return attrs.evolve(order, refusal=lack.what)
 
 
 T = TypeVar("T")

@@ -16,7 +16,7 @@ from core.types import AutogradMode, Case, RuntimeMode
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.fork import Profile
+from instruction_counts.engines.entry import Profile
 from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
@@ -58,9 +58,8 @@ def representative(cases: Sequence[Case]) -> tuple[Case, ...]:
         labels = case.autolabels
         if case.num_threads == 1:
             chosen.setdefault((case.label[0], labels.language), case)
-            if labels.runtime is RuntimeMode.JIT or (
-                labels.autograd is AutogradMode.FORWARD_BACKWARD
-            ):
+            usual = {RuntimeMode.EAGER, RuntimeMode.EXPLICIT}
+            if labels.runtime not in usual or labels.autograd is AutogradMode.FORWARD_BACKWARD:
                 chosen.setdefault(("modes", labels), case)
     return tuple(case for case in cases if case in set(chosen.values()))
 

@@ -21,7 +21,7 @@ from core.api import (
 )
 from core.errors import deferring
 from core.expand import materialize
-from core.invocation import MODEL_PATH
+from core.runtimes.torchscript import MODEL_PATH
 from core.types import AutogradMode, AutoLabels, Case, Label, Language, RuntimeMode
 from core.utils import flatten
 

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from core.expand import materialize
-from core.invocation import MODEL_PATH
+from core.runtimes.torchscript import MODEL_PATH
 from core.types import Case, Language
 from definitions.standard import BENCHMARKS
 

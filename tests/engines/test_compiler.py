@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pytest
 
-from core.invocation import MODEL_PATH
+from core.runtimes.torchscript import MODEL_PATH
 from core.types import Language
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts, probe

@@ -7,7 +7,7 @@ import keyword
 TAKEN = frozenset(
     {
         *("out", "gradient", "torch"),
-        # Around scripted calls; see core.invocation.
+        # Around scripted calls; see core.runtimes.
         *("_", "range", "jit_model", "ivalue_inputs", "warm_up_call", "warm_up_inputs"),
     }
 )

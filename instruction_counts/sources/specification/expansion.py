@@ -11,7 +11,7 @@ import attrs
 
 from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
 from core.errors import DefinitionError
-from core.invocation import CPP_TORCHSCRIPT_INCLUDES
+from core.runtimes.torchscript import CPP_INCLUDES
 from core.types import Label, Language
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
@@ -134,7 +134,7 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
         python, cpp = f"y = model({', '.join(names)})", _cpp_call(names)
         loaded = _loaded(entry.model, names)
         setups = {one: _joined(setups[one], loaded[one]) for one in Language}
-        global_setup = _joined(CPP_TORCHSCRIPT_INCLUDES, global_setup)
+        global_setup = _joined(CPP_INCLUDES, global_setup)
         signature = signature or f"f({', '.join(names)}) -> y"
     try:
         return GroupedStmts(

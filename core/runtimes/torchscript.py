@@ -1,0 +1,109 @@
+"""TorchScript: a statement or a module is scripted inside the build, saved, and loaded."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import attrs
+
+from core.invocation import assign
+from core.runtimes.runtime import Grouped, Runtime
+from core.signature import Signature
+from core.types import Language
+
+MODEL_PATH = "@TORCHSCRIPT_MODEL_PATH@"
+"""Placeholder in a setup for the file of the scripted model, which the worker makes."""
+
+CPP_INCLUDES = "#include <vector>\n#include <torch/script.h>"
+
+_PY_LOAD = f"""\
+jit_model = torch.jit.load("{MODEL_PATH}")
+
+# The profiling executor specialises during the first calls.
+for _ in range(3):
+    jit_model({{args}})
+"""
+
+_CPP_LOAD = f"""\
+auto jit_model = torch::jit::load("{MODEL_PATH}");
+
+// The profiling executor specialises during the first calls.
+for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {{{{
+    std::vector<torch::jit::IValue> warm_up_inputs{{inputs}};
+    jit_model.forward(warm_up_inputs);
+}}}}
+"""
+
+
+@attrs.frozen
+class TorchScript(Runtime):
+    """Calls the scripted statement or module, from Python and from C++."""
+
+    has_resources: bool = False
+
+    def stmt(self, group: Grouped, language: Language) -> str | None:
+        """The call of ``jit_model``, in every language in which there is a statement."""
+        if group.stmt(language) is None:
+            return None
+        signature = _signature(group)
+        if language is Language.PYTHON:
+            return f"{assign(signature, language)}jit_model({', '.join(signature.args)})"
+        return (
+            f"std::vector<torch::jit::IValue> ivalue_inputs{_ivalues(signature)};\n"
+            f"{assign(signature, language)}jit_model.forward(ivalue_inputs);"
+        )
+
+    def setup(self, group: Grouped, language: Language) -> str:
+        """Load the scripted model as ``jit_model``, and warm it up."""
+        signature = _signature(group)
+        if language is Language.PYTHON:
+            return _PY_LOAD.format(args=", ".join(signature.args))
+        return _CPP_LOAD.format(inputs=_ivalues(signature))
+
+    def global_setup(self) -> str:
+        """TorchScript's own headers."""
+        return CPP_INCLUDES
+
+    def artefact(self, group: Grouped) -> str:
+        """The Python module, or the Python statement as a function, scripted."""
+        setup = group.inputs(Language.PYTHON)
+        model = group.model(Language.PYTHON)
+        if model is not None:
+            return f"import torch\n\n{setup}\n{model}\n\njit_model = torch.jit.script(model)\n"
+        stmt = group.stmt(Language.PYTHON)
+        assert stmt is not None, "checked when the group was made"
+        return _scripted_function(stmt, setup, _signature(group))
+
+    def tensor(self, output: str, language: Language) -> str:
+        """In C++ a scripted model returns an IValue, whatever it holds."""
+        return f"{output}.toTensor()" if language is Language.CPP else output
+
+
+def _signature(group: Grouped) -> Signature:
+    assert group.signature is not None, "checked when the group was made"
+    return group.signature
+
+
+def _scripted_function(stmt: str, setup: str, signature: Signature) -> str:
+    returned = "" if signature.output is None else f"\n    return {signature.output}"
+    body = textwrap.indent(stmt, " " * 4)
+    return (
+        f"import torch\n\n{_imports(setup)}"
+        f"def f({', '.join(signature.args)}):\n{body}{returned}\n\n"
+        "jit_model = torch.jit.script(f)\n"
+    )
+
+
+def _imports(setup: str) -> str:
+    # Imports made by the setup are globals of the scripted function; its inputs are arguments.
+    try:
+        nodes = ast.parse(setup).body
+    except (SyntaxError, ValueError):
+        return ""  # running the setup reports it, with the line
+    imports = [ast.unparse(node) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+    return "".join(f"{line}\n" for line in imports) + ("\n" if imports else "")
+
+
+def _ivalues(signature: Signature) -> str:
+    return "{" + ", ".join(f"torch::jit::IValue({name})" for name in signature.args) + "}"
