@@ -14,6 +14,7 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Output
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import is_file_name, read_json
+from instruction_counts.system.program import program_name
 
 Key: TypeAlias = tuple[Label, Language, RuntimeMode, AutogradMode, int]
 """What a case is called, whichever build it ran on."""
@@ -104,7 +105,7 @@ def _find(text: str, runs: Runs) -> tuple[Run, str | None]:
             return runs.load(number), build
     raise UsageError(
         f'"{text}" is neither a JSON file nor a stored run',
-        "Stored runs and their tags: python main.py runs list",
+        f"Stored runs and their tags: {program_name()} runs list",
     )
 
 

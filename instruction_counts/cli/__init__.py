@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 import signal
-import sys
 from typing import Any
 
 import click
@@ -14,7 +12,9 @@ from core.errors import DefinitionError, DefinitionErrors
 from instruction_counts import __version__
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.streams import lossy_streams
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.system.program import PROGRAM, program_name
 
 _COMMANDS = {
     "run": "Measure cases: instruction counts and wall times.",
@@ -70,7 +70,7 @@ class _Commands(click.Group):
     epilog="Exit codes: 0 all measured; 1 error in use or set-up; 2 wrong usage; "
     "3 regression; 4 some cases failed or timed out; 130 interrupted, what was finished is kept.",
 )
-@click.version_option(__version__, prog_name="instruction-counts")
+@click.version_option(__version__, prog_name=PROGRAM)
 def _main() -> None:
     """What a change to PyTorch costs, to the single instruction.
 
@@ -79,11 +79,22 @@ def _main() -> None:
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+    """Run the command line; returns the exit code.
+
+    Output that nobody reads, or that cannot be written, ends no command: it goes on, saves its
+    files, and its exit code still says what it found.
+    """
+    with lossy_streams() as reasons:
+        code = _exit_code(args)
+    for reason in reasons:
+        console.error(f"Part of the output was lost: {reason.strerror}")
+    return code or (ExitCode.ERROR if reasons else ExitCode.OK)
+
+
+def _exit_code(args: list[str] | None) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        code = int(_main.main(args, prog_name="instruction-counts", standalone_mode=False) or 0)
-        sys.stdout.flush()
+        return int(_main.main(args, prog_name=program_name(), standalone_mode=False) or 0)
     except click.exceptions.Exit as error:
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
@@ -95,12 +106,6 @@ def main(args: list[str] | None = None) -> int:
     except (UsageError, DefinitionError, DefinitionErrors) as error:
         console.error(str(error))
         return ExitCode.ERROR
-    except (BrokenPipeError, SystemExit):
-        # The reader has seen enough (``list | head``), also of what would be written at exit; click
-        # and rich would make an error of it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return ExitCode.OK
-    return code
 
 
 def _interrupt(number: int, frame: Any) -> None:

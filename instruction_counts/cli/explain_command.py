@@ -21,6 +21,7 @@ from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.comparison import title_of
 from instruction_counts.report.explain import SECTIONS, Explanation, Report, markdown, to_json
+from instruction_counts.system.program import program_name
 
 _NAMED = 12
 _SHOWN = 15
@@ -114,7 +115,7 @@ def _explanation(base: Side, new: Side, selection: Selection) -> Explanation:
         if record is None:
             raise UsageError(
                 f"{title_of(key)} is in {other.title}, and not in {side.title}",
-                "Measure it on both sides: python main.py run --only …",
+                f"Measure it on both sides: {program_name()} run --only …",
             )
         outcome = record.outcome
         if outcome.status is not Status.OK:

@@ -13,6 +13,7 @@ from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.options import store_option
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import models as report
+from instruction_counts.system.program import program_name
 
 _LANGUAGES = {"python": Language.PYTHON, "c++": Language.CPP}
 _AUTOGRADS = {"forward": AutogradMode.FORWARD, "backward": AutogradMode.FORWARD_BACKWARD}
@@ -72,7 +73,7 @@ def _present(side: Side, models: tuple[str, ...], language: str, autograd: str) 
     names = ", ".join(one.model for one in missing)
     text = f"{side.title} has no layers of {names} in {language}, {autograd}"
     if models or not present:
-        remedy = "Measure them: python main.py run --definitions …"
+        remedy = f"Measure them: {program_name()} run --definitions …"
         if any(one.layers for one in missing):
             remedy += ", of a file that generate wrote with --backward"
         raise UsageError(text, remedy)
@@ -85,7 +86,7 @@ def _chosen(side: Side, models: tuple[str, ...]) -> tuple[str, ...]:
     if not known:
         raise UsageError(
             f"{side.title} has no layers of models",
-            "Measure a definition file that generate wrote: python main.py generate --help",
+            f"Measure a definition file that generate wrote: {program_name()} generate --help",
         )
     for name in models:
         if name not in known:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from instruction_counts.domain.stored import RunSummary
 from instruction_counts.storage.store import Store
+from instruction_counts.system.program import program_name
 
 
 def saved(store: Store, run_id: int) -> str:
@@ -18,7 +19,7 @@ def saved(store: Store, run_id: int) -> str:
     hint = ""
     if before is not None:
         sides = (shlex.quote(_side(*pair)) for pair in ((before, this), (this, before)))
-        hint = f" Compare: main.py compare {' '.join(sides)}"
+        hint = f" Compare: {program_name()} compare {' '.join(sides)}"
     return f"Saved as run {run_id}.{hint}"
 
 
@@ -39,7 +40,7 @@ def go_on(run_id: int | None, files: Iterable[Path]) -> str:
 
 
 def _export(run_id: int, name: str) -> str:
-    return f"main.py runs export {run_id} {shlex.quote(name)}"
+    return f"{program_name()} runs export {run_id} {shlex.quote(name)}"
 
 
 def _side(run: RunSummary, other: RunSummary) -> str:

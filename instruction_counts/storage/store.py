@@ -50,12 +50,12 @@ from instruction_counts.storage.store_tables import (
     tags,
     times,
 )
+from instruction_counts.system.program import program_name
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"
 """Not stored, as a process cannot say it of itself."""
 
-_LIST = "Stored runs and their tags: python main.py runs list"
 _MOST_DIGITS = 18
 """A number with more of them may not fit into a column."""
 
@@ -599,12 +599,12 @@ def _require(connection: Connection, run_id: int) -> None:
 
 
 def _is_gone(run_id: int) -> UsageError:
-    return UsageError(f"there is no stored run {run_id} (any more)", _LIST)
+    return UsageError(f"there is no stored run {run_id} (any more)", _list())
 
 
 def _unknown(connection: Connection, problem: str, name: str) -> UsageError:
     near = difflib.get_close_matches(name, connection.scalars(select(tags.c.name)))
-    return UsageError(problem, f"Similar tags: {', '.join(near)}" if near else _LIST)
+    return UsageError(problem, f"Similar tags: {', '.join(near)}" if near else _list())
 
 
 def _check_tag(name: str) -> None:
@@ -630,3 +630,7 @@ def _understood(name: str, run_id: int) -> Iterator[None]:
             f"{name}: run {run_id} cannot be read: {error}",
             "It was changed by another program, or is damaged. The other runs are not concerned.",
         ) from error
+
+
+def _list() -> str:
+    return f"Stored runs and their tags: {program_name()} runs list"

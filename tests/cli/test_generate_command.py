@@ -251,4 +251,4 @@ def test_a_run_of_other_cases_has_nothing_to_predict(
 
     code = cli.main(["predict", str(path)])
 
-    assert (1, True) == (code, "main.py generate" in capsys.readouterr().err)
+    assert (1, True) == (code, "instruction-counts generate" in capsys.readouterr().err)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,8 +18,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
 from instruction_counts.storage import json_files as export
-from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.json_files import read_json, to_json
+from tests.fakes import make_record, make_run
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = [sys.executable, str(ROOT / "main.py")]
@@ -85,9 +88,16 @@ def test_the_list_does_not_import(package: str) -> None:
     assert (True, False) == ("core.expand" in imported, package in imported)
 
 
-@pytest.mark.parametrize("args", [["list"], ["list", "--only", "Empty"], ["list", "--help"]])
-def test_a_reader_that_has_seen_enough_is_no_error(args: list[str]) -> None:
-    """The program stops without a word, whether its output fits into the pipe or not."""
+@pytest.mark.parametrize(
+    ("args", "remark"),
+    [
+        (["list"], "300 cases\n"),
+        (["list", "--only", "Empty"], "17 cases\n"),
+        (["list", "--help"], ""),
+    ],
+)
+def test_a_reader_that_has_seen_enough_is_no_error(args: list[str], remark: str) -> None:
+    """Only the usual remark is made, whether the output fits into the pipe or not."""
     read_end, write_end = os.pipe()
     os.close(read_end)
     done = subprocess.run(
@@ -95,7 +105,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(args: list[str]) -> None:
     )
     os.close(write_end)
 
-    assert (0, "") == (done.returncode, done.stderr.replace("1 cases\n", ""))
+    assert (0, remark) == (done.returncode, done.stderr)
 
 
 def test_the_list_is_the_same_from_any_folder(tmp_path: Path) -> None:
@@ -354,3 +364,81 @@ def test_a_resumed_run_keeps_what_was_measured_before(interrupted: dict[str, obj
     assert isinstance(resumed, tuple)
 
     assert interrupted["first"] == resumed[0]
+
+
+# Output that nobody reads
+
+
+@pytest.fixture(scope="module")
+def failing_check(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A folder, and the arguments of a check in it that fails and shows many cases."""
+    folder = tmp_path_factory.mktemp("failing")
+    for name, count in (("accepted", 1000), ("new", 2000)):
+        outcome = Outcome(Status.OK, Instructions(count, exact=True, windows=(Window(1, count),)))
+        records = [make_record("Group", str(n), outcome=outcome) for n in range(2000)]
+        (folder / f"{name}.json").write_text(to_json(make_run(*records)))
+    done = run(["baseline", "accept", "accepted.json", "--db", "runs.db"], folder)
+    assert "" == done.stderr
+    check = ["baseline", "check", "baseline.json", "new.json", "--db", "runs.db", "--limit", "0"]
+    return folder, [*check, "--output", "check.md", "--junit", "check.xml"]
+
+
+OUTPUTS = {
+    "a pipe that is closed at once": "{} | true; exit ${{PIPESTATUS[0]}}",
+    "a pipe that is closed after a line": "{} | head -1 >&2; exit ${{PIPESTATUS[0]}}",
+    "a closed stream": "{} >&-",
+    "two closed streams": "{} >&- 2>&-",
+    "a full disk": "{} >/dev/full",
+    "a full disk for remarks": "{} 2>/dev/full",
+}
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_failing_check_fails_whatever_becomes_of_its_output(
+    output: str, failing_check: tuple[Path, list[str]]
+) -> None:
+    """Its files are written, and nobody sees a traceback."""
+    folder, args = failing_check
+    for name in ("check.md", "check.xml"):
+        (folder / name).unlink(missing_ok=True)
+    done = in_shell(OUTPUTS[output], args, folder)
+
+    assert 3 == done.returncode
+    assert "Traceback" not in done.stderr
+    assert (folder / "check.md").exists()
+    assert (folder / "check.xml").exists()
+
+
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [
+        *((output, 0) for output in OUTPUTS if output != "a full disk"),
+        ("a full disk", 1),
+    ],
+)
+def test_a_list_fails_only_if_it_is_lost(output: str, code: int) -> None:
+    """A reader that has seen enough is no error, a disk that is full is one."""
+    done = in_shell(OUTPUTS[output], ["list"])
+
+    assert code == done.returncode
+    assert "Traceback" not in done.stderr
+
+
+def test_output_that_is_lost_is_reported() -> None:
+    """With the reason."""
+    said = in_shell(OUTPUTS["a full disk"], ["list"]).stderr
+
+    assert said.endswith("Part of the output was lost: No space left on device\n")
+
+
+def in_shell(
+    template: str, args: Sequence[str], folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run the program as a shell does."""
+    return subprocess.run(
+        ["bash", "-c", template.format(shlex.join([*MAIN, *args]))],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -15,6 +15,8 @@ from tests.fakes import make_record, make_run
 
 ONE = make_run(make_record("a"))
 
+EXPORT = "instruction-counts runs export 7"
+
 
 def run_of(*builds: str) -> Run:
     """A run of several builds."""
@@ -34,7 +36,7 @@ def test_the_first_run_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
 
 def test_a_later_run_can_be_compared_with_the_one_before(tmp_path: Path) -> None:
     """The command is told, to be copied; an empty run in between is of no use."""
-    assert "Saved as run 3. Compare: main.py compare 1 3" == said_of_the_last(
+    assert "Saved as run 3. Compare: instruction-counts compare 1 3" == said_of_the_last(
         tmp_path, ONE, make_run(), ONE
     )
 
@@ -54,7 +56,7 @@ def test_of_a_run_with_several_builds_one_is_named(
     """A comparison would refuse it otherwise: one that both have, or the first."""
     said = said_of_the_last(tmp_path, before, last)
 
-    assert f"Saved as run 2. Compare: main.py compare {expected}" == said
+    assert f"Saved as run 2. Compare: instruction-counts compare {expected}" == said
 
 
 @pytest.mark.parametrize("before", [ONE, run_of("base", "new"), run_of("a b", "c")])
@@ -72,8 +74,11 @@ def test_what_is_said_can_be_compared(before: Run, tmp_path: Path) -> None:
     [
         (["r.json"], "Go on with: --resume r.json"),
         (["r.md", "r.csv", "a b.json.gz", "r.json"], "Go on with: --resume 'a b.json.gz'"),
-        (["r.md"], "Go on with --resume FILE.json, from: main.py runs export 7 FILE.json"),
-        ([], "Go on with --resume FILE.json, from: main.py runs export 7 FILE.json"),
+        (
+            ["r.md"],
+            f"Go on with --resume FILE.json, from: {EXPORT} FILE.json",
+        ),
+        ([], f"Go on with --resume FILE.json, from: {EXPORT} FILE.json"),
     ],
 )
 def test_a_run_goes_on_from_what_can_be_read_again(names: list[str], expected: str) -> None:
@@ -88,4 +93,6 @@ def test_what_is_nowhere_cannot_be_gone_on_with() -> None:
 
 def test_a_file_that_was_not_written_can_be_exported() -> None:
     """Its folder is what could not be written to."""
-    assert "The run is stored: main.py runs export 7 r.json" == kept(7, Path("full/r.json"))
+    assert "The run is stored: instruction-counts runs export 7 r.json" == kept(
+        7, Path("full/r.json")
+    )

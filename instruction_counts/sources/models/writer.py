@@ -15,6 +15,7 @@ from instruction_counts.sources.models.definition import Definition, of_layer, o
 from instruction_counts.sources.models.layers import Mode, ModelTrace
 from instruction_counts.sources.models.literals import block, literal, text
 from instruction_counts.sources.models.unique import UniqueLayer
+from instruction_counts.system.program import program_name
 
 _DIGEST = re.compile(r"^Digest, by which edits are noticed: (\w*)$", re.MULTILINE)
 
@@ -111,7 +112,7 @@ def _docstring(content: str) -> str:
 
 
 def _command(command: Sequence[str]) -> str:
-    lines = ["    python main.py generate"]
+    lines = [f"    {program_name()} generate"]
     for word in command:
         if word.startswith("--"):
             lines.append(f"        {word}")

@@ -21,6 +21,7 @@ from instruction_counts.sources.operators.definitions import definitions
 from instruction_counts.sources.operators.entries import VARIANTS, Entry
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.system.cache import Cache
+from instruction_counts.system.program import program_name
 
 _CATEGORY = "category:"
 _NAMED = 3
@@ -107,7 +108,7 @@ def remarks(
 def selected(
     entries: Sequence[Entry],
     patterns: Iterable[str],
-    remedy: str = "See: main.py operators list",
+    remedy: str = "",
 ) -> tuple[Entry, ...]:
     """The entries that any pattern selects.
 
@@ -118,7 +119,7 @@ def selected(
         if not any(matches(pattern, entry) for entry in entries):
             raise UsageError(
                 f"No operator matches '{pattern}'.{_near(pattern, entries)}",
-                remedy,
+                remedy or f"See: {program_name()} operators list",
             )
     return tuple(entry for entry in entries if any(matches(one, entry) for one in patterns))
 

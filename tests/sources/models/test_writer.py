@@ -282,7 +282,7 @@ def test_the_head_says_how_to_write_it_again() -> None:
     """As a command for the shell."""
     head = written(*TRACES).split('"""')[1]
 
-    assert "python main.py generate \\\n        --model models:Net" in head
+    assert "instruction-counts generate \\\n        --model models:Net" in head
     assert "--input 'x=1:int64<5'" in head
 
 

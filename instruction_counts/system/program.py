@@ -1,0 +1,14 @@
+"""The name that this program was started with, for messages that say how to go on."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+PROGRAM = "instruction-counts"
+"""The name of the installed program."""
+
+
+def program_name() -> str:
+    """What starts the program: ``python main.py`` in a checkout, or the installed program."""
+    return "python main.py" if Path(sys.argv[0]).name == "main.py" else PROGRAM
