@@ -131,6 +131,44 @@ class AutoLabels:
 
 
 @attrs.frozen
+class CaseKey:
+    """What a case is called in every run and on every build; its code may change under it."""
+
+    label: Label
+    language: Language
+    runtime: RuntimeMode
+    autograd: AutogradMode
+    num_threads: int
+
+    @property
+    def modes(self) -> tuple[Language, RuntimeMode, AutogradMode]:
+        """Language, runtime and autograd."""
+        return self.language, self.runtime, self.autograd
+
+    @property
+    def path(self) -> str:
+        """The label as it is selected: ``Pointwise/Math/add``."""
+        return "/".join(self.label)
+
+    @property
+    def title(self) -> str:
+        """The case as people read it; the number of threads only where there are several."""
+        modes = [mode.value for mode in self.modes if mode.value]
+        threads = [f"{self.num_threads} threads"] if self.num_threads > 1 else []
+        return " · ".join([" / ".join(self.label), *modes, *threads])
+
+    @property
+    def as_values(self) -> dict[str, Any]:
+        """The key as JSON holds it, each part by its name."""
+        modes = zip(("language", "runtime", "autograd"), self.modes, strict=True)
+        return {
+            "label": list(self.label),
+            **{name: mode.value for name, mode in modes},
+            "num_threads": self.num_threads,
+        }
+
+
+@attrs.frozen
 class Case:
     """One concrete benchmark: a label, the inferred labels, and exactly what is executed.
 
@@ -154,6 +192,13 @@ class Case:
         threads = self.timer_args.num_threads
         assert isinstance(threads, int), "a materialized case has one thread count"
         return threads
+
+    @property
+    def key(self) -> CaseKey:
+        """What the case is called."""
+        labels = self.autolabels
+        modes = labels.language, labels.runtime, labels.autograd
+        return CaseKey(self.label, *modes, self.num_threads)
 
     @property
     def title(self) -> str:

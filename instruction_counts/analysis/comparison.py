@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.outputs import compare_outputs
-from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import (
     Difference,
     Layouts,
@@ -33,7 +34,7 @@ class Comparison:
     differences: tuple[Difference, ...]
     layouts: int = 0
     """In how many layouts suspects were counted again; 0 where nothing was verified."""
-    left_out: Mapping[Key, str] = attrs.field(factory=dict)
+    left_out: Mapping[CaseKey, str] = attrs.field(factory=dict)
     """Cases that did not start within a budget of time, which is told; there is no verdict."""
 
     @property
@@ -95,9 +96,9 @@ def compare(
 
 def verified(
     comparison: Comparison,
-    base: Sequence[Mapping[Key, int]],
-    new: Sequence[Mapping[Key, int]],
-    edges: Mapping[Key, int] | None = None,
+    base: Sequence[Mapping[CaseKey, int]],
+    new: Sequence[Mapping[CaseKey, int]],
+    edges: Mapping[CaseKey, int] | None = None,
 ) -> Comparison:
     """The comparison after its suspects were counted again, once in each layout of either side.
 

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import attrs
 
-from core.types import AutogradMode, Label, Language, RuntimeMode
+from core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Output
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import is_file_name, read_json
 from instruction_counts.system.program import program_name
-
-Key: TypeAlias = tuple[Label, Language, RuntimeMode, AutogradMode, int]
-"""What a case is called, whichever build it ran on."""
 
 
 class Runs(Protocol):
@@ -38,22 +35,16 @@ class Side:
     """How reports call it: ``base``, ``run 12``, ``before.json``."""
     engine: str
     fingerprint: Fingerprint
-    records: Mapping[Key, Record]
-
-
-def key_of(record: Record) -> Key:
-    """The key of a record."""
-    modes = (record.language, record.runtime, record.autograd)
-    return record.label, *modes, record.num_threads
+    records: Mapping[CaseKey, Record]
 
 
 def side_of(run: Run, build: str, title: str) -> Side:
     """The side that ``build`` is in ``run``."""
-    records = {key_of(record): record for record in run.cases if record.build == build}
+    records = {record.key: record for record in run.cases if record.build == build}
     return Side(title, run.engine, run.builds[build], records)
 
 
-def with_outputs(side: Side, outputs: Mapping[Key, Output]) -> Side:
+def with_outputs(side: Side, outputs: Mapping[CaseKey, Output]) -> Side:
     """The side with what its cases compute, where that was recorded later."""
     records = {
         key: attrs.evolve(record, outcome=attrs.evolve(record.outcome, output=outputs[key]))

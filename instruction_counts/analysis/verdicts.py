@@ -13,9 +13,8 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from core.types import Language
+from core.types import CaseKey, Language
 from instruction_counts.analysis.outputs import OutputDifference
-from instruction_counts.analysis.sides import Key
 from instruction_counts.analysis.times import TimeChange, time_change
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Status
@@ -94,7 +93,7 @@ class Layouts:
 class Difference:
     """A case on both sides, and what is said of it."""
 
-    key: Key
+    key: CaseKey
     base: Record | None
     new: Record | None
     verdict: Verdict
@@ -145,7 +144,7 @@ class Difference:
 
 
 def judge(
-    key: Key,
+    key: CaseKey,
     base: Record | None,
     new: Record | None,
     *,
@@ -163,7 +162,7 @@ def judge(
     noise = 0
     if said is None:
         before, after = _instructions(base), _instructions(new)
-        noise = noise_floor(before, after, key[1], noises)
+        noise = noise_floor(before, after, key.language, noises)
         said = _on_counts(before, after, noise, min_effect or MinEffect())
     verdict, reason = said
     return Difference(key, base, new, verdict, reason, noise, output=output)

@@ -8,9 +8,9 @@ from pathlib import Path
 import attrs
 import click
 
-from core.types import Language
+from core.types import CaseKey, Language
 from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.sides import Key, Side, read_side
+from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.cli import console
@@ -231,7 +231,7 @@ def check(
     writers = [writer(path) for path in output]
     baseline = read_baseline(file)
     baseline = attrs.evolve(baseline, cases=_selected(baseline, selection))
-    before = exceeded_in(previous) if previous is not None else frozenset[Key]()
+    before = exceeded_in(previous) if previous is not None else frozenset[CaseKey]()
     build = _one_build(builds, run)
     if time_budget is not None and run is not None:
         raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
@@ -336,5 +336,5 @@ def _one_build(builds: Sequence[Build], run: str | None) -> Build:
     return builds[0]
 
 
-def _selected(baseline: Baseline, selection: Selection) -> dict[Key, BaselineCase]:
+def _selected(baseline: Baseline, selection: Selection) -> dict[CaseKey, BaselineCase]:
     return {key: one for key, one in baseline.cases.items() if selection.keeps_key(key)}

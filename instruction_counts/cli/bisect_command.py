@@ -34,7 +34,6 @@ from instruction_counts.history.candidates import Candidates, is_regression
 from instruction_counts.report import history as report
 from instruction_counts.report.comparison import title_of
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.verification import key_of_case
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
@@ -124,7 +123,7 @@ def command(
     measuring = attrs.evolve(measuring, times=False)
     with Store.open(db) as store:
         lab = StoreLab(definitions, selection, measuring, store, layouts, None if fresh else case)
-        candidates = Candidates(list(makers.values()), key_of_case(case), lab, min_effect)
+        candidates = Candidates(list(makers.values()), case.key, lab, min_effect)
         result = bisect(len(makers), candidates, thorough=thorough)
     names = list(makers)
     if form == "json":
@@ -162,7 +161,7 @@ class StoreLab:
         if self.case is None:
             return None
         with_engine = fingerprint_hash(self.measuring.fingerprint(facts))
-        key = key_of_case(self.case)
+        key = self.case.key
         for one in reversed(self.store.counts([key])):
             if (
                 (one.build, one.engine) == (build.name, self.measuring.engine)
@@ -299,7 +298,7 @@ def _only_case(definitions: Definitions, selection: Selection) -> Case:
     cases = select(load(definitions), selection)
     if len(cases) == 1:
         return cases[0]
-    found = [f"  {title_of(key_of_case(case))}" for case in cases]
+    found = [f"  {title_of(case.key)}" for case in cases]
     listed = "\n".join([*found[:_NAMED], *(["  …"] if len(found) > _NAMED else [])])
     raise UsageError(
         f"{len(cases)} cases match '{selection.only[0]}':\n{listed}",

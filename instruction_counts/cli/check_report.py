@@ -8,8 +8,8 @@ from pathlib import Path
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Key
 from instruction_counts.analysis.verdicts import Verdict
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
@@ -35,7 +35,7 @@ class Conclusion:
     writers: Sequence[Writer]
     limit: int
     """How many cases of a kind are shown; 0 shows all."""
-    exceeded_before: AbstractSet[Key] = frozenset()
+    exceeded_before: AbstractSet[CaseKey] = frozenset()
 
     def of(self, comparison: Comparison) -> ExitCode:
         """Show the check, and only then write its files: what it says is never lost with them.

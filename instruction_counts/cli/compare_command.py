@@ -29,7 +29,6 @@ from instruction_counts.report import comparison as report
 from instruction_counts.report import comparison_json as export
 from instruction_counts.report import skipped_by_budget as left_out
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.verification import key_of_case
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.noise import read_noises
 
@@ -139,7 +138,7 @@ def _stated(side: Side, definitions: Definitions, selection: Selection) -> Side:
     """
     if not (is_given("definitions") or is_given("operators")):
         return side
-    keys = frozenset(map(key_of_case, select(load(definitions), selection)))
+    keys = frozenset(case.key for case in select(load(definitions), selection))
     kept = {key: one for key, one in side.records.items() if key in keys}
     if not kept:
         raise UsageError(f"{side.title} holds no case of these definitions", "See: runs show")

@@ -7,9 +7,9 @@ from collections.abc import Set as AbstractSet
 
 import attrs
 
-from core.types import Case, Language
+from core.types import Case, CaseKey, Language
 from instruction_counts.analysis.comparison import Comparison, compare, verified
-from instruction_counts.analysis.sides import Key, Side, side_of, with_outputs
+from instruction_counts.analysis.sides import Side, side_of, with_outputs
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cli import console
 from instruction_counts.cli.time_budget import planned, refuse_nothing
@@ -20,7 +20,7 @@ from instruction_counts.engines.engine import Engine
 from instruction_counts.report.comparison import title_of
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.measuring import make_engine
-from instruction_counts.session.verification import Verification, key_of_case
+from instruction_counts.session.verification import Verification
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.noise import keep_noises, read_noises
 from instruction_counts.storage.store import Store
@@ -37,7 +37,7 @@ class ComparedBuilds:
     """Where the run is stored; None where nothing is measured."""
     time_budget_s: float | None = None
     """For the first measurement; suspects are counted again in any case."""
-    moved_before: AbstractSet[Key] = frozenset()
+    moved_before: AbstractSet[CaseKey] = frozenset()
     """What the last check found to be worse or better; it is measured first."""
     interrupted: bool = False
     _runner: BuildRunner | None = None
@@ -80,7 +80,7 @@ class ComparedBuilds:
 
     def count_again(
         self, comparison: Comparison, sides: Sequence[Side], layouts: int
-    ) -> list[list[dict[Key, int]]]:
+    ) -> list[list[dict[CaseKey, int]]]:
         """The counts of the suspects in other layouts: for each build that is measured, by layout.
 
         ``sides`` are these builds; what layouts were seen to move them by is kept.
@@ -115,13 +115,13 @@ class ComparedBuilds:
 
     def _suspects(self, comparison: Comparison) -> list[Case]:
         keys = {one.key for one in comparison.suspects}
-        return [case for case in self._cases if key_of_case(case) in keys]
+        return [case for case in self._cases if case.key in keys]
 
     def _make_engine(self, facts: BuildFacts, layout: int) -> Engine:
         return make_engine("fork", facts, self.measuring.profile(layout=layout), console.note)
 
 
-def _layout_noise(side: Side, layouts: Sequence[Mapping[Key, int]]) -> dict[str, Noise]:
+def _layout_noise(side: Side, layouts: Sequence[Mapping[CaseKey, int]]) -> dict[str, Noise]:
     """What layouts moved each case by, by definition hash."""
     found = {}
     for key in {key for counts in layouts for key in counts}:

@@ -9,9 +9,10 @@ from pathlib import Path
 import attrs
 import click
 
+from core.types import CaseKey
 from instruction_counts.analysis.functions import difference
 from instruction_counts.analysis.profiles import write_callgrind, write_speedscope
-from instruction_counts.analysis.sides import Key, Side, read_side
+from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.cli import console
 from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.options import mode_options, store_option
@@ -133,7 +134,7 @@ def _explanation(base: Side, new: Side, selection: Selection) -> Explanation:
     return Explanation(key, base, new, difference(*functions))
 
 
-def _only_key(base: Side, new: Side, selection: Selection) -> Key:
+def _only_key(base: Side, new: Side, selection: Selection) -> CaseKey:
     known = list(dict.fromkeys([*base.records, *new.records]))
     labelled = [key for key in known if Selection(selection.only).keeps_key(key)]
     (label,) = selection.only
@@ -153,9 +154,9 @@ def _only_key(base: Side, new: Side, selection: Selection) -> Key:
     raise UsageError(f"{len(kept)} cases match '{label}':\n{listed}", remedy)
 
 
-def _near(label: str, known: list[Key]) -> str:
-    paths = {"/".join(key[0]).lower(): "/".join(key[0]) for key in known}
-    names = {key[0][-1].lower(): "/".join(key[0]) for key in known}
+def _near(label: str, known: list[CaseKey]) -> str:
+    paths = {key.path.lower(): key.path for key in known}
+    names = {key.label[-1].lower(): key.path for key in known}
     asked = label.lower().strip("/")
     places: list[tuple[str, dict[str, str]]] = [(asked, paths), (asked.rpartition("/")[2], names)]
     near = [

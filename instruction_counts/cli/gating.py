@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 import click
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Key
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.saving import save
@@ -57,7 +57,7 @@ class Gating:
     junit: Path | None
 
     def applied(
-        self, comparison: Comparison, exceeded_before: AbstractSet[Key] = frozenset()
+        self, comparison: Comparison, exceeded_before: AbstractSet[CaseKey] = frozenset()
     ) -> Gate:
         """What the comparison exceeds."""
         return apply_limits(comparison, self.limits, self.fail_on, exceeded_before)

@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 import attrs
 import click
 
+from core.types import CaseKey
 from instruction_counts.analysis.functions import difference, top_causes
-from instruction_counts.analysis.sides import Key
 from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.cli import console
 from instruction_counts.cli.min_effect import min_effect_option
@@ -68,7 +68,7 @@ def command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     selection = attrs.evolve(modes, only=(label,))
     with Store.open(db, must_exist=True) as store:
-        keys = _selected(store.case_names(), selection)
+        keys = _selected(store.case_keys(), selection)
         points = _narrowed(store.counts(keys), since, last, tag)
         series = all_series(points, read_noises(), min_effect)
         causes = functools.partial(causes_of, store)
@@ -83,7 +83,7 @@ def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[str, .
     return () if None in costs else top_causes(difference(*costs))
 
 
-def _selected(known: Collection[Key], selection: Selection) -> set[Key]:
+def _selected(known: Collection[CaseKey], selection: Selection) -> set[CaseKey]:
     kept = {key for key in known if selection.keeps_key(key)}
     if kept:
         return kept
@@ -93,7 +93,7 @@ def _selected(known: Collection[Key], selection: Selection) -> set[Key]:
             f"'{label}' has no case of these modes in the store",
             "Leave out --language, --runtime, --autograd or --num-threads.",
         )
-    paths = {"/".join(key[0]).lower(): "/".join(key[0]) for key in known}
+    paths = {key.path.lower(): key.path for key in known}
     near = [paths[one] for one in difflib.get_close_matches(label.lower(), paths, n=3)]
     hint = f" Near: {', '.join(near)}." if near else ""
     raise UsageError(

@@ -10,8 +10,7 @@ from typing import Any
 import attrs
 import click
 
-from core.types import Case
-from instruction_counts.analysis.sides import Key, key_of
+from core.types import Case, CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
@@ -20,7 +19,6 @@ from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.order import read_durations
 from instruction_counts.history.priorities import Move, Scout, chances, changed_functions, moves
 from instruction_counts.session.measuring import DURATIONS, Plan
-from instruction_counts.session.verification import key_of_case
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
@@ -71,7 +69,7 @@ def planned(
     cases: Sequence[Case],
     builds: Sequence[str],
     store: Store | None,
-    moved: AbstractSet[Key] = frozenset(),
+    moved: AbstractSet[CaseKey] = frozenset(),
 ) -> Plan | None:
     """The plan for ``cases`` within a budget, by what is stored of them; None without a budget.
 
@@ -79,7 +77,7 @@ def planned(
     """
     if limit_s is None:
         return None
-    keys = [key_of_case(case) for case in cases]
+    keys = [case.key for case in cases]
     points = store.counts(keys, last_runs=_RECENT_RUNS) if store is not None else ()
     found = moves(points, read_noises())
     latest = _latest(points, store) if store is not None else {}
@@ -100,14 +98,14 @@ def planned(
     return Plan(Budget(limit_s, known), Scout(builds, latest).changed)
 
 
-def _latest(points: Sequence[StoredCount], store: Store) -> dict[Key, Record]:
+def _latest(points: Sequence[StoredCount], store: Store) -> dict[CaseKey, Record]:
     """The last record of each case, as far as the last few runs hold them."""
-    found: dict[Key, Record] = {}
+    found: dict[CaseKey, Record] = {}
     newest = list(dict.fromkeys(one.run_id for one in reversed(points)))
     for run_id in newest[:_LOADED_RUNS]:
         for record in reversed(store.load(run_id).cases):
             if record.outcome.status is Status.OK:
-                found.setdefault(key_of(record), record)
+                found.setdefault(record.key, record)
     return found
 
 

@@ -17,8 +17,9 @@ import attrs
 import click
 from platformdirs import user_data_path
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.sides import Key, Side, side_of
+from instruction_counts.analysis.sides import Side, side_of
 from instruction_counts.analysis.verdicts import Difference, MinEffect
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
@@ -278,10 +279,10 @@ class StoreStation:
         """See `Station`."""
         return compare(base, new, read_noises(), self.min_effect)
 
-    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[Key]) -> Comparison:
+    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `Station`."""
         console.note(f"Measuring {len(keys)} suspects once more")
-        labels = tuple(dict.fromkeys("/".join(key[0]) for key in keys))
+        labels = tuple(dict.fromkeys(key.path for key in keys))
         lab = attrs.evolve(
             self.lab,
             selection=attrs.evolve(self.lab.selection, only=labels),

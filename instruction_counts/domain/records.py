@@ -6,18 +6,12 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.types import AutogradMode, Case, Label, Language, RuntimeMode
+from core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Outcome
 
-Identity: TypeAlias = tuple[str, Label, Language, RuntimeMode, AutogradMode, int]
-
-
-def identity_of(case: Case, build: str) -> Identity:
-    """The identity that the record of ``case`` on ``build`` has."""
-    labels = case.autolabels
-    modes = (labels.language, labels.runtime, labels.autograd)
-    return build, case.label, *modes, case.num_threads
+Identity: TypeAlias = tuple[str, CaseKey]
+"""The build, and what the case is called: what makes a record the same one in another run."""
 
 
 @attrs.frozen
@@ -59,8 +53,13 @@ class Record:
     @property
     def identity(self) -> Identity:
         """What makes a record the same one in another run."""
-        modes = (self.language, self.runtime, self.autograd)
-        return self.build, self.label, *modes, self.num_threads
+        return self.build, self.key
+
+    @property
+    def key(self) -> CaseKey:
+        """What the case is called, whichever build it ran on."""
+        modes = self.language, self.runtime, self.autograd
+        return CaseKey(self.label, *modes, self.num_threads)
 
 
 @attrs.frozen

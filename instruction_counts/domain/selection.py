@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import attrs
 
-from core.types import AutogradMode, Case, Label, Language, RuntimeMode
+from core.types import Case, CaseKey, Label
 from instruction_counts.domain.errors import UsageError
 
 
@@ -28,19 +28,16 @@ class Selection:
 
     def keeps(self, case: Case) -> bool:
         """Whether ``case`` is selected."""
-        labels = case.autolabels
-        modes = (labels.language, labels.runtime, labels.autograd)
-        return self.keeps_key((case.label, *modes, case.num_threads))
+        return self.keeps_key(case.key)
 
-    def keeps_key(self, key: tuple[Label, Language, RuntimeMode, AutogradMode, int]) -> bool:
+    def keeps_key(self, key: CaseKey) -> bool:
         """The same for a case that is known by its label, its modes and its number of threads."""
-        label, language, runtime, autograd, num_threads = key
         return (
-            (not self.only or any(matches(glob, label) for glob in self.only))
-            and language.value in (self.languages or (language.value,))
-            and runtime.value in (self.runtimes or (runtime.value,))
-            and autograd.value in (self.autograds or (autograd.value,))
-            and num_threads in (self.num_threads or (num_threads,))
+            (not self.only or any(matches(glob, key.label) for glob in self.only))
+            and (not self.languages or key.language.value in self.languages)
+            and (not self.runtimes or key.runtime.value in self.runtimes)
+            and (not self.autograds or key.autograd.value in self.autograds)
+            and (not self.num_threads or key.num_threads in self.num_threads)
         )
 
 

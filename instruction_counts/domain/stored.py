@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
 
 import attrs
 
-from core.types import AutogradMode, Label, Language, RuntimeMode
+from core.types import CaseKey
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Instructions, Status
 
@@ -31,15 +30,11 @@ class RunSummary:
     failed: int
 
 
-CaseName: TypeAlias = tuple[Label, Language, RuntimeMode, AutogradMode, int]
-"""What a case is called in every run and on every build."""
-
-
 @attrs.frozen
 class StoredCount:
     """How a case ended on one build of a stored run: its count, without all that lies behind it."""
 
-    case: CaseName
+    case: CaseKey
     run_id: int
     started_at: str
     """When the run began: UTC, ISO 8601. Empty where it is not known."""

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import Verdict
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
@@ -27,18 +28,18 @@ class Acceptance:
     after: Baseline
     comparison: Comparison
     """Of what the baseline was, in the accepted cases, with the run."""
-    kept: tuple[Key, ...]
+    kept: tuple[CaseKey, ...]
     """Cases that differ by no more than noise: they keep their counts, so that the file does."""
-    absent: tuple[Key, ...]
+    absent: tuple[CaseKey, ...]
     """Cases of the file that were selected, and that the run does not have."""
-    uncounted: tuple[Key, ...]
+    uncounted: tuple[CaseKey, ...]
     """The same, that the run has without a count: it skipped them, or left them out. They stay."""
 
 
 def accept(
     before: Baseline | None,
     side: Side,
-    selected: Mapping[Key, BaselineCase],
+    selected: Mapping[CaseKey, BaselineCase],
     noises: Noises,
     *,
     prune: bool = False,
@@ -109,7 +110,7 @@ def _case(record: Record, was: BaselineCase | None, noise: Noise | None) -> Base
     return BaselineCase.of(record, found)
 
 
-def _counted(side: Side) -> dict[Key, Record]:
+def _counted(side: Side) -> dict[CaseKey, Record]:
     failed = [
         key
         for key, one in side.records.items()
@@ -139,10 +140,10 @@ def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: 
         )
 
 
-def _some(keys: list[Key]) -> str:
+def _some(keys: list[CaseKey]) -> str:
     names = [
-        " · ".join(["/".join(label), *(mode.value for mode in modes if mode.value)])
-        for label, *modes, _ in keys[:_NAMED]
+        " · ".join([key.path, *(mode.value for mode in key.modes if mode.value)])
+        for key in keys[:_NAMED]
     ]
     more = len(keys) - len(names)
     return "; ".join([*names, *([f"and {more} more"] if more else [])])

@@ -14,12 +14,12 @@ from typing import Any
 
 import attrs
 
-from core.types import AutogradMode, Language, RuntimeMode
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.comparison import Comparison, verified
 from instruction_counts.analysis.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.layer_counts import layer_counts
 from instruction_counts.analysis.layers import Layer
-from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import Difference, noise_floor
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -128,9 +128,10 @@ class BaselineCase:
         )
 
     @property
-    def key(self) -> Key:
+    def key(self) -> CaseKey:
         """What the case is called."""
-        return self.label, self.language, self.runtime, self.autograd, self.num_threads
+        modes = self.language, self.runtime, self.autograd
+        return CaseKey(self.label, *modes, self.num_threads)
 
     @property
     def noise(self) -> Noise:
@@ -148,7 +149,15 @@ class BaselineCase:
     def record(self) -> Record:
         """The case as a record, without its code."""
         outcome = Outcome(Status.OK, self._instructions)
-        return Record(*self.key, self.definition_hash, "baseline", "", "", "", outcome)
+        return Record(
+            **attrs.asdict(self.key, recurse=False),
+            definition_hash=self.definition_hash,
+            build="baseline",
+            stmt="",
+            setup="",
+            global_setup="",
+            outcome=outcome,
+        )
 
     @property
     def _instructions(self) -> Instructions:
@@ -162,7 +171,7 @@ class Baseline:
     """A baseline file."""
 
     head: Head
-    cases: Mapping[Key, BaselineCase]
+    cases: Mapping[CaseKey, BaselineCase]
 
     def side_for(self, new: Side, title: str) -> Side:
         """The baseline as the side that ``new`` is compared with."""
@@ -193,15 +202,15 @@ class Baseline:
 
 
 def verified_against(
-    comparison: Comparison, baseline: Baseline, counts: Sequence[Mapping[Key, int]]
+    comparison: Comparison, baseline: Baseline, counts: Sequence[Mapping[CaseKey, int]]
 ) -> Comparison:
     """The comparison after its suspects were counted again in layouts of the new build alone.
 
     The layouts of the baseline are those that it remembers. It knows how far they moved a case and
     not to which side, so the whole range is taken to lie on the side of the change.
     """
-    usual: dict[Key, int] = {}
-    edge: dict[Key, int] = {}
+    usual: dict[CaseKey, int] = {}
+    edge: dict[CaseKey, int] = {}
     for one in comparison.suspects:
         case = baseline.cases[one.key]
         worse = (one.change or 0) > 0
@@ -243,7 +252,7 @@ def from_json(text: str, name: str) -> Baseline:
     cases = data.get("cases")
     rest = {key: value for key, value in data.items() if key not in {"baseline_version", "cases"}}
     head = structured(_CONVERTER, rest, Head, what, _AGAIN)
-    found: dict[Key, BaselineCase] = {}
+    found: dict[CaseKey, BaselineCase] = {}
     read = structured(_CONVERTER, {"cases": cases}, _Cases, what, _AGAIN).cases
     for position, one in enumerate(read):
         if one.key in found:
@@ -280,9 +289,13 @@ class _Cases:
     cases: list[BaselineCase]
 
 
-def sorted_keys(keys: Mapping[Key, object]) -> Iterator[Key]:
+def sorted_keys(keys: Mapping[CaseKey, object]) -> Iterator[CaseKey]:
     """The keys in the order of the file."""
-    return iter(sorted(keys, key=lambda key: (key[0], *(mode.value for mode in key[1:4]), key[4])))
+    return iter(sorted(keys, key=_order))
+
+
+def _order(key: CaseKey) -> tuple[object, ...]:
+    return key.label, *(mode.value for mode in key.modes), key.num_threads
 
 
 def _as_json(case: BaselineCase) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from typing import Any
 import attrs
 import cattrs
 
-from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.analysis.sides import Key
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.verdicts import Difference, Verdict
 from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.gate import Finding, Gate, Level
@@ -40,8 +39,9 @@ class _Case:
     """Whether it exceeded its limit when it was last compared, and was not this time."""
 
     @property
-    def key(self) -> Key:
-        return self.label, self.language, self.runtime, self.autograd, self.num_threads
+    def key(self) -> CaseKey:
+        modes = self.language, self.runtime, self.autograd
+        return CaseKey(self.label, *modes, self.num_threads)
 
 
 def to_check_json(gate: Gate, causes: Causes) -> str:
@@ -53,7 +53,9 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
         "layouts": gate.comparison.layouts,
         "cases": [_as_json(one, causes, carried=one.key in gate.carried) for one in gate.findings],
         "left_out": [
-            cattrs.unstructure(_LeftOut(*key, budget, key in gate.carried))
+            cattrs.unstructure(
+                _LeftOut(**_parts(key), time_budget=budget, exceeded_before=key in gate.carried)
+            )
             for key, budget in gate.comparison.left_out.items()
         ],
     }
@@ -71,11 +73,12 @@ class _LeftOut:
     exceeded_before: bool
 
     @property
-    def key(self) -> Key:
-        return self.label, self.language, self.runtime, self.autograd, self.num_threads
+    def key(self) -> CaseKey:
+        modes = self.language, self.runtime, self.autograd
+        return CaseKey(self.label, *modes, self.num_threads)
 
 
-def exceeded_in(path: Path) -> frozenset[Key]:
+def exceeded_in(path: Path) -> frozenset[CaseKey]:
     """The cases that exceeded a hard limit when they were last compared, as ``path`` tells.
 
     It is what the last check wrote. None where there is no such file: the first check has no
@@ -92,7 +95,7 @@ def exceeded_in(path: Path) -> frozenset[Key]:
     return frozenset(worse | undecided | {one.key for one in found.left_out if one.exceeded_before})
 
 
-def moved_in(path: Path) -> frozenset[Key]:
+def moved_in(path: Path) -> frozenset[CaseKey]:
     """The cases that were worse or better, or exceeded their limit before; else as above."""
     moved = {one.key for one in _read(path).cases if one.verdict in _MOVED}
     return exceeded_in(path) | moved
@@ -127,9 +130,9 @@ def _read(path: Path) -> _Check:
 
 def _as_json(finding: Finding, causes: Causes, *, carried: bool) -> dict[str, Any]:
     one = finding.difference
-    label, language, runtime, autograd, num_threads = one.key
-    modes = (language, runtime, autograd, num_threads)
-    case = _Case(label, *modes, finding.level, one.verdict, carried)
+    case = _Case(
+        **_parts(one.key), level=finding.level, verdict=one.verdict, exceeded_before=carried
+    )
     figures = {
         "why": finding.why,
         "reason": one.reason.value,
@@ -142,3 +145,7 @@ def _as_json(finding: Finding, causes: Causes, *, carried: bool) -> dict[str, An
         "causes": list(causes(one)),
     }
     return {**cattrs.unstructure(case), **figures}
+
+
+def _parts(key: CaseKey) -> dict[str, Any]:
+    return attrs.asdict(key, recurse=False)

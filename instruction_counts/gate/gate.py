@@ -12,8 +12,8 @@ from collections.abc import Set as AbstractSet
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Key
 from instruction_counts.analysis.verdicts import ON_COUNTS, Difference, Reason, Verdict
 from instruction_counts.gate.limits import Limits, Rule
 
@@ -49,7 +49,7 @@ class Finding:
     """With the limit; empty where all is fine."""
 
     @property
-    def key(self) -> Key:
+    def key(self) -> CaseKey:
         """The case."""
         return self.difference.key
 
@@ -62,7 +62,7 @@ class Gate:
     findings: tuple[Finding, ...]
     enforced: bool = True
     """Whether what fails is more than told."""
-    carried: frozenset[Key] = frozenset()
+    carried: frozenset[CaseKey] = frozenset()
     """What exceeded its limit when it was last compared, and of which this check says nothing."""
 
     def at(self, level: Level) -> tuple[Finding, ...]:
@@ -89,7 +89,7 @@ def apply_limits(
     comparison: Comparison,
     limits: Limits | None = None,
     fail_on: FailOn = FailOn.REGRESSION,
-    exceeded_before: AbstractSet[Key] = frozenset(),
+    exceeded_before: AbstractSet[CaseKey] = frozenset(),
 ) -> Gate:
     """What ``comparison`` exceeds; without limits, whatever got worse.
 

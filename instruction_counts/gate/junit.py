@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Key
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.gate import Finding, Gate, Level
 
@@ -19,7 +19,7 @@ from instruction_counts.gate.gate import Finding, Gate, Level
 class Texts:
     """How people read a case: its title, why it failed, and what caused a change."""
 
-    title: Callable[[Key], str]
+    title: Callable[[CaseKey], str]
     reason: Callable[[Difference], str]
     causes: Callable[[Difference], Iterable[str]]
     left_out: Callable[[Comparison], str] = lambda _: ""
@@ -82,14 +82,14 @@ def _nothing() -> ET.Element:
     return element
 
 
-def _left_out(key: Key, budget: str, texts: Texts) -> ET.Element:
+def _left_out(key: CaseKey, budget: str, texts: Texts) -> ET.Element:
     element = _element(key, texts)
     _add(element, "skipped", f"time budget of {budget}", ())
     return element
 
 
-def _element(key: Key, texts: Texts) -> ET.Element:
-    place = ".".join(["instruction-counts", *key[0][:-1]])
+def _element(key: CaseKey, texts: Texts) -> ET.Element:
+    place = ".".join(["instruction-counts", *key.label[:-1]])
     element = ET.Element("testcase", classname=_clean(place), name=_clean(texts.title(key)))
     element.set("time", "0")
     return element

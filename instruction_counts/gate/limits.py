@@ -11,8 +11,7 @@ import attrs
 import cattrs
 
 from core.modes import Mode, by_option
-from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.analysis.sides import Key
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.selection import matches
 from instruction_counts.gate.reading import misfit, strict_converter, structured
@@ -57,12 +56,11 @@ class Rule:
     band: Limit | None = None
     """How far beyond the hard limit a change has to lie; None is the noise floor of the case."""
 
-    def applies(self, key: Key) -> bool:
+    def applies(self, key: CaseKey) -> bool:
         """Whether a case is meant."""
-        label, *modes, _ = key
         asked = (self.language, self.runtime, self.autograd)
-        return matches(self.only, label) and all(
-            one in {None, mode} for one, mode in zip(asked, modes, strict=True)
+        return matches(self.only, key.label) and all(
+            one in {None, mode} for one, mode in zip(asked, key.modes, strict=True)
         )
 
     def __str__(self) -> str:
@@ -84,7 +82,7 @@ class Limits:
     fail_on_missing: bool = False
     fail_on_output: bool = True
 
-    def rule_for(self, key: Key) -> Rule:
+    def rule_for(self, key: CaseKey) -> Rule:
         """What holds for a case."""
         rule = next((one for one in reversed(self.limits) if one.applies(key)), None)
         if rule is None:

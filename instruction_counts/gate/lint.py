@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from instruction_counts.analysis.sides import Key
+from core.types import CaseKey
 from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
 from instruction_counts.gate.limits import Limits, Rule
@@ -39,12 +39,12 @@ class Remark:
     """A doubt, with what it is about."""
 
     doubt: Doubt
-    about: tuple[Key | Rule, ...]
+    about: tuple[CaseKey | Rule, ...]
 
 
 def lint(baseline: Baseline, limits: Limits | None = None) -> tuple[Remark, ...]:
     """All that is doubtful; about limits only if there are some."""
-    found: dict[Doubt, list[Key | Rule]] = {doubt: [] for doubt in Doubt}
+    found: dict[Doubt, list[CaseKey | Rule]] = {doubt: [] for doubt in Doubt}
     if limits is not None:
         for position, rule in enumerate(limits.limits, 1):
             doubt = _doubt_of_rule(rule, limits.limits[position:], baseline)

@@ -7,8 +7,9 @@ from typing import Protocol
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import Difference, MinEffect, Reason, Verdict
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
@@ -41,7 +42,7 @@ class Candidates:
 
     makers: Sequence[Callable[[], Build]]
     """Make the builds; one that cannot be made raises `BuildError`."""
-    key: Key
+    key: CaseKey
     lab: Lab
     min_effect: MinEffect = attrs.field(factory=MinEffect)
     sides: dict[int, Side] = attrs.field(factory=dict)

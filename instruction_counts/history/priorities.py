@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.functions import difference
 from instruction_counts.analysis.names import normalised
-from instruction_counts.analysis.sides import Key, key_of
 from instruction_counts.analysis.verdicts import MinEffect, Verdict, judge
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noises, fingerprint_hash
@@ -59,7 +59,7 @@ def _moved(base: StoredCount, new: StoredCount, noises: Noises) -> bool:
 
 def chances(
     points: Iterable[StoredCount],
-    latest: Mapping[Key, Record],
+    latest: Mapping[CaseKey, Record],
     found: Iterable[Move],
     changed: Iterable[str] = (),
     durations_s: Mapping[str, float] | None = None,
@@ -106,12 +106,12 @@ class Scout:
     """
 
     builds: Sequence[str]
-    latest: Mapping[Key, Record]
-    _first: dict[Key, Record] = attrs.field(factory=dict)
+    latest: Mapping[CaseKey, Record]
+    _first: dict[CaseKey, Record] = attrs.field(factory=dict)
 
     def changed(self, record: Record) -> frozenset[str]:
         """The functions that changed most, if the count of the case moved by more than noise."""
-        key = key_of(record)
+        key = record.key
         known = self.latest.get(key) if len(self.builds) == 1 else self._first.get(key)
         if record.build == self.builds[0]:
             self._first[key] = record

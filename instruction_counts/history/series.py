@@ -7,8 +7,9 @@ from itertools import groupby
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import MinEffect, noise_floor
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions
@@ -48,7 +49,7 @@ class Segment:
 class Series:
     """A case over all runs that were asked for."""
 
-    key: Key
+    key: CaseKey
     segments: tuple[Segment, ...]
     uncounted: tuple[StoredCount, ...] = ()
     """Where the case failed, or was only timed."""
@@ -58,7 +59,7 @@ def all_series(
     points: Iterable[StoredCount], noises: Noises | None = None, min_effect: MinEffect | None = None
 ) -> tuple[Series, ...]:
     """A series for each case, in the order of its first point; ``points`` are in order of time."""
-    by_case: dict[Key, list[StoredCount]] = {}
+    by_case: dict[CaseKey, list[StoredCount]] = {}
     for point in points:
         by_case.setdefault(point.case, []).append(point)
     return tuple(
@@ -82,11 +83,11 @@ def floor_of(point: StoredCount, noises: Noises) -> float:
     """The noise floor of a point that has a count, as `compare` uses it."""
     known = noises.get(fingerprint_hash(point.fingerprint), {}).get(point.definition_hash)
     counted = count_of(point)
-    return noise_floor(counted, counted, point.case[1], [] if known is None else [known])
+    return noise_floor(counted, counted, point.case.language, [] if known is None else [known])
 
 
 def _series(
-    key: Key, points: Iterable[StoredCount], noises: Noises, min_effect: MinEffect
+    key: CaseKey, points: Iterable[StoredCount], noises: Noises, min_effect: MinEffect
 ) -> Series:
     known = list(points)
     groups = _groups([one for one in known if one.instructions is not None])

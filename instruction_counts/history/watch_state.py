@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import cattrs
 
-from instruction_counts.analysis.sides import Key
+from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.system.files import locked, write_atomically
 
@@ -71,7 +71,7 @@ class Waiting:
     """Cases without a count since a build: they are compared with it when they have one again."""
 
     build: LastBuild
-    cases: tuple[Key, ...]
+    cases: tuple[CaseKey, ...]
 
 
 @attrs.frozen

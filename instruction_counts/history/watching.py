@@ -12,8 +12,9 @@ from typing import Protocol, TypeAlias
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.history.candidates import is_change
@@ -42,7 +43,7 @@ class Station(Protocol):
     def compare(self, base: Side, new: Side) -> Comparison:
         """Judge what was measured, without measuring again."""
 
-    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[Key]) -> Comparison:
+    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
         """Measure cases once more on both builds, then in other memory layouts."""
 
 
@@ -152,14 +153,14 @@ _NAMED = 3
 """So many cases are named in a notice."""
 
 
-def _counted(side: Side) -> frozenset[Key]:
+def _counted(side: Side) -> frozenset[CaseKey]:
     """The cases that have a count."""
     return frozenset(
         key for key, one in side.records.items() if one.outcome.instructions is not None
     )
 
 
-def _only(side: Side, keys: Iterable[Key]) -> Side:
+def _only(side: Side, keys: Iterable[CaseKey]) -> Side:
     """The side with these cases, as far as it has them."""
     kept = {key: side.records[key] for key in keys if key in side.records}
     return attrs.evolve(side, records=kept)

@@ -8,11 +8,12 @@ import attrs
 from rich.padding import Padding
 from rich.text import Text
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.analysis.fingerprints import Disagreement
 from instruction_counts.analysis.functions import difference, top_causes
 from instruction_counts.analysis.model_impact import Models
-from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.times import TimeChange
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.report import format as fmt
@@ -139,12 +140,9 @@ def indented(text: Text) -> Padding:
     return Padding(text[indent:], (0, 0, 0, indent), expand=False)
 
 
-def title_of(key: Key) -> str:
+def title_of(key: CaseKey) -> str:
     """The case as people read it."""
-    label, language, runtime, autograd, num_threads = key
-    modes = [mode.value for mode in (language, runtime, autograd) if mode.value]
-    threads = f"{num_threads} thread{'' if num_threads == 1 else 's'}"
-    return " · ".join([" / ".join(label), *modes, *([threads] if num_threads > 1 else [])])
+    return key.title
 
 
 def _figures(one: Difference) -> tuple[str, ...]:

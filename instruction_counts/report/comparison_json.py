@@ -15,8 +15,9 @@ from typing import Any
 
 import attrs
 
+from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import Difference
 
 FORMAT_VERSION = 1
@@ -91,25 +92,14 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def _name(key: Key) -> dict[str, Any]:
-    label, language, runtime, autograd, num_threads = key
-    return {
-        "label": list(label),
-        "language": language.value,
-        "runtime": runtime.value,
-        "autograd": autograd.value,
-        "num_threads": num_threads,
-    }
-
-
-def _left_out(key: Key, budget: str) -> dict[str, Any]:
-    return {**_name(key), "time_budget": budget}
+def _left_out(key: CaseKey, budget: str) -> dict[str, Any]:
+    return {**key.as_values, "time_budget": budget}
 
 
 def _case(one: Difference, causes: Causes) -> dict[str, Any]:
     time = one.time
     return {
-        **_name(one.key),
+        **one.key.as_values,
         "verdict": one.verdict.value,
         "reason": one.reason.value,
         "verified": one.verified,

@@ -17,6 +17,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from core.types import CaseKey
 from instruction_counts.analysis.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.functions import (
     CallerChange,
@@ -30,7 +31,7 @@ from instruction_counts.analysis.functions import (
 )
 from instruction_counts.analysis.layers import Layer
 from instruction_counts.analysis.names import short
-from instruction_counts.analysis.sides import Key, Side
+from instruction_counts.analysis.sides import Side
 from instruction_counts.domain.outcomes import FunctionCosts, Instructions
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
@@ -55,7 +56,7 @@ _ABSENT = "–"
 class Explanation:
     """One case on two sides; it was counted on both."""
 
-    key: Key
+    key: CaseKey
     base: Side
     new: Side
     difference: Difference
@@ -363,14 +364,9 @@ def _move(move: Move) -> str:
 def to_json(explanation: Explanation) -> str:
     """The explanation with all its functions and calls; amounts are per run."""
     difference = explanation.difference
-    label, language, runtime, autograd, num_threads = explanation.key
     document = {
         "explain_version": JSON_VERSION,
-        "label": list(label),
-        "language": language.value,
-        "runtime": runtime.value,
-        "autograd": autograd.value,
-        "num_threads": num_threads,
+        **explanation.key.as_values,
         "base": _side_to_json(explanation.base, explanation.counts[0]),
         "new": _side_to_json(explanation.new, explanation.counts[1]),
         "change": explanation.change,

@@ -10,6 +10,7 @@ import attrs
 from rich.table import Table
 from rich.text import Text
 
+from core.types import CaseKey
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase
@@ -252,7 +253,7 @@ def remark(one: Remark) -> Iterator[Text]:
     """What is doubtful, what it is about, and what to do."""
     yield Text(f"{one.doubt.what}: {len(one.about):,}", style="yellow")
     for about in one.about[:_SHOWN_BY_A_REMARK]:
-        yield Text(f"  {report.title_of(about) if isinstance(about, tuple) else about}")
+        yield Text(f"  {report.title_of(about) if isinstance(about, CaseKey) else about}")
     if len(one.about) > _SHOWN_BY_A_REMARK:
         yield Text(f"  … and {len(one.about) - _SHOWN_BY_A_REMARK:,} more")
     yield Text(f"  {one.doubt.remedy}", style="dim")

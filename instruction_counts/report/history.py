@@ -90,15 +90,14 @@ def to_csv(series: Sequence[Series]) -> str:
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for one in series:
-        label, *modes, num_threads = one.key
         for row in _rows(one):
             point, counted = row.point, row.point.instructions
             print_ = point.fingerprint
             writer.writerow(
                 [
-                    "/".join(label),
-                    *(mode.value for mode in modes),
-                    num_threads,
+                    one.key.path,
+                    *(mode.value for mode in one.key.modes),
+                    one.key.num_threads,
                     row.segment,
                     point.started_at,
                     point.run_id,
@@ -245,13 +244,8 @@ def _style(row: _Row) -> str:
 
 
 def _case(series: Series, causes: Causes) -> dict[str, Any]:
-    label, language, runtime, autograd, num_threads = series.key
     return {
-        "label": list(label),
-        "language": language.value,
-        "runtime": runtime.value,
-        "autograd": autograd.value,
-        "num_threads": num_threads,
+        **series.key.as_values,
         "segments": [_segment(one, causes) for one in series.segments],
         "uncounted": [_point(one) for one in series.uncounted],
     }

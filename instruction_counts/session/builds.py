@@ -15,7 +15,7 @@ from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine
-from instruction_counts.domain.records import Record, Run, identity_of
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Profile
@@ -93,7 +93,7 @@ class MeasuredRun:
     @property
     def ordered(self) -> tuple[Record, ...]:
         """The records of the orders: a resumed run holds whatever else its file held."""
-        asked = {identity_of(order.case, order.build.name) for order in self.orders}
+        asked = {(order.build.name, order.case.key) for order in self.orders}
         return tuple(record for record in self.run.cases if record.identity in asked)
 
 

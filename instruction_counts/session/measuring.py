@@ -17,7 +17,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.outcomes import Machine, Status
-from instruction_counts.domain.records import Identity, Record, Run, identity_of
+from instruction_counts.domain.records import Identity, Record, Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.consistency import AlikeEngine, Kind
 from instruction_counts.engines.engine import Engine
@@ -159,7 +159,7 @@ class Measured:
         """
         known = {record.identity: record for record in done.cases} if done is not None else {}
         waiting = [order for order in orders if not _holds(known, order)]
-        asked = {identity_of(order.case, order.build.name) for order in waiting}
+        asked = {(order.build.name, order.case.key) for order in waiting}
         self._records = [one for identity, one in known.items() if identity not in asked]
         if done is not None:
             self._go_on_from(done)
@@ -254,9 +254,7 @@ class Measured:
     def _restore_order(self, orders: Sequence[WorkOrder]) -> None:
         # Lanes finish in any order; files and tables follow the definitions. What was left out
         # comes last, the least likely to have changed first.
-        places = {
-            identity_of(order.case, order.build.name): place for place, order in enumerate(orders)
-        }
+        places = {(order.build.name, order.case.key): place for place, order in enumerate(orders)}
         left_out = [record for record in self._records if record.outcome.left_out]
         self._records = [record for record in self._records if not record.outcome.left_out]
         self._records.sort(key=lambda record: places.get(record.identity, len(places)))
@@ -287,7 +285,7 @@ def _checked(event: Event) -> Event:
 
 def _holds(records: Mapping[Identity, Record], order: WorkOrder) -> bool:
     """Whether ``records`` hold all that ``order`` asks for, of the same code, and it went well."""
-    record = records.get(identity_of(order.case, order.build.name))
+    record = records.get((order.build.name, order.case.key))
     return (
         record is not None
         and record.outcome.status is Status.OK

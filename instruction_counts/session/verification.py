@@ -7,8 +7,7 @@ from contextlib import closing
 
 import attrs
 
-from core.types import Case
-from instruction_counts.analysis.sides import Key
+from core.types import Case, CaseKey
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Outcome, Output
 from instruction_counts.domain.work import WorkOrder
@@ -18,14 +17,8 @@ from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.session.observer import Observer
 
-Outcomes = Mapping[str, Mapping[Key, Outcome]]
+Outcomes = Mapping[str, Mapping[CaseKey, Outcome]]
 """By the name of the build, then by case."""
-
-
-def key_of_case(case: Case) -> Key:
-    """The key that the records of a case have."""
-    labels = case.autolabels
-    return case.label, labels.language, labels.runtime, labels.autograd, case.num_threads
 
 
 @attrs.frozen
@@ -42,14 +35,14 @@ class Verification:
     observer: Observer
     template: Callable[..., WorkOrder] = WorkOrder
 
-    def count(self, cases: Sequence[Case], layouts: int) -> list[list[dict[Key, int]]]:
+    def count(self, cases: Sequence[Case], layouts: int) -> list[list[dict[CaseKey, int]]]:
         """The counts of ``cases``: for each build, one mapping for each layout.
 
         Each layout has servers of its own on each build; builds count a case one after
         the other on the same lane. A case that fails in a layout has no count there, and neither
         has any where another engine had to take over: its counts are other counts.
         """
-        found: list[list[dict[Key, int]]] = [[] for _ in self.builds]
+        found: list[list[dict[CaseKey, int]]] = [[] for _ in self.builds]
         for layout in range(1, layouts + 1):
             self.observer.note(
                 f"Verifying {len(cases)} cases in memory layout {layout} of {layouts}"
@@ -65,7 +58,7 @@ class Verification:
                 )
         return found
 
-    def outputs(self, cases: Sequence[Case]) -> list[dict[Key, Output]]:
+    def outputs(self, cases: Sequence[Case]) -> list[dict[CaseKey, Output]]:
         """What ``cases`` compute on each build, as far as it can be told."""
         self.observer.note(f"Comparing what {len(cases)} C++ cases compute")
         options = {"counts": False, "times": False, "output": True, "cpp_output": True}
@@ -86,7 +79,7 @@ class Verification:
         ]
         possible = [order for order in orders if refused(order, self.pool) is None]
         usual = {name: engine.name for name, engine in engines.items()}
-        outcomes: dict[str, dict[Key, Outcome]] = {name: {} for name in engines}
+        outcomes: dict[str, dict[CaseKey, Outcome]] = {name: {} for name in engines}
         with (
             closing(execute(possible, engines, self.pool, self.lanes)) as events,
             self.observer.progress(len(possible)) as progress,
@@ -94,7 +87,7 @@ class Verification:
             for event in events:
                 progress.show(event)
                 if isinstance(event, Finished):
-                    key = key_of_case(event.order.case)
+                    key = event.order.case.key
                     outcomes[event.order.build.name][key] = event.outcome
         for name, engine in engines.items():
             if engine.name != usual[name]:

@@ -20,12 +20,12 @@ import attrs
 import cattrs
 from sqlalchemy import Column, Connection, bindparam, delete, func, insert, select, update
 
-from core.types import AutogradMode, Language, RuntimeMode
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import FunctionCosts, Instructions, Machine, Status
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.domain.stored import CaseName, RunSummary, StoredCount
+from instruction_counts.domain.stored import RunSummary, StoredCount
 from instruction_counts.storage.function_rows import functions_from_json
 from instruction_counts.storage.json_files import is_file_name
 from instruction_counts.storage.store_database import LOCK_TIMEOUT_S, Database
@@ -244,13 +244,13 @@ class Store:
 
     # Cases over many runs
 
-    def case_names(self) -> tuple[CaseName, ...]:
+    def case_keys(self) -> tuple[CaseKey, ...]:
         """The cases that any run holds, in the order in which they were first stored."""
         with self._database.reading() as connection:
-            return tuple(dict.fromkeys(_case_names(connection).values()))
+            return tuple(dict.fromkeys(_case_keys(connection).values()))
 
     def counts(
-        self, names: Collection[CaseName], *, last_runs: int | None = None
+        self, names: Collection[CaseKey], *, last_runs: int | None = None
     ) -> tuple[StoredCount, ...]:
         """What these cases cost on every build of every run, in order of time.
 
@@ -260,10 +260,10 @@ class Store:
         with self._database.reading() as connection:
             return tuple(_stored_counts(connection, self.name, set(names), last_runs))
 
-    def functions(self, run_id: int, build: str, name: CaseName) -> FunctionCosts | None:
+    def functions(self, run_id: int, build: str, name: CaseKey) -> FunctionCosts | None:
         """The costs per function of a case on a build of a run; None where there are none."""
         with self._database.reading() as connection, _understood(self.name, run_id):
-            numbers = [key for key, one in _case_names(connection).items() if one == name]
+            numbers = [key for key, one in _case_keys(connection).items() if one == name]
             costs = connection.scalar(
                 select(function_costs.c.costs)
                 .select_from(function_costs.join(outcomes).join(run_builds))
@@ -475,7 +475,7 @@ def _counts(connection: Connection) -> dict[int, Counter[str]]:
     return found
 
 
-def _case_names(connection: Connection) -> dict[int, CaseName]:
+def _case_keys(connection: Connection) -> dict[int, CaseKey]:
     """The name of each case by its number; the code of a case can change under one name."""
     rows = connection.execute(
         select(
@@ -488,7 +488,7 @@ def _case_names(connection: Connection) -> dict[int, CaseName]:
         ).order_by(cases.c.id)
     )
     return {
-        row.id: (
+        row.id: CaseKey(
             tuple(row.label),
             Language(row.language),
             RuntimeMode(row.runtime),
@@ -511,9 +511,9 @@ _COUNTED = (
 
 
 def _stored_counts(
-    connection: Connection, name: str, names: Collection[CaseName], last_runs: int | None
+    connection: Connection, name: str, names: Collection[CaseKey], last_runs: int | None
 ) -> Iterator[StoredCount]:
-    wanted = {number: one for number, one in _case_names(connection).items() if one in names}
+    wanted = {number: one for number, one in _case_keys(connection).items() if one in names}
     tagged = _tags(connection)
     recent = select(runs.c.id).order_by(runs.c.id.desc()).limit(last_runs)
     rows = connection.execute(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import attrs
 
 from instruction_counts.analysis.comparison import Comparison, compare, verified
-from instruction_counts.analysis.sides import Side, key_of
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import Reason, Verdict
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise, fingerprint_hash
@@ -27,12 +27,12 @@ def side(
 ) -> Side:
     """A side of cases that cost ``counts``."""
     records = [record(name, count) for name, count in counts.items()]
-    return Side("side", engine, fingerprint, {key_of(one): one for one in records})
+    return Side("side", engine, fingerprint, {one.key: one for one in records})
 
 
 def verdicts(comparison: Comparison) -> dict[str, Verdict]:
     """The verdict on each case, by name."""
-    return {one.key[0][0]: one.verdict for one in comparison.differences}
+    return {one.key.label[0]: one.verdict for one in comparison.differences}
 
 
 BASE = side({"same": 1000, "worse": 1000, "better": 1000, "missing": 1000})
@@ -100,19 +100,19 @@ def noise(layout_spread: float) -> Noise:
 
 def test_what_changed_by_enough_is_a_suspect() -> None:
     """In both directions."""
-    assert ["worse", "better"] == [one.key[0][0] for one in compare(BASE, NEW).suspects]
+    assert ["worse", "better"] == [one.key.label[0] for one in compare(BASE, NEW).suspects]
 
 
 def test_suspects_are_judged_by_what_was_counted_again() -> None:
     """The others keep their verdict."""
     comparison = compare(BASE, NEW)
-    keys = {one.key[0][0]: one.key for one in comparison.suspects}
+    keys = {one.key.label[0]: one.key for one in comparison.suspects}
     again = verified(
         comparison,
         [{keys["worse"]: 1000 + 400 * n, keys["better"]: 1000} for n in range(3)],
         [{keys["worse"]: 2000 - 400 * n, keys["better"]: 500} for n in range(3)],
     )
-    found = {one.key[0][0]: (one.reason, one.verified) for one in again.differences}
+    found = {one.key.label[0]: (one.reason, one.verified) for one in again.differences}
 
     assert {
         "same": (Reason.IDENTICAL, False),

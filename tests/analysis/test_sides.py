@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.analysis.sides import key_of, read_side, side_of
+from instruction_counts.analysis.sides import read_side, side_of
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Run
 from instruction_counts.storage.json_files import to_json
@@ -61,14 +61,14 @@ def test_a_side_holds_the_records_of_one_build() -> None:
     """By what their cases are called on any build."""
     side = side_of(TWO, "old", "base")
 
-    assert [("a",), ("b",)] == [key[0] for key in side.records]
+    assert [("a",), ("b",)] == [key.label for key in side.records]
 
 
 def test_a_key_says_nothing_of_the_build() -> None:
     """So that both sides have the same."""
     first, _, last = TWO.cases
 
-    assert key_of(first) == key_of(last)
+    assert first.key == last.key
 
 
 def test_a_file_is_a_side(file: Path) -> None:

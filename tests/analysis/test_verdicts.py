@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.types import AutogradMode, Language, RuntimeMode
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.outputs import OutputDifference, TensorDifference
 from instruction_counts.analysis.verdicts import (
     Difference,
@@ -26,7 +26,7 @@ from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Wi
 from instruction_counts.domain.records import Record
 from tests.fakes import failed, make_record
 
-KEY = (("add",), Language.CPP, RuntimeMode.EAGER, AutogradMode.FORWARD, 1)
+KEY = CaseKey(("add",), Language.CPP, RuntimeMode.EAGER, AutogradMode.FORWARD, 1)
 STEADY = Noise("add", 0.0, 0.0, 4)
 COUNT = st.integers(1, 10**9)
 
@@ -119,7 +119,7 @@ def test_without_knowledge_layouts_move_what_they_usually_do(
     language: Language, change: int, verdict: Verdict
 ) -> None:
     """That is more for Python."""
-    key = (KEY[0], language, *KEY[2:])
+    key = attrs.evolve(KEY, language=language)
 
     one = judge(key, record(100_000), record(100_000 + change), min_effect=MinEffect(0.0, 1))
 

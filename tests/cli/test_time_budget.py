@@ -47,7 +47,7 @@ def test_the_store_says_what_moved(tmp_path: Path) -> None:
     with Store.open(tmp_path / "runs.db") as store:
         stored(store, [1000, 1500, 1000], label="a", stmt="a")
         stored(store, [1000, 1000], label="b", stmt="b")
-        key = (made[2].label, Language.CPP, *make_record().identity[3:])
+        key = attrs.evolve(make_record().key, label=made[2].label, language=Language.CPP)
         plan = planned(60, made, [BUILD.name], store, frozenset({key}))
 
     assert plan is not None

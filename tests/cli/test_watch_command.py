@@ -24,7 +24,7 @@ import pytest
 from benchmarks import injected
 from instruction_counts import cli
 from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Side, key_of, side_of
+from instruction_counts.analysis.sides import Side, side_of
 from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look, place_of
@@ -216,7 +216,7 @@ def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_p
     lab = FakeLab(Store.open(tmp_path / "runs.db"))
     station = StoreStation(parse_build, cast("Any", lab), MinEffect())
     builds = [LastBuild("l", one, f"/{one}", 1) for one in (name, "new")]
-    key = (("Group", "add"), *make_record().identity[2:])
+    key = attrs.evolve(make_record().key, label=("Group", "add"))
     found = station.verify(builds[0], builds[1], [key])
 
     assert ([(("Group/add",), names)], ["worse"]) == (
@@ -230,7 +230,7 @@ def verify_after(store: Store, day: int) -> Comparison:
     number = store.import_run(run_of(1000, day))
     station = StoreStation(parse_build, cast("Any", FakeLab(store)), MinEffect())
     builds = [LastBuild("l", "default", "/a", number), LastBuild("m", "new", "/b", 2)]
-    return station.verify(builds[0], builds[1], [key_of(make_record())])
+    return station.verify(builds[0], builds[1], [make_record().key])
 
 
 def test_a_build_that_was_replaced_verifies_nothing(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Any
 
 import attrs
 
-from core.types import AutogradMode, Language, RuntimeMode
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Key, Side, key_of
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import Difference, MinEffect, Reason, Verdict
 from instruction_counts.domain.outcomes import (
     FunctionCost,
@@ -46,12 +46,12 @@ def cpp(*label: str, outcome: Outcome) -> Record:
 def side(*records: Record, engine: str = "fork", title: str = "run 2", **facts: Any) -> Side:
     """A side of these records."""
     fingerprint = attrs.evolve(FINGERPRINT, **facts)
-    return Side(title, engine, fingerprint, {key_of(one): one for one in records})
+    return Side(title, engine, fingerprint, {one.key: one for one in records})
 
 
-def key(*label: str) -> Key:
+def key(*label: str) -> CaseKey:
     """The key of a C++ case."""
-    return label, Language.CPP, RuntimeMode.EAGER, AutogradMode.FORWARD, 1
+    return CaseKey(label, Language.CPP, RuntimeMode.EAGER, AutogradMode.FORWARD, 1)
 
 
 def difference(

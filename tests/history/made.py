@@ -56,7 +56,7 @@ def point(count: int | None, number: int = 1, **more: Any) -> StoredCount:
     counted = outcome_of(count).instructions
     return attrs.evolve(
         StoredCount(
-            case=(record.label, record.language, record.runtime, record.autograd, 1),
+            case=record.key,
             run_id=number,
             started_at=f"2026-01-{number:02}",
             tags=(),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from core.types import Language
 from instruction_counts.analysis.comparison import Comparison, verified
-from instruction_counts.analysis.sides import Side, key_of
+from instruction_counts.analysis.sides import Side
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.noise import Noises
@@ -26,7 +26,7 @@ from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 
 RECORD = make_record("add", language=Language.CPP)
-KEY = key_of(RECORD)
+KEY = RECORD.key
 
 
 @attrs.define

@@ -8,7 +8,6 @@ import attrs
 import pytest
 
 from core.types import Language
-from instruction_counts.analysis.sides import key_of
 from instruction_counts.domain.noise import Noise, fingerprint_hash
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Record
@@ -83,9 +82,9 @@ def record(count: int | None, build: str = "default") -> Record:
 
 def test_what_is_known_of_cases_is_put_together() -> None:
     """How often they moved, what they execute, and that they were counted at all."""
-    points = [nightly(1000, 1), nightly(2000, 2), nightly(1000, 3, case=record(1).identity[1:])]
+    points = [nightly(1000, 1), nightly(2000, 2), nightly(1000, 3, case=record(1).key)]
     last = record(2000)
-    found = chances(points, {key_of(last): last}, moves(points, {}), ["at::slow"], {"d1": 2.0})
+    found = chances(points, {last.key: last}, moves(points, {}), ["at::slow"], {"d1": 2.0})
 
     assert ({"d1": 2}, {"d1"}, {"at::slow"}, {"d1": 2.0}) == (
         found.moves,
@@ -118,7 +117,7 @@ def test_a_record_tells_what_changed_since_the_last_one(
 ) -> None:
     """With the last that is stored."""
     known = record(1000)
-    scout = Scout(["default"], {key_of(known): known})
+    scout = Scout(["default"], {known.key: known})
 
     assert expected == scout.changed(record(count))
 
@@ -126,7 +125,7 @@ def test_a_record_tells_what_changed_since_the_last_one(
 def test_of_several_builds_the_first_is_what_others_are_held_against() -> None:
     """What is stored may be of quite another one."""
     stale = record(9000)
-    scout = Scout(["base", "new"], {key_of(stale): stale})
+    scout = Scout(["base", "new"], {stale.key: stale})
     found = [
         scout.changed(record(count, build)) for count, build in ((1000, "base"), (1500, "new"))
     ]

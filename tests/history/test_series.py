@@ -141,11 +141,11 @@ def test_the_noise_that_was_measured_for_a_case_is_used() -> None:
 
 def test_each_case_is_a_series() -> None:
     """In the order in which they first appear."""
-    other = (("sub",), *point(1).case[1:])
+    other = attrs.evolve(point(1).case, label=("sub",))
     series = all_series([point(1000), point(1, case=other), point(1000)])
 
     assert [(("add",), 2), (("sub",), 1)] == [
-        (one.key[0], len(one.segments[0].points)) for one in series
+        (one.key.label, len(one.segments[0].points)) for one in series
     ]
 
 

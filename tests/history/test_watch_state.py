@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.analysis.sides import key_of
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.history.watch_state import (
     Alert,
@@ -32,7 +31,7 @@ STATE = State(
     ("b0", "b1"),
     LastBuild("b1=/b1", "b1", "/b1", 2),
     (ALERT,),
-    (Waiting(LastBuild("b0=/b0", "b0", "/b0", 1), (key_of(make_record("add", "mm")),)),),
+    (Waiting(LastBuild("b0=/b0", "b0", "/b0", 1), (make_record("add", "mm").key,)),),
 )
 
 

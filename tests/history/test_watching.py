@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.types import Language
+from core.types import CaseKey, Language
 from instruction_counts.analysis.comparison import Comparison, compare, verified
-from instruction_counts.analysis.sides import Key, Side, key_of
+from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import Difference
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.history import watching
@@ -23,7 +23,7 @@ from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 
 RECORD = make_record("add", language=Language.CPP)
-KEY = key_of(RECORD)
+KEY = RECORD.key
 
 
 @attrs.define
@@ -56,7 +56,7 @@ class FakeStation:
         """See `Station`."""
         return compare(base, new)
 
-    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[Key]) -> Comparison:
+    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `Station`."""
         assert [KEY] == list(keys)
         if base.name in self.gone:
@@ -76,7 +76,7 @@ class FakeStation:
 
 def described(one: Difference) -> tuple[str, tuple[str, ...]]:
     """A title and a cause."""
-    return "/".join(one.key[0]), ("+1 f",)
+    return "/".join(one.key.label), ("+1 f",)
 
 
 def ignored(_: object) -> None:
@@ -187,7 +187,7 @@ class CasesStation:
         """See `Station`."""
         return compare(base, new)
 
-    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[Key]) -> Comparison:
+    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `Station`."""
         sides = [self.again.get(one.name, self.sides[one.name]) for one in (base, new)]
         kept = [
@@ -196,7 +196,7 @@ class CasesStation:
         return verified(compare(*kept), *([counts_of(side)] for side in kept))
 
 
-def counts_of(side: Side) -> dict[Key, int]:
+def counts_of(side: Side) -> dict[CaseKey, int]:
     """The counts of the cases that have one."""
     counted = {key: one.outcome.instructions for key, one in side.records.items()}
     return {key: one.per_run for key, one in counted.items() if one is not None}
@@ -212,7 +212,7 @@ def with_cases(code: str = "d1", engine: str = "fork", **counts: int) -> Side:
         )
         for name, count in counts.items()
     ]
-    return Side("run 1", engine, FINGERPRINT, {key_of(one): one for one in records})
+    return Side("run 1", engine, FINGERPRINT, {one.key: one for one in records})
 
 
 def watched_cases(station: CasesStation, *names: str) -> tuple[State, list[str]]:

@@ -15,7 +15,7 @@ from rich.text import Text
 from core.types import Language
 from instruction_counts.analysis.comparison import Comparison, compare, verified
 from instruction_counts.analysis.model_impact import Models
-from instruction_counts.analysis.sides import Side, key_of
+from instruction_counts.analysis.sides import Side
 from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,
@@ -47,7 +47,7 @@ def record(*label: str, cost: Outcome, **modes: Any) -> Record:
 def side(*records: Record, title: str = "base", **facts: Any) -> Side:
     """A side of these cases."""
     fingerprint = attrs.evolve(FINGERPRINT, **facts)
-    return Side(title, "fork", fingerprint, {key_of(one): one for one in records})
+    return Side(title, "fork", fingerprint, {one.key: one for one in records})
 
 
 def comparison(base: Outcome, new: Outcome) -> Comparison:
@@ -162,7 +162,7 @@ def test_the_largest_relative_change_comes_first() -> None:
     ]
     (section,) = report.sections(compare(side(*base), side(*new)))
 
-    assert ["b", "c", "a"] == [one.key[0][0] for one in section.differences]
+    assert ["b", "c", "a"] == [one.key.label[0] for one in section.differences]
 
 
 def test_what_is_the_same_has_no_line() -> None:

@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.comparison import compare
-from instruction_counts.analysis.sides import Side, key_of
+from instruction_counts.analysis.sides import Side
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
 from instruction_counts.report.comparison_json import to_json
 from tests.fakes import FINGERPRINT, OK, make_record
@@ -21,7 +21,7 @@ ONE, INFINITE = "AAAAAAAA8D8=", "AAAAAAAA8H8="
 def side(outcome: Outcome) -> Side:
     """A side with one case."""
     record = make_record("a", outcome=outcome)
-    return Side("side", "fork", FINGERPRINT, {key_of(record): record})
+    return Side("side", "fork", FINGERPRINT, {record.key: record})
 
 
 def computed(sample: str) -> Output:

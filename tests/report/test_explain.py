@@ -16,7 +16,7 @@ from rich.console import Console
 
 from core.types import Language
 from instruction_counts.analysis.functions import difference
-from instruction_counts.analysis.sides import Side, key_of
+from instruction_counts.analysis.sides import Side
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
@@ -78,7 +78,7 @@ def side(title: str, functions: FunctionCosts, **changes: Any) -> Side:
     stmt, engine = changes.pop("stmt", "x + y"), changes.pop("engine", "fork")
     record = make_record("Top", "add", outcome=outcome, language=Language.PYTHON, stmt=stmt)
     fingerprint = attrs.evolve(FINGERPRINT, **changes)
-    return Side(title, engine, fingerprint, {key_of(record): record})
+    return Side(title, engine, fingerprint, {record.key: record})
 
 
 def explained(base: Side, new: Side) -> Explanation:

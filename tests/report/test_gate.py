@@ -44,7 +44,7 @@ def causes(one: Difference) -> tuple[str, ...]:
 def test_what_fails_comes_first_and_the_largest_of_it() -> None:
     """Then what is only told."""
     found = [
-        (section.title, [one.key[0][0] for one in section.findings])
+        (section.title, [one.key.label[0] for one in section.findings])
         for section in report.sections(gate())
     ]
 

@@ -11,7 +11,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cli import console
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.cores import CorePool
-from instruction_counts.session.verification import Verification, key_of_case
+from instruction_counts.session.verification import Verification
 from tests.fakes import FACTS, OK, FakeEngine, failed, make_case
 
 CASES = [make_case("a"), make_case("b")]
@@ -31,7 +31,7 @@ class FailingOver(FakeEngine):
 
 def counts(make_engine: Callable[[BuildFacts, int], FakeEngine]) -> list[list[dict[Case, int]]]:
     """The counts of two cases in two layouts of one build, by case."""
-    names = {key_of_case(case): case for case in CASES}
+    names = {case.key: case for case in CASES}
     verification = Verification((FACTS,), make_engine, CorePool((0,)), 1, console)
     return [
         [{names[key]: count for key, count in layout.items()} for layout in build]

@@ -808,7 +808,7 @@ def test_the_counts_of_a_case_come_in_order_of_time(store: Store) -> None:
     newer = attrs.evolve(make_run(make_record("a")), started_at="2026-01-02")
     numbers = [store.import_run(run) for run in (newer, older)]
     store.tag(numbers[0], "nightly")
-    (name,) = (one for one in store.case_names() if one[0] == ("a",))
+    (name,) = (one for one in store.case_keys() if one.label == ("a",))
     found = store.counts([name])
 
     assert [(numbers[1], ()), (numbers[0], ("nightly",))] == [
@@ -830,7 +830,7 @@ def test_cases_keep_their_name_when_their_code_changes(store: Store) -> None:
     """Counts of both are found, and told apart by the hash of the definition."""
     for code in ("x + y", "y + x"):
         store.import_run(make_run(make_record("a", stmt=code)))
-    (name,) = store.case_names()
+    (name,) = store.case_keys()
 
     assert 2 == len({one.definition_hash for one in store.counts([name])})
 
@@ -838,7 +838,7 @@ def test_cases_keep_their_name_when_their_code_changes(store: Store) -> None:
 def test_a_case_that_failed_is_found_with_the_reason(store: Store) -> None:
     """In one line, and without a count."""
     store.import_run(make_run(make_record("a", outcome=failed(message="bad\nworse"))))
-    (one,) = store.counts(store.case_names())
+    (one,) = store.counts(store.case_keys())
 
     assert (Status.FAILED, None, "bad") == (one.status, one.instructions, one.failure)
 
@@ -848,12 +848,12 @@ def test_all_builds_of_a_run_are_found(store: Store) -> None:
     records = [make_record("a", build=name) for name in ("old", "new")]
     store.import_run(make_run(*records, builds=("old", "new")))
 
-    assert ["old", "new"] == [one.build for one in store.counts(store.case_names())]
+    assert ["old", "new"] == [one.build for one in store.counts(store.case_keys())]
 
 
 def test_counts_of_nothing_are_none(store: Store) -> None:
     """Neither of an empty store, nor of a case that is not in it."""
-    name = (("b",), *make_record().identity[2:])
+    name = attrs.evolve(make_record().key, label=("b",))
     store.import_run(make_run(make_record("a")))
 
     assert ((), (), None) == (
@@ -868,7 +868,7 @@ def test_costs_per_function_are_read_for_one_case(store: Store) -> None:
     outcome = attrs.evolve(OK, functions=CALLED)
     records = [make_record("a"), make_record("b", outcome=outcome)]
     number = store.import_run(make_run(*records))
-    names = {one[0]: one for one in store.case_names()}
+    names = {one.label: one for one in store.case_keys()}
 
     assert [OK.functions, CALLED] == [
         store.functions(number, "default", names[label]) for label in (("a",), ("b",))
