@@ -10,6 +10,7 @@ the path of a request and the path of its answer, both JSON; the key ``question`
   torch's own Python calls it.
 - ``op_db``: sample inputs of operators, from the database that torch tests itself with.
 - ``capability``: what one core of this machine can do.
+- ``absent``: which of some names, such as ``torch.compile``, torch does not have.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         "public_operators": public_operators,
         "op_db": op_db,
         "capability": capability,
+        "absent": absent,
     }
     try:
         answer = {"status": "ok", **questions[request["question"]](request)}
@@ -79,6 +81,21 @@ def locate(request: Message) -> Message:
         ],
         "sources": _sources(root) if request.get("sources") else "",
     }
+
+
+def absent(request: Message) -> Message:
+    """Those of ``names`` that lead to nothing from torch."""
+    torch = _torch()
+    return {"names": [name for name in request["names"] if not _has(torch, name)]}
+
+
+def _has(torch: Any, name: str) -> bool:
+    found = torch
+    for part in name.split(".")[1:]:
+        if not hasattr(found, part):
+            return False
+        found = getattr(found, part)
+    return True
 
 
 def _sources(root: Path) -> str:

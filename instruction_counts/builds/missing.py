@@ -7,8 +7,11 @@ from collections.abc import Collection, Iterator
 
 import attrs
 
-from core.types import Language
+from core.runtimes import runtime_of
+from core.types import Language, RuntimeMode
+from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.work import WorkOrder
 
 
@@ -30,11 +33,6 @@ class MissingRequirement:
     def __str__(self) -> str:
         return f"{self.what}\n  {self.remedy}"
 
-    @property
-    def prevents(self) -> str:
-        """``counts`` or ``c++``."""
-        return self.requirement.value
-
     def affects(self, order: WorkOrder) -> bool:
         """Whether the order asks for what cannot be done."""
         if self.requirement is Requirement.VALGRIND:
@@ -46,6 +44,25 @@ class MissingRequirement:
         if self.requirement is Requirement.VALGRIND and order.times:
             return attrs.evolve(order, counts=False)
         return attrs.evolve(order, refusal=self.what)
+
+
+def runtime_refusals(build: Build, modes: Collection[RuntimeMode]) -> dict[RuntimeMode, str]:
+    """Why ``build`` cannot run cases of those of ``modes`` that its torch does not have.
+
+    Raises:
+        BuildError, DataError: the build does not work.
+    """
+    needs = {mode: runtime_of(mode).needs for mode in modes}
+    names = sorted({name for several in needs.values() for name in several})
+    if not names:
+        return {}
+    absent = set(inquire(build, "catalogue", {"question": "absent", "names": names})["names"])
+    return {
+        mode: f'build "{build.name}": this torch has no {" and no ".join(sorted(found))}, '
+        f'which the runtime "{mode.option}" needs'
+        for mode, several in needs.items()
+        if (found := absent.intersection(several))
+    }
 
 
 def missing(

@@ -11,7 +11,7 @@ import click
 from core.types import CaseKey, Language
 from instruction_counts.analysis.comparison import Comparison, compare
 from instruction_counts.analysis.sides import Side, read_side
-from instruction_counts.builds.missing import missing
+from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.cli import console
 from instruction_counts.cli.check_report import Conclusion, writer
@@ -26,6 +26,8 @@ from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.selection import Selection
+from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.registry import engine_named
 from instruction_counts.gate import lint as linting
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import (
@@ -294,8 +296,8 @@ class _Checked(ComparedBuilds):
 
     def check_against(self, baseline: Baseline, comparison: Comparison, layouts: int) -> Comparison:
         """Count the suspects again in layouts of the build; the baseline remembers its own."""
-        if self.measuring.engine != "fork":
-            console.note("Nothing is verified: only the fork engine knows other memory layouts.")
+        if not engine_named(self.measuring.engine).can(Ability.LAYOUTS):
+            console.note(f"Nothing is verified: the {self.measuring.engine} engine has one layout.")
             return comparison
         try:
             (counts,) = self.count_again(comparison, (comparison.new,), layouts)
@@ -322,9 +324,8 @@ def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
             "apt-get install valgrind     or check a run that was counted elsewhere.",
         )
     has_cpp = any(one.language is Language.CPP for one in baseline.cases.values())
-    for lack in missing(facts):
-        if lack.prevents == "c++" and has_cpp:
-            raise BuildError(lack.what, lack.remedy)
+    for requirement in missing(facts, {Requirement.COMPILER} if has_cpp else ()):
+        raise BuildError(requirement.what, requirement.remedy)
 
 
 def _one_build(builds: Sequence[Build], run: str | None) -> Build:

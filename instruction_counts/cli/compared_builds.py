@@ -17,6 +17,8 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.selection import Selection, select
 from instruction_counts.engines.engine import Engine
+from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.registry import engine_named
 from instruction_counts.report.comparison import title_of
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.measuring import make_engine
@@ -65,8 +67,8 @@ class ComparedBuilds:
 
     def check(self, comparison: Comparison, layouts: int) -> Comparison:
         """Compare what C++ suspects compute, and count all suspects again in other layouts."""
-        if self.measuring.engine != "fork":
-            console.note("Nothing is verified: only the fork engine knows other memory layouts.")
+        if not engine_named(self.measuring.engine).can(Ability.LAYOUTS):
+            console.note(f"Nothing is verified: the {self.measuring.engine} engine has one layout.")
             return comparison
         try:
             found = self._with_outputs(comparison)
@@ -118,7 +120,8 @@ class ComparedBuilds:
         return [case for case in self._cases if case.key in keys]
 
     def _make_engine(self, facts: BuildFacts, layout: int) -> Engine:
-        return make_engine("fork", facts, self.measuring.profile(layout=layout), console.note)
+        profile = self.measuring.profile(layout=layout)
+        return make_engine(self.measuring.engine, facts, profile, console.note)
 
 
 def _layout_noise(side: Side, layouts: Sequence[Mapping[CaseKey, int]]) -> dict[str, Noise]:

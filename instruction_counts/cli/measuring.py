@@ -11,15 +11,17 @@ import click
 from instruction_counts.cli.options import is_given, specification_of
 from instruction_counts.cli.seconds import SecondsRange
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.registry import DEFAULT, engines, require
 from instruction_counts.session.builds import MeasurementSettings
 
 _OPTIONS = (
     click.option(
         "--engine",
-        type=click.Choice(["fork", "timer"]),
-        default="fork",
+        type=click.Choice([entry.name for entry in engines()]),
+        default=DEFAULT,
         show_default=True,
-        help="fork: one import of torch for many cases. timer: the reference, a process for each.",
+        help=" ".join(f"{entry.name}: {entry.summary}." for entry in engines()),
     ),
     click.option(
         "--allocator",
@@ -82,8 +84,8 @@ def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
             own["timeout_s"] = stated.timeout_s
         if own["no_counts"] and own["no_times"]:
             raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
-        if own["engine"] == "timer" and own["pin_isa"]:
-            raise UsageError("--pin-isa needs the fork engine", "Drop one.")
+        if own["pin_isa"]:
+            require(own["engine"], Ability.PINNED_ISA, "--pin-isa")
         counts, times = not own.pop("no_counts"), not own.pop("no_times")
         measuring = MeasurementSettings(**own, counts=counts, times=times)
         return function(*args, measuring=measuring, **kwargs)

@@ -22,9 +22,10 @@ from instruction_counts.cli.reporting import Reporting
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.cli.time_budget import planned, refuse_nothing, time_budget_option
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import Selection, select
+from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.registry import require
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.builds import BuildRunner, MeasuredRun, MeasurementSettings
 from instruction_counts.sources.definitions import Definitions, load
@@ -92,8 +93,8 @@ def command(
       python main.py --language python --output result.json
       python main.py --build base=/usr/bin/python3 --build new=.venv
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    if measuring.engine == "timer" and callgrind_out:
-        raise UsageError("--callgrind-out needs the fork engine", "Drop one.")
+    if callgrind_out:
+        require(measuring.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
     cases = select(load(definitions), selection)
     reporting = Reporting.of(specification_of(definitions))
     files = {path: Exporter(path) for path in (*output, *reporting.files)}

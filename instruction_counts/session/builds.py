@@ -18,7 +18,8 @@ from instruction_counts.domain.outcomes import Machine
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
-from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.entry import Ability, Profile
+from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.cores import CorePool, available_cores, parse_cores
 from instruction_counts.session.measuring import (
     DURATIONS,
@@ -37,8 +38,8 @@ from instruction_counts.system.cache import Cache
 class MeasurementSettings:
     """How cases are measured, on whatever build."""
 
-    engine: str = "fork"
-    """``fork`` or ``timer``."""
+    engine: str = DEFAULT
+    """One of those that are registered."""
     allocator: str = "steady"
     """``steady`` or ``system``."""
     pin_isa: str | None = None
@@ -73,9 +74,12 @@ class MeasurementSettings:
         """The fingerprint that the counts of a build will have, before it is measured."""
         return attrs.evolve(
             facts.fingerprint,
-            allocator=self.allocator if self.engine == "fork" else "system",
+            allocator=self.allocator if self._can(Ability.ALLOCATORS) else "system",
             pinned_isa=self.pin_isa or "",
         )
+
+    def _can(self, ability: Ability) -> bool:
+        return engine_named(self.engine).can(ability)
 
 
 @attrs.frozen
@@ -146,7 +150,8 @@ class BuildRunner:
         make = functools.partial(
             settings.order, counts=settings.counts, times=settings.times, output=True
         )
-        plans = [plan(cases, facts, make, skip=skip) for facts in self.facts]
+        needs = engine_named(settings.engine).needs
+        plans = [plan(cases, facts, make, needs=needs, skip=skip) for facts in self.facts]
         return [order for row in zip(*plans, strict=True) for order in row]
 
     def run(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -12,7 +12,7 @@ import attrs
 
 from core.types import Case
 from instruction_counts import __version__
-from instruction_counts.builds.missing import missing
+from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.expected import as_expected
@@ -47,6 +47,7 @@ def plan(
     facts: BuildFacts,
     make_order: Callable[..., WorkOrder],
     *,
+    needs: Collection[Requirement] = frozenset(Requirement),
     skip: bool,
 ) -> list[WorkOrder]:
     """The orders of one build; with ``skip``, what it cannot do is refused instead of an error.
@@ -55,12 +56,17 @@ def plan(
         BuildError: the build lacks something that the cases need, and ``skip`` is not set.
     """
     orders = [make_order(case, facts.build) for case in cases]
-    for requirement in missing(facts):
+    for requirement in missing(facts, needs):
         affected = [order for order in orders if requirement.affects(order)]
         if affected and not skip:
             raise BuildError(requirement.what, f"{requirement.remedy}     or  --skip-unavailable")
         orders = [requirement.reduced(one) if one in affected else one for one in orders]
-    return orders
+    refusals = runtime_refusals(facts.build, {case.autolabels.runtime for case in cases})
+    return [_refused(one, refusals.get(one.case.autolabels.runtime, "")) for one in orders]
+
+
+def _refused(order: WorkOrder, reason: str) -> WorkOrder:
+    return attrs.evolve(order, refusal=order.refusal or reason)
 
 
 T = TypeVar("T")

@@ -17,6 +17,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.registry import DEFAULT
 from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
@@ -81,7 +82,7 @@ def measure(
     possible = [order for order in orders if order.case not in outcomes]
     with _arranged(condition, cores), observer.progress(len(possible)) as progress:
         profile = Profile(allocator=allocator, layout=condition.layout)
-        engine = make_engine("fork", facts, profile, observer.note)
+        engine = make_engine(DEFAULT, facts, profile, observer.note)
         events = execute(possible, {facts.build.name: engine}, pool, len(cores))
         with contextlib.closing(events):
             for event in events:

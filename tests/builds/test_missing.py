@@ -1,0 +1,67 @@
+"""What a build does not have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+import pytest
+
+from core.runtimes import Runtime, register, unregister
+from core.types import Language, RuntimeMode
+from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
+from instruction_counts.domain.build import default_build
+from tests.fakes import BUILD, FACTS, make_case, make_order
+
+_WITHOUT_COMPILER = attrs.evolve(FACTS, compiler="")
+
+
+@pytest.fixture
+def runtime() -> Iterator[Runtime]:
+    """One that no torch has."""
+    found = register(
+        Runtime(RuntimeMode.new("UNHEARD", "Unheard"), needs=("torch.nn", "torch.unheard.of"))
+    )
+    yield found
+    unregister(found)
+
+
+def test_a_whole_build_misses_nothing() -> None:
+    """Valgrind and a compiler are all that engines need."""
+    assert [] == list(missing(FACTS))
+
+
+def test_what_an_engine_does_not_need_is_not_missed() -> None:
+    """An engine that counts in another way needs no Valgrind."""
+    assert [] == list(missing(_WITHOUT_COMPILER, {Requirement.VALGRIND}))
+
+
+def test_a_missing_compiler_affects_cpp_alone() -> None:
+    """Python cases are measured."""
+    (found,) = missing(_WITHOUT_COMPILER)
+
+    assert found.affects(attrs.evolve(make_order(), case=make_case(language=Language.CPP)))
+    assert not found.affects(make_order())
+    assert found.what == found.reduced(make_order()).refusal
+
+
+def test_without_valgrind_the_times_are_left() -> None:
+    """Where they are asked for."""
+    fingerprint = attrs.evolve(FACTS.fingerprint, valgrind="")
+    (found,) = missing(attrs.evolve(FACTS, fingerprint=fingerprint))
+
+    assert not found.reduced(make_order()).counts
+    assert found.what == found.reduced(make_order(times=False)).refusal
+
+
+def test_usual_runtimes_ask_no_build() -> None:
+    """This one could not even start."""
+    assert {} == runtime_refusals(BUILD, [RuntimeMode.EAGER, RuntimeMode.JIT])
+
+
+def test_a_runtime_that_torch_does_not_have_is_refused(runtime: Runtime) -> None:
+    """With the reason, and only what is not there."""
+    found = runtime_refusals(default_build(), [RuntimeMode.EAGER, runtime.mode])
+
+    reason = 'this torch has no torch.unheard.of, which the runtime "unheard" needs'
+    assert {runtime.mode: f'build "default": {reason}'} == found

@@ -1,0 +1,97 @@
+"""Runtimes that are registered from outside."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterator
+
+import attrs
+import pytest
+
+from core.api import GroupedSetup, GroupedStmts
+from core.errors import DefinitionError
+from core.expand import materialize
+from core.runtimes import Grouped, Runtime, register, unregister
+from core.types import Language, RuntimeMode
+
+
+@attrs.frozen
+class _Compiled(Runtime):
+    """Compiles the statement as a function."""
+
+    def stmt(self, group: Grouped, language: Language) -> str | None:
+        """Call it."""
+        del language
+        assert group.signature is not None
+        return f"{group.signature.output} = compiled({', '.join(group.signature.args)})"
+
+    def setup(self, group: Grouped, language: Language) -> str:
+        """Make it."""
+        return f"compiled = torch.compile(lambda x: {group.stmt(language)!r})"
+
+
+@pytest.fixture
+def compiled() -> Iterator[Runtime]:
+    """A runtime for Python alone, as long as a test runs."""
+    runtime = _Compiled(RuntimeMode.new("COMPILED", "Compiled"), (Language.PYTHON,))
+    register(runtime)
+    yield runtime
+    unregister(runtime)
+
+
+def test_a_registered_runtime_gives_cases_of_its_own(compiled: Runtime) -> None:
+    """Beside the eager ones, in the languages that it has."""
+    setup = GroupedSetup("x = 1", "auto x = 1;")
+    group = GroupedStmts("y = x", "auto y = x;", setup, "f(x) -> y", runtimes=("compiled",))
+
+    cases = materialize({("a",): group})
+
+    modes = [(case.autolabels.runtime, case.autolabels.language) for case in cases]
+    assert [
+        (RuntimeMode.EAGER, Language.PYTHON),
+        (RuntimeMode.EAGER, Language.CPP),
+        (compiled.mode, Language.PYTHON),
+    ] == modes
+    assert "y = compiled(x)" == cases[2].timer_args.stmt
+    assert cases[2].timer_args.setup.startswith("x = 1\n\ncompiled = torch.compile(")
+
+
+def test_a_mode_is_itself_after_a_round_trip(compiled: Runtime) -> None:
+    """By its value, as results hold it, and pickled."""
+    assert compiled.mode is RuntimeMode("Compiled")
+    assert compiled.mode is pickle.loads(pickle.dumps(compiled.mode))  # noqa: S301 - our own
+
+
+def test_a_value_that_nobody_registered_is_no_runtime() -> None:
+    """A typing error in a result file is no mode."""
+    with pytest.raises(ValueError, match="is not a valid RuntimeMode"):
+        RuntimeMode("Unheard of")
+
+
+def test_a_runtime_cannot_be_registered_twice(compiled: Runtime) -> None:
+    """One of both would be hidden."""
+    with pytest.raises(ValueError, match="registered already"):
+        register(compiled)
+
+
+@pytest.mark.parametrize("runtimes", [("unheard",), ("eager",), ("explicit",), "torchscript"])
+def test_a_group_asks_for_runtimes_that_there_are(runtimes: object) -> None:
+    """Eager is always there, and explicit cases are written out."""
+    with pytest.raises(DefinitionError, match="a tuple of torchscript"):
+        GroupedStmts("y = x", signature="f(x) -> y", runtimes=runtimes)  # type: ignore[arg-type]
+
+
+def test_torchscript_is_a_runtime_by_name() -> None:
+    """The flag is short for it."""
+    by_flag, by_name = (
+        GroupedStmts("y = x", None, GroupedSetup("x = 1"), "f(x) -> y", **asked)
+        for asked in ({"torchscript": True}, {"runtimes": ("torchscript",)})
+    )
+
+    assert by_flag == by_name
+
+
+def test_a_runtime_needs_a_signature(compiled: Runtime) -> None:
+    """The inputs would not be known."""
+    with pytest.raises(DefinitionError, match=f'runtime "{compiled.mode.option}" needs it'):
+        GroupedStmts("y = x", runtimes=("compiled",))

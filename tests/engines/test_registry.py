@@ -1,0 +1,38 @@
+"""Which engines there are."""
+
+from __future__ import annotations
+
+import pytest
+
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.engines import registry
+from instruction_counts.engines.entry import Ability
+
+
+def test_the_default_comes_first() -> None:
+    """It is the first choice of ``--engine``."""
+    assert [registry.DEFAULT, "timer"] == [entry.name for entry in registry.engines()]
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    """The error names those that there are."""
+    with pytest.raises(UsageError, match='there is no engine "abacus"'):
+        registry.engine_named("abacus")
+
+
+def test_what_an_engine_cannot_do_is_refused() -> None:
+    """The error names the engines that can."""
+    with pytest.raises(UsageError, match="--pin-isa needs the fork engine"):
+        registry.require("timer", Ability.PINNED_ISA, "--pin-isa")
+
+
+def test_what_an_engine_can_do_is_not_refused() -> None:
+    """Both count."""
+    for entry in registry.engines():
+        registry.require(entry.name, Ability.COUNTS, "--no-times")
+
+
+def test_an_engine_cannot_be_registered_twice() -> None:
+    """One of both would be hidden."""
+    with pytest.raises(ValueError, match="registered already"):
+        registry.register(registry.engine_named("timer"))
