@@ -1,5 +1,6 @@
 # make run    set up, then measure (ARGS="--only 'Pointwise/*'" narrows it)
 # make test   set up, then lint, type-check and test
+# make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about 15 minutes)
 # make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 45 minutes)
@@ -11,7 +12,7 @@ STAMP  := $(VENV)/.installed
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test lint test-fast test-builds bench bench-detect bench-guard bench-scale clean system
+.PHONY: help setup run test lint docs test-fast test-builds bench bench-detect bench-guard bench-scale clean system
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -47,6 +48,11 @@ test: lint
 
 test-fast: setup
 	$(BIN)/pytest -m 'not slow and not builds' $(PARALLEL) $(ARGS)
+
+# Strictly: a page, link or anchor that leads nowhere is an error.
+docs: setup
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "build/docs/index.html"
 
 bench: setup
 	$(BIN)/python -m benchmarks.speed $(ARGS)

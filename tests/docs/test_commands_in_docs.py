@@ -1,0 +1,337 @@
+"""What README and docs show is true of the program as it is: commands, options, code, links.
+
+Every fenced block names its language: `sh` holds commands, `console` commands (after ``$``) with
+their output, `text` output alone. A Python block after ``<!-- executed -->`` is executed.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+import click
+import pytest
+import yaml
+
+import instruction_counts.cli as command_line
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LANGUAGES = {"sh", "console", "text", "python", "yaml", "json"}
+
+PROGRAM = re.compile(r"^(?:\S*/?bin/)?(?:python3? main\.py|instruction-counts)(?=\s|$)")
+SAFE = ("list", "show", "env", "cache show", "runs list", "operators list", "--help", "--version")
+
+# Commands of other programs, by their first word.
+UNCHECKED = {
+    "cp": "copies a file of the docs to where git finds it",
+    "docker": "starts a container",
+    "git": "reads a repository that readers have",
+    "kcachegrind": "opens a window",
+    "pip": "installs packages from an index",
+    "python": "starts Python's own modules",
+    ".venv/bin/pre-commit": "installs a hook in the repository",
+    ".venv/bin/python": "starts Python's own modules",
+    ".ci/run": "runs every test",
+    "sha256sum": "reads a file that readers have",
+    "sqlite3": "reads a database that readers have",
+}
+# Options of other programs, which the docs name in code.
+FOREIGN_OPTIONS = {
+    "--collect-atstart": "valgrind",
+    "--instr-atstart": "valgrind",
+    "--separate-threads": "valgrind",
+    "--callgrind-out-file": "valgrind",
+    "--tool": "valgrind",
+    "--vgdb": "valgrind",
+    "--read-fd": "the worker",
+    "--write-fd": "the worker",
+    "--strict": "mypy and mkdocs",
+    "--check": "ruff",
+}
+
+
+@attrs.frozen
+class Block:
+    """A fenced block of a page."""
+
+    page: Path
+    line: int
+    language: str
+    text: str
+    executed: bool = False
+
+    @property
+    def place(self) -> str:
+        """File and line, for the name of a test and for its message."""
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+@attrs.frozen
+class Line:
+    """A command of a block, continued lines joined."""
+
+    place: str
+    text: str
+
+    @property
+    def words(self) -> list[str]:
+        """As a shell would split it, up to the first pipe or redirection."""
+        lexer = shlex.shlex(self.text, posix=True, punctuation_chars="|>&;")
+        lexer.whitespace_split = True
+        lexer.commenters = "#"
+        words = list(lexer)
+        ends = [at for at, word in enumerate(words) if set(word) <= set("|>&;")]
+        return words[: ends[0]] if ends else words
+
+    @property
+    def arguments(self) -> list[str] | None:
+        """What this program is given, or None if it is another program's command."""
+        found = PROGRAM.match(" ".join(self.words))
+        return None if found is None else self.words[len(found[0].split()) :]
+
+
+def _blocks() -> Iterator[Block]:
+    fence = re.compile(
+        r"^(?P<executed><!-- executed -->\n+)?(?P<indent> *)```(?P<language>[^\n`]*)\n"
+        r"(?P<text>.*?)^(?P=indent)```$",
+        re.MULTILINE | re.DOTALL,
+    )
+    for page in PAGES:
+        content = page.read_text(encoding="utf-8")
+        for found in fence.finditer(content):
+            line = content.count("\n", 0, found.start("language")) + 1
+            yield Block(
+                page, line, found["language"].strip(), found["text"], bool(found["executed"])
+            )
+
+
+BLOCKS = list(_blocks())
+
+
+def _lines() -> Iterator[Line]:
+    for block in BLOCKS:
+        if block.language == "console":
+            shown = block.text.replace("\\\n", " ").splitlines()
+            commands = [line[2:] for line in shown if line.startswith("$ ")]
+        else:
+            commands = list(_commands(block.text)) if block.language == "sh" else []
+        for command in commands:
+            yield Line(block.place, command)
+    for page in PAGES:
+        for found in re.finditer(r"`(python main\.py [^`]+)`", _prose(page)):
+            yield Line(str(page.relative_to(ROOT)), " ".join(found[1].split()))
+
+
+def _commands(text: str) -> Iterator[str]:
+    """Joins the lines that a backslash or an open quote continues."""
+    waiting = ""
+    for line in text.replace("\\\n", " ").splitlines():
+        waiting = f"{waiting}\n{line}" if waiting else line
+        try:
+            words = shlex.split(waiting, comments=True)
+        except ValueError:
+            continue
+        if words:
+            yield waiting
+        waiting = ""
+    assert not waiting, f"a quote is never closed: {waiting}"
+
+
+def _prose(page: Path) -> str:
+    return re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+LINES = list(_lines())
+OWN = [line for line in LINES if line.arguments is not None]
+
+
+def _problem(arguments: list[str]) -> str:
+    """Why the command line would refuse these arguments, or nothing; files need not exist."""
+    command: click.Command = command_line._main
+    context = click.Context(command, info_name="main.py")
+    while isinstance(command, click.Group):
+        if not arguments or arguments[0].startswith("-"):
+            if arguments and arguments[0] in {"--help", "-h", "--version"}:
+                return ""
+            arguments = ["run", *arguments]
+        name, found, arguments = command.resolve_command(context, arguments)
+        assert found is not None
+        command, context = found, click.Context(found, info_name=name, parent=context)
+        if arguments in (["--help"], ["-h"]) or (isinstance(found, click.Group) and not arguments):
+            return ""
+    values, extra, _ = command.make_parser(context).parse_args(list(arguments))
+    if extra:
+        return f"unexpected: {' '.join(extra)}"
+    for parameter in command.get_params(context):
+        value = values.get(parameter.name or "")
+        if value is None or value == () or "UNSET" in repr(value):
+            if parameter.required:
+                return f"missing: {parameter.human_readable_name}"
+        elif not isinstance(parameter.type, click.Path | click.File):
+            parameter.type_cast_value(context, value)
+    return ""
+
+
+@pytest.mark.parametrize("line", OWN, ids=lambda line: f"{line.place} {line.text}"[:100])
+def test_a_command_parses(line: Line) -> None:
+    """Its options exist, and its arguments are valid."""
+    assert line.arguments is not None
+    try:
+        problem = _problem(line.arguments)
+    except click.ClickException as error:
+        problem = error.format_message()
+
+    assert problem == "", line
+
+
+def test_every_other_command_is_known() -> None:
+    """A command that is not checked stands in the list above, with its reason."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    for names in re.findall(r"^([a-z- ]+):", (ROOT / "Makefile").read_text(), re.MULTILINE):
+        targets.update(names.split())
+    others = [line for line in LINES if line.arguments is None]
+
+    assert [
+        line
+        for line in others
+        if line.words
+        and line.words[0] not in UNCHECKED
+        and not (line.words[0] == "make" and targets.issuperset(_targets(line.words[1:])))
+    ] == []
+
+
+def _targets(words: list[str]) -> list[str]:
+    return [word for word in words if "=" not in word]
+
+
+def _options(command: click.Command, context: click.Context) -> Iterator[str]:
+    for parameter in command.get_params(context):
+        yield from (*parameter.opts, *parameter.secondary_opts)
+    if isinstance(command, click.Group):
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            assert found is not None
+            yield from _options(found, click.Context(found, parent=context))
+
+
+def test_every_option_that_is_named_exists() -> None:
+    """In the text between the blocks, in some command."""
+    known = set(_options(command_line._main, click.Context(command_line._main)))
+    named = {
+        (str(page.relative_to(ROOT)), option)
+        for page in PAGES
+        for code in re.findall(r"`([^`]+)`", _prose(page))
+        for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", code)
+    }
+
+    assert (
+        sorted(
+            (page, option)
+            for page, option in named
+            if option not in known and option not in FOREIGN_OPTIONS
+        )
+        == []
+    )
+
+
+def test_every_block_names_its_language() -> None:
+    """Output is `text`; a command without its mark would not be checked."""
+    assert [block.place for block in BLOCKS if block.language not in LANGUAGES] == []
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in BLOCKS if b.language == "python"], ids=lambda block: block.place
+)
+def test_python_compiles(block: Block) -> None:
+    """Also where it is not executed."""
+    compile(block.text, block.place, "exec")
+
+
+@pytest.mark.parametrize(
+    "block", [b for b in BLOCKS if b.language in {"yaml", "json"}], ids=lambda block: block.place
+)
+def test_yaml_and_json_can_be_read(block: Block) -> None:
+    """JSON is YAML, too."""
+    assert yaml.safe_load(block.text) is not None
+
+
+@pytest.fixture(scope="module")
+def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the files that the docs name, and no trace of the user's own."""
+    folder = tmp_path_factory.mktemp("docs")
+    for name in ("examples", "definitions"):
+        (folder / name).symlink_to(ROOT / name)
+    (folder / "path" / "to").mkdir(parents=True)
+    (folder / "path" / "to" / "standard.py").symlink_to(ROOT / "definitions" / "standard.py")
+    definitions = next(b for b in BLOCKS if b.executed and "BENCHMARKS" in b.text)
+    (folder / "my_cases.py").write_text(definitions.text, encoding="utf-8")
+    return folder
+
+
+def _environment(sandbox: Path) -> dict[str, str]:
+    kept = {key: value for key, value in os.environ.items() if key != "INSTRUCTION_COUNTS_DB"}
+    return kept | {"XDG_DATA_HOME": str(sandbox / "data"), "PYTHONPATH": str(ROOT)}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [line for line in OWN if " ".join(line.arguments or []).startswith(SAFE)],
+    ids=lambda line: f"{line.place} {line.text}"[:100],
+)
+def test_a_command_that_only_reads_is_executed(line: Line, sandbox: Path) -> None:
+    """In a folder of its own, on an empty database."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "main.py"), *(line.arguments or [])],
+        cwd=sandbox,
+        env=_environment(sandbox),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "block",
+    [b for b in BLOCKS if b.executed and b.language == "python"],
+    ids=lambda block: block.place,
+)
+def test_python_that_is_marked_is_executed(block: Block, sandbox: Path) -> None:
+    """In a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", block.text],
+        cwd=sandbox,
+        env=_environment(sandbox),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_site_can_be_built(tmp_path: Path) -> None:
+    """Strictly: no page, link or anchor that leads nowhere; and no request to another host."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
+        cwd=ROOT,
+        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+    foreign = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?(?:https?:)?//")
+    assert [
+        page.name for page in tmp_path.rglob("*.html") if foreign.search(page.read_text())
+    ] == []
