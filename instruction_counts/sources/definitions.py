@@ -18,6 +18,7 @@ from core.expand import materialize
 from core.types import Case
 from core.utils import flatten
 from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.sources.dsl_names import dsl_names
 
 STANDARD = "definitions.standard"
 
@@ -60,7 +61,7 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
     if not isinstance(definitions, str):
         return definitions.cases()
     name = definitions
-    with deferring():
+    with deferring(), dsl_names():
         try:
             module = _run(name)
             benchmarks = getattr(module, "BENCHMARKS", None)

@@ -17,9 +17,10 @@ from typing import Any, Self
 import attrs
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.system.places import HOME
 
 PROTOCOL_VERSION = 1
-WORKER = Path(__file__).resolve().parents[2] / "worker" / "main.py"
+WORKER = HOME / "worker" / "main.py"
 _TAIL_BYTES = 64 * 1024
 _HELLO_TIMEOUT_S = 300.0
 _LONGEST_WAIT_MS = 1 << 30  # some days; poll takes no more

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,6 +20,7 @@ from instruction_counts.sources.operators.definitions import definitions
 from instruction_counts.sources.operators.entries import VARIANTS, Entry
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.system.cache import Cache
+from instruction_counts.system.places import HOME
 from instruction_counts.system.program import program_name
 
 _CATEGORY = "category:"
@@ -33,9 +33,7 @@ def unheard(text: str) -> None:
 
 def standard_file() -> Path:
     """The file of operators that comes with this program."""
-    spec = importlib.util.find_spec("definitions")
-    places = spec.submodule_search_locations if spec else None
-    return Path(next(iter(places or ["definitions"]))) / "operators.yaml"
+    return HOME / "definitions" / "operators.yaml"
 
 
 @attrs.frozen

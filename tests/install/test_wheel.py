@@ -1,0 +1,201 @@
+"""The wheel as a user has it: installed, without the checkout, used from an empty directory."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import attrs
+import pytest
+
+pytest.importorskip("hatchling")
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[2]
+LIKE_PYTORCH = """
+from core.api import GroupedModules, GroupedStmts
+from core.types import FlatIntermediateDefinition
+from core.utils import flatten, parse_stmts
+from definitions.setup import Setup
+
+BENCHMARKS: FlatIntermediateDefinition = flatten({
+    "Mine": {
+        "add": GroupedStmts(
+            "y = x + 1", "auto y = x + 1;", setup=Setup.TRIVIAL_2D.value, signature="f(x) -> y"
+        ),
+        "empty": GroupedStmts(*parse_stmts('''
+            Python                                   | C++
+            ---------------------------------------- | ----------------------------------------
+            torch.empty(())                          | torch::empty({0});
+        ''')),
+    },
+})
+"""
+
+
+@attrs.frozen
+class Installed:
+    """The program in a virtual environment of its own, and an empty directory to call it from."""
+
+    wheel: Path
+    environment: Path
+    empty: Path
+
+    @property
+    def site_packages(self) -> Path:
+        """Where the wheel was installed."""
+        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+        return self.environment / "lib" / version / "site-packages"
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a program of the environment in the empty directory."""
+        variables = {name: os.environ[name] for name in os.environ if name != "PYTHONPATH"}
+        return subprocess.run(
+            [self.environment / "bin" / command[0], *command[1:]],
+            cwd=self.empty,
+            env=variables,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=500,
+        )
+
+    def output_of(self, *command: str) -> str:
+        """What a program that succeeds prints."""
+        done = self.run(*command)
+        assert (0, "") == (done.returncode, done.stderr if done.returncode else "")
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """The wheel of this checkout, installed beside what is installed already."""
+    folder = tmp_path_factory.mktemp("install")
+    place = Installed(built(folder), folder / "environment", folder / "empty")
+    place.empty.mkdir()
+    venv.create(place.environment, with_pip=False, symlinks=True)
+    # The others are found where they are: torch is large. Our own editable install is not: a
+    # path that a .pth file adds has no part in others.
+    others = place.site_packages / "others.pth"
+    others.write_text(f"{sysconfig.get_path('purelib')}\n", encoding="utf-8")
+    target = ["--target", str(place.site_packages), "--no-deps", "--quiet", str(place.wheel)]
+    pip("install", *target)
+    (place.site_packages / "bin" / "instruction-counts").unlink()
+    script = place.environment / "bin" / "instruction-counts"
+    script.write_text(
+        f"#!{place.environment}/bin/python\n"
+        "import sys\nfrom instruction_counts.cli import main\nsys.exit(main())\n",
+        encoding="utf-8",
+    )
+    script.chmod(0o755)
+    return place
+
+
+def built(folder: Path) -> Path:
+    """A wheel of this checkout's files, built without reaching any index."""
+    source = folder / "source"
+    left_out = shutil.ignore_patterns(".*", "__pycache__", "generated", "tests", "docs", "build")
+    shutil.copytree(ROOT, source, ignore=left_out)
+    pip("wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", str(folder), str(source))
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def pip(*args: str) -> None:
+    """Run pip, and show what it says where it fails."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *args], capture_output=True, text=True, check=False
+    )
+    assert (0, "") == (done.returncode, done.stdout + done.stderr if done.returncode else "")
+
+
+def test_the_wheel_has_one_name_at_its_top(installed: Installed) -> None:
+    """Names like core and worker may be anybody's."""
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        tops = {name.partition("/")[0] for name in wheel.namelist()}
+
+    assert {"instruction_counts", "instruction_counts-0.1.0.dist-info"} == tops
+
+
+def test_no_module_in_the_wheel_imports_the_core_by_its_name_in_a_checkout(
+    installed: Installed,
+) -> None:
+    """Only definition files do, which are loaded with that name at hand."""
+    left = []
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        for name in wheel.namelist():
+            if name.endswith(".py") and "/definitions/" not in name.replace("/sources/", "/"):
+                for node in ast.walk(ast.parse(wheel.read(name))):
+                    if isinstance(node, ast.Import):
+                        modules = [alias.name for alias in node.names]
+                    else:
+                        modules = [getattr(node, "module", None) or ""]
+                    left += [name for module in modules if module.partition(".")[0] == "core"]
+
+    assert [] == left
+
+
+def test_what_is_not_python_is_in_the_wheel_too(installed: Installed) -> None:
+    """The allocator's source, the schema and the operators."""
+    with zipfile.ZipFile(installed.wheel) as wheel:
+        suffixes = {Path(name).suffix for name in wheel.namelist()}
+
+    assert {".c", ".json", ".yaml"} <= suffixes
+
+
+def test_the_program_lists_its_suite_from_an_empty_directory(installed: Installed) -> None:
+    """The definitions come with it."""
+    listed = installed.output_of("instruction-counts", "list", "--only", "MatMul/*")
+
+    assert "MatMul" in listed
+
+
+def test_operators_come_with_the_program(installed: Installed) -> None:
+    """Their file lies inside the package."""
+    assert "torch.add" in installed.output_of("instruction-counts", "operators", "list")
+
+
+def test_it_works_beside_another_package_called_core(installed: Installed) -> None:
+    """Neither finds the other in its place."""
+    other = installed.site_packages / "core"
+    other.mkdir()
+    (other / "__init__.py").write_text("MINE = 1\n", encoding="utf-8")
+    (other / "api.py").write_text("raise ImportError('another package')\n", encoding="utf-8")
+    script = (
+        "import core\n"
+        "from instruction_counts.sources.definitions import load\n"
+        "assert load('definitions.standard')\n"
+        "assert load('definitions.ad_hoc')\n"
+        "import core as afterwards\n"
+        "print(core.MINE, afterwards is core)\n"
+    )
+
+    try:
+        assert "1 True\n" == installed.output_of("python", "-c", script)
+    finally:
+        shutil.rmtree(other)
+
+
+def test_a_definition_file_in_the_style_of_pytorch_is_measured(installed: Installed) -> None:
+    """It imports core and definitions by these names."""
+    if not (shutil.which("valgrind") and shutil.which("g++")):
+        pytest.skip("Valgrind or g++ is missing")
+    (installed.empty / "mine.py").write_text(LIKE_PYTORCH, encoding="utf-8")
+    chosen = ["--definitions", "mine.py", "--only", "Mine/empty", "--language", "python"]
+
+    done = installed.run(
+        "instruction-counts", "run", *chosen, "--no-times", "--output", "result.json"
+    )
+
+    assert (0, "") == (done.returncode, done.stderr if done.returncode else "")
+    result = json.loads((installed.empty / "result.json").read_text(encoding="utf-8"))
+    assert 1 == len(result["cases"])
