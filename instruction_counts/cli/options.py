@@ -20,6 +20,11 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.sources.definitions import STANDARD, Definitions, opened
 from instruction_counts.sources.operators.entries import DTYPES, LARGEST_SEED, VARIANTS
+from instruction_counts.sources.registry import (
+    OperatorRequest,
+    operator_source,
+    operator_sources,
+)
 
 if TYPE_CHECKING:
     from instruction_counts.sources.specification.values import Specification
@@ -65,7 +70,7 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option(
         "--source",
-        type=click.Choice(["yaml", "op_db"]),
+        type=click.Choice(operator_sources()),
         help="Where the inputs of operators come from: a file of operators, or the samples that "
         "torch tests itself with. Default: yaml.",
     )
@@ -151,40 +156,14 @@ def _operators(
     inputs: tuple[str, ...],
     seed: int | None,
     overrides: Path | None,
-) -> Any:
-    # Imported only when operators are asked for: they cost every start otherwise.
-    from instruction_counts.sources.operators import overriding  # noqa: PLC0415
-    from instruction_counts.sources.operators import source as standard  # noqa: PLC0415
-
-    asked = overriding.Asked(shape, dtype, overriding.parse_inputs(inputs), seed)
-    if overrides is not None:
-        asked = asked.over(overriding.read_overrides(overrides))
-    if source == "op_db":
-        return _samples(operators, samples, operators_file, asked)
-    if samples is not None:
-        raise UsageError("--samples is for torch's samples", "Add: --source op_db")
-    return standard.OperatorSource(
-        operators, asked.overrides(), operators_file or standard.standard_file(), console.note
+) -> Definitions:
+    return operator_source(
+        source,
+        OperatorRequest(
+            *(operators, shape, dtype, inputs, seed, overrides, samples, operators_file),
+            note=console.note,
+        ),
     )
-
-
-def _samples(
-    patterns: tuple[str, ...], limit: int | None, operators_file: Path | None, asked: Any
-) -> Any:
-    from instruction_counts.sources.operators.sample_source import SampleSource  # noqa: PLC0415
-
-    stated = {
-        "--shape": asked.variants,
-        "--input": asked.inputs,
-        "--operators-file": operators_file,
-    }
-    for option, value in stated.items():
-        if value:
-            raise UsageError(
-                f"{option} does not apply to --source op_db: its samples have shapes of their own",
-                "Drop one of both. --dtype and --samples select among the samples.",
-            )
-    return SampleSource(patterns, asked.dtypes, limit or 3, asked.seed or 0, console.note)
 
 
 def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:

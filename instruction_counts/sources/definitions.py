@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -19,15 +19,9 @@ from core.types import Case
 from core.utils import flatten
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.sources.dsl_names import dsl_names
+from instruction_counts.sources.registry import Source, file_source
 
 STANDARD = "definitions.standard"
-
-
-class Source(Protocol):
-    """Something else than a module that cases come from, such as operators."""
-
-    def cases(self) -> tuple[Case, ...]:
-        """Its cases."""
 
 
 Definitions: TypeAlias = "str | Source"
@@ -35,18 +29,14 @@ Definitions: TypeAlias = "str | Source"
 
 
 def opened(definitions: Definitions) -> Definitions:
-    """The specification, where ``definitions`` is the name of one; otherwise itself.
+    """The source in the file that ``definitions`` names, where one reads it; otherwise itself.
 
     Raises:
-        UsageError: there is no such specification.
+        UsageError: there is no such file.
         DataError: it holds mistakes.
     """
-    if not isinstance(definitions, str) or not definitions.endswith((".yaml", ".yml", ".json")):
-        return definitions
-    # Imported only where there is one: it costs every start otherwise.
-    from instruction_counts.sources.specification.source import SpecificationSource  # noqa: PLC0415
-
-    return SpecificationSource.at(Path(definitions))
+    found = file_source(definitions) if isinstance(definitions, str) else None
+    return definitions if found is None else found
 
 
 def load(definitions: Definitions) -> tuple[Case, ...]:
@@ -71,8 +61,8 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
                 )
             return materialize(flatten(benchmarks))
         except DefinitionErrors as error:
-            located = (attrs.evolve(one, source=name) for one in error.errors)
-            raise DefinitionErrors(tuple(located)) from None
+            with_source = (attrs.evolve(one, source=name) for one in error.errors)
+            raise DefinitionErrors(tuple(with_source)) from None
         except DefinitionError as error:
             raise DefinitionErrors((attrs.evolve(error, source=name),)) from None
 
@@ -117,4 +107,4 @@ def _cannot_run(name: str, error: BaseException) -> DataError:
                 line = frame.lineno
     place = f"{name}, line {line}" if line else name
     text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return DataError(f"{place}: {type(error).__name__}: {text}", "Mend the definition file.")
+    return DataError(f"{place}: {type(error).__name__}: {text}", "Fix the definition file.")

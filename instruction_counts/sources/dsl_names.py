@@ -35,7 +35,8 @@ def dsl_names() -> Iterator[None]:
 
 def _packages(parent: str) -> dict[str, ModuleType]:
     # Each module of core, for there must be one class of each name; definitions are but values.
-    names = ["core", *(f"core.{module.name}" for module in pkgutil.iter_modules(core.__path__))]
+    below = pkgutil.walk_packages(core.__path__, f"{core.__name__}.")
+    names = ["core", *(module.name.removeprefix(f"{parent}.") for module in below)]
     return {name: importlib.import_module(f"{parent}.{name}") for name in [*names, "definitions"]}
 
 

@@ -20,7 +20,8 @@ from instruction_counts.sources.operators.catalogue import (
 from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
 from instruction_counts.sources.operators.entries import DEFAULT_DTYPE, Entry
 from instruction_counts.sources.operators.samples import OP_DB, LeftOut, calls_of, remarks
-from instruction_counts.sources.operators.source import selected, unheard
+from instruction_counts.sources.operators.source import asked_for, selected
+from instruction_counts.sources.registry import OperatorRequest, unheard
 from instruction_counts.system.cache import Cache
 
 
@@ -72,6 +73,29 @@ class SampleSource:
         for line in lines:
             self.note(line)
         return materialize(definitions_of(calls, schemas))
+
+
+def opened(request: OperatorRequest) -> SampleSource:
+    """The samples that are asked for.
+
+    Raises:
+        UsageError: shapes are asked for, and samples have their own.
+        DataError: the overrides hold mistakes.
+    """
+    asked = asked_for(request)
+    stated = {
+        "--shape": asked.variants,
+        "--input": asked.inputs,
+        "--operators-file": request.file,
+    }
+    for option, value in stated.items():
+        if value:
+            raise UsageError(
+                f"{option} does not apply to --source op_db: its samples have shapes of their own",
+                "Drop one of both. --dtype and --samples select among the samples.",
+            )
+    limit, seed = request.samples or 3, asked.seed or 0
+    return SampleSource(request.patterns, asked.dtypes, limit, seed, request.note)
 
 
 def resolved(public: Sequence[PublicOperator], patterns: Iterable[str]) -> dict[str, str]:

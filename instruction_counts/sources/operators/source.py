@@ -18,17 +18,15 @@ from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.catalogue import load_schemas
 from instruction_counts.sources.operators.definitions import definitions
 from instruction_counts.sources.operators.entries import VARIANTS, Entry
+from instruction_counts.sources.operators.overriding import Asked, parse_inputs, read_overrides
 from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.sources.registry import OperatorRequest, unheard
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.places import HOME
 from instruction_counts.system.program import program_name
 
 _CATEGORY = "category:"
 _NAMED = 3
-
-
-def unheard(text: str) -> None:
-    """Where nobody listens to notes."""
 
 
 def standard_file() -> Path:
@@ -79,6 +77,32 @@ class OperatorSource:
         for line in remarks(entries, self.overrides, made.values()):
             self.note(line)
         return cases
+
+
+def opened(request: OperatorRequest) -> OperatorSource:
+    """The operators of a file that are asked for.
+
+    Raises:
+        UsageError: samples are asked for, which a file of operators does not have.
+        DataError: the overrides hold mistakes.
+    """
+    overrides = asked_for(request).overrides()
+    if request.samples is not None:
+        raise UsageError("--samples is for torch's samples", "Add: --source op_db")
+    return OperatorSource(
+        request.patterns, overrides, request.file or standard_file(), request.note
+    )
+
+
+def asked_for(request: OperatorRequest) -> Asked:
+    """What options ask for, over what the file of overrides does.
+
+    Raises:
+        UsageError: an input has another form than ``NAME=[SIZES]``.
+        DataError: the overrides hold mistakes.
+    """
+    asked = Asked(request.shapes, request.dtypes, parse_inputs(request.inputs), request.seed)
+    return asked if request.overrides is None else asked.over(read_overrides(request.overrides))
 
 
 def remarks(
