@@ -14,7 +14,7 @@ from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.cli import console
-from instruction_counts.cli.check_report import Conclusion, writer
+from instruction_counts.cli.check_report import Conclusion
 from instruction_counts.cli.compare_command import narrowed
 from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.exit_codes import ExitCode
@@ -41,6 +41,8 @@ from instruction_counts.gate.baseline import (
 from instruction_counts.gate.checks import exceeded_in, moved_in
 from instruction_counts.gate.limits import read_limits
 from instruction_counts.report import gate as report
+from instruction_counts.report.formats.entry import CheckReport
+from instruction_counts.report.registry import Destination
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.noise import read_noises
@@ -230,7 +232,7 @@ def check(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to check", "Drop it.")
-    writers = [writer(path) for path in output]
+    destinations = [Destination.of(path, CheckReport) for path in output]
     baseline = read_baseline(file)
     baseline = attrs.evolve(baseline, cases=_selected(baseline, selection))
     before = exceeded_in(previous) if previous is not None else frozenset[CaseKey]()
@@ -250,7 +252,7 @@ def check(
             comparison = checking.compared(measured.sides([build])[build.name])
             if comparison.suspects and layouts and not measured.interrupted:
                 comparison = measured.check_against(baseline, comparison, layouts)
-    conclusion = Conclusion(baseline, gating, writers, limit, before)
+    conclusion = Conclusion(baseline, gating, destinations, limit, before)
     return (conclusion.of_interrupted if measured.interrupted else conclusion.of)(comparison)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from pathlib import Path
 
 import attrs
 
@@ -13,17 +12,13 @@ from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.analysis.verdicts import Verdict
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.gating import Gating, check_folder, show_gate
-from instruction_counts.cli.saving import save
+from instruction_counts.cli.gating import Gating, show_gate
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.baseline import Baseline
-from instruction_counts.gate.checks import to_check_json
 from instruction_counts.gate.gate import Gate
 from instruction_counts.report import comparison as comparison_report
-from instruction_counts.report import gate as report
-
-Writer = Callable[[Gate, Baseline], Path]
-"""Writes a check to a file; returns its path."""
+from instruction_counts.report.formats.entry import CheckReport, causes_by_case
+from instruction_counts.report.registry import Destination
 
 
 @attrs.frozen
@@ -32,7 +27,7 @@ class Conclusion:
 
     baseline: Baseline
     gating: Gating
-    writers: Sequence[Writer]
+    destinations: Sequence[Destination]
     limit: int
     """How many cases of a kind are shown; 0 shows all."""
     exceeded_before: AbstractSet[CaseKey] = frozenset()
@@ -44,8 +39,9 @@ class Conclusion:
             UsageError: a file cannot be written, or no case was compared, and so nothing passed.
         """
         gate = self._shown(comparison)
-        paths = [write(gate, self.baseline) for write in self.writers]
-        for path in self.gating.write_junit(gate, self.baseline.causes, paths):
+        check = CheckReport(gate, causes_by_case(comparison.differences, self.baseline.causes))
+        paths = [destination.write(check) for destination in self.destinations]
+        for path in self.gating.write_junit(check, paths):
             console.line(f"Saved: {path}")
         is_told = gate.fails or gate.has_failed_cases  # by exit codes that say more
         if not gate.compares and not is_told:
@@ -71,22 +67,3 @@ class Conclusion:
             console.render(text)
         show_gate(gate, self.baseline.causes, self.limit, interrupted=interrupted)
         return gate
-
-
-def writer(path: Path) -> Writer:
-    """What writes a check to ``path``, by the end of its name.
-
-    Raises:
-        UsageError: there is no such format, or no such folder.
-    """
-    check_folder("--output", path)
-    formats: dict[str, Callable[[Gate, Baseline], str]] = {
-        ".md": lambda gate, baseline: report.markdown(gate, baseline.causes),
-        ".json": lambda gate, baseline: to_check_json(gate, baseline.causes),
-    }
-    serialise = formats.get(path.suffix)
-    if serialise is None:
-        raise UsageError(
-            f"--output {path}: unknown format", f"End the name in {', '.join(formats)}."
-        )
-    return lambda gate, baseline: save("--output", path, serialise(gate, baseline))

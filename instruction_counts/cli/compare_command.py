@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -15,19 +13,23 @@ from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.cli import console
 from instruction_counts.cli.compared_builds import ComparedBuilds
-from instruction_counts.cli.gating import Gating, check_folder, gate_options
+from instruction_counts.cli.gating import Gating, gate_options
 from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import build_options, is_given, selection_options, store_option
-from instruction_counts.cli.saving import save
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, select
 from instruction_counts.report import comparison as report
-from instruction_counts.report import comparison_json as export
 from instruction_counts.report import skipped_by_budget as left_out
+from instruction_counts.report.formats.entry import (
+    CheckReport,
+    ComparisonReport,
+    causes_by_case,
+)
+from instruction_counts.report.registry import Destination
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.noise import read_noises
@@ -100,7 +102,7 @@ def command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if base == new:
         raise UsageError(f"both sides are {base}", "Name two runs, files or builds.")
-    writers = [_writer(path) for path in output]
+    destinations = [Destination.of(path, ComparisonReport) for path in output]
     named = {build.name: build for build in builds}
     to_measure = [named[name] for name in (base, new) if name in named]
     if not to_measure and time_budget is not None:
@@ -124,8 +126,10 @@ def command(
     gate = gating.applied(comparison)
     gating.show(gate)
     # Only now, so that what was found is shown also where a file cannot be written.
-    paths = [write(comparison) for write in writers]
-    for path in gating.write_junit(gate, report.causes, paths):
+    causes = causes_by_case(comparison.differences, report.causes)
+    written = ComparisonReport(comparison, causes)
+    paths = [destination.write(written) for destination in destinations]
+    for path in gating.write_junit(CheckReport(gate, causes), paths):
         console.line(f"Saved: {path}")
     return gating.exit_code(gate, interrupted=measured.interrupted)
 
@@ -157,25 +161,10 @@ def narrowed(side: Side, selection: Selection, name: str) -> Side:
     return attrs.evolve(side, records=kept)
 
 
-def _writer(path: Path) -> Callable[[Comparison], Path]:
-    formats: dict[str, Callable[[Comparison], str | bytes]] = {
-        ".json": lambda one: export.to_json(one, report.causes),
-        ".json.gz": lambda one: gzip.compress(export.to_json(one, report.causes).encode(), mtime=0),
-        ".csv": lambda one: export.to_csv(one, report.causes),
-        ".md": report.markdown,
-    }
-    serialise = next((formats[end] for end in formats if path.name.endswith(end)), None)
-    if serialise is None:
-        known = ", ".join(formats)
-        raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
-    check_folder("--output", path)
-    return lambda comparison: save("--output", path, serialise(comparison))
-
-
 def _show(comparison: Comparison, limit: int) -> None:
     for text in report.head(comparison):
         console.render(text)
-    titles = report.left_out_titles(comparison)
+    titles = report.skipped_titles(comparison)
     for line in left_out.lines(titles, len(comparison.differences), limit):
         console.line(line, style="yellow")
     models = Models(comparison.base.records.values())

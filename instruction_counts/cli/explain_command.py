@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -16,12 +15,12 @@ from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.cli import console
 from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.options import mode_options, store_option
-from instruction_counts.cli.saving import save
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.comparison import title_of
-from instruction_counts.report.explain import SECTIONS, Explanation, Report, markdown, to_json
+from instruction_counts.report.explain import SECTIONS, Explanation, Report
+from instruction_counts.report.registry import Destination
 from instruction_counts.system.program import program_name
 
 _NAMED = 12
@@ -90,11 +89,12 @@ def command(
       python main.py explain 11 12 Pointwise/Math/add/Tensor-Tensor --language python
       python main.py explain two.json:base two.json:new Reduction/sum --speedscope sum.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    writers = [(path, _writer(path)) for path in output]
+    destinations = [Destination.of(path, Report) for path in output]
     selection = attrs.evolve(modes, only=(label,))
     with LazyStore(db) as runs:
         explanation = _explanation(read_side(base, runs), read_side(new, runs), selection)
-    console.render(Report(explanation, tuple(by) or SECTIONS, limit))
+    report = Report(explanation, tuple(by) or SECTIONS, limit)
+    console.render(report)
     written: list[Path] = []
     title = title_of(explanation.key)
     if callgrind is not None:
@@ -102,8 +102,7 @@ def command(
     if speedscope is not None:
         write_speedscope(speedscope, title, explanation.difference)
         written.append(speedscope)
-    for path, write in writers:
-        written.append(save("--output", path, write(explanation, limit)))
+    written += [destination.write(report) for destination in destinations]
     for path in written:
         console.line(f"Saved: {path}")
 
@@ -165,14 +164,3 @@ def _near(label: str, known: list[CaseKey]) -> str:
         for found in difflib.get_close_matches(text, texts, n=2, cutoff=0.7)
     ]
     return f" Near: {', '.join(dict.fromkeys(near))}." if near else ""
-
-
-def _writer(path: Path) -> Callable[[Explanation, int], str]:
-    writers: dict[str, Callable[[Explanation, int], str]] = {
-        ".json": lambda explanation, _: to_json(explanation),
-        ".md": markdown,
-    }
-    if path.suffix not in writers:
-        known = ", ".join(writers)
-        raise UsageError(f"--output {path}: unknown format", f"End the name in {known}.")
-    return writers[path.suffix]

@@ -15,14 +15,14 @@ from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.saving import save
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
-from instruction_counts.gate.junit import to_junit
 from instruction_counts.gate.limits import Limits, read_limits
 from instruction_counts.report import comparison as comparison_report
 from instruction_counts.report import gate as report
 from instruction_counts.report import skipped_by_budget as left_out
+from instruction_counts.report.formats.entry import CheckReport
+from instruction_counts.report.registry import Destination
 
 _OPTIONS = (
     click.option(
@@ -70,13 +70,11 @@ class Gating:
         for text in report.brief(gate):
             console.render(text)
 
-    def write_junit(
-        self, gate: Gate, causes: report.Causes, written: Iterable[Path] = ()
-    ) -> tuple[Path, ...]:
+    def write_junit(self, check: CheckReport, written: Iterable[Path] = ()) -> tuple[Path, ...]:
         """Write the JUnit file if it is asked for; returns ``written`` with it."""
         if self.junit is None:
             return tuple(written)
-        return (*written, save("--junit", self.junit, to_junit(gate, report.texts(causes))))
+        return (*written, Destination.in_format("junit", self.junit, "--junit").write(check))
 
     def exit_code(self, gate: Gate, *, interrupted: bool = False) -> ExitCode:
         """What a script learns."""
@@ -99,7 +97,7 @@ def show_gate(gate: Gate, causes: report.Causes, limit: int, *, interrupted: boo
         if limit and left > 0:
             console.line(f"  … and {left} more (--limit 0 shows all)")
     console.line("")
-    titles = comparison_report.left_out_titles(gate.comparison)
+    titles = comparison_report.skipped_titles(gate.comparison)
     for one in left_out.lines(titles, len(gate.findings), limit):
         console.line(one, style="yellow")
     is_bad = gate.fails or not gate.compares

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import difflib
-import functools
 from collections.abc import Collection, Sequence
 from fnmatch import fnmatchcase
 
@@ -20,12 +19,15 @@ from instruction_counts.cli.options import mode_options, store_option
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.stored import StoredCount
-from instruction_counts.history.series import Series, all_series
+from instruction_counts.history.series import all_series, pairs_at_steps
 from instruction_counts.report import history as report
+from instruction_counts.report.formats.entry import HistoryReport
+from instruction_counts.report.registry import names_for, render
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 
 _MOST_PLOTS = 8
+_FOR_PEOPLE = ("plot", "table")
 
 
 @click.command("history")
@@ -43,7 +45,7 @@ _MOST_PLOTS = 8
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["plot", "table", "json", "csv"]),
+    type=click.Choice([*_FOR_PEOPLE, *names_for(HistoryReport)]),
     help=f"Default: plot for up to {_MOST_PLOTS} cases, else table.",
 )
 @store_option
@@ -71,10 +73,14 @@ def command(
         keys = _selected(store.case_keys(), selection)
         points = _narrowed(store.counts(keys), since, last, tag)
         series = all_series(points, read_noises(), min_effect)
-        causes = functools.partial(causes_of, store)
+        causes = {pair: causes_of(store, *pair) for one in series for pair in pairs_at_steps(one)}
+        shown = HistoryReport(series, causes)
         if form is None:
             form = "plot" if len(series) <= _MOST_PLOTS else "table"
-        _SHOWN[form](series, causes)
+        if form in _SHOWN:
+            _SHOWN[form](shown)
+        else:
+            console.write(str(render(form, shown)))
 
 
 def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[str, ...]:
@@ -135,24 +141,16 @@ def _began(point: StoredCount) -> dt.datetime:
     return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment
 
 
-def _show_plots(series: Sequence[Series], causes: report.Causes) -> None:
-    for number, one in enumerate(series):
+def _show_plots(shown: HistoryReport) -> None:
+    for number, one in enumerate(shown.series):
         if number:
             console.line("")
-        for text in report.plots(one, causes):
+        for text in report.plots(one, shown.causes):
             console.render(text)
 
 
-def _show_table(series: Sequence[Series], _: report.Causes) -> None:
-    console.render(report.table(series))
+def _show_table(shown: HistoryReport) -> None:
+    console.render(report.table(shown.series))
 
 
-def _show_json(series: Sequence[Series], causes: report.Causes) -> None:
-    console.write(report.to_json(series, causes))
-
-
-def _show_csv(series: Sequence[Series], _: report.Causes) -> None:
-    console.write(report.to_csv(series))
-
-
-_SHOWN = {"plot": _show_plots, "table": _show_table, "json": _show_json, "csv": _show_csv}
+_SHOWN = {"plot": _show_plots, "table": _show_table}

@@ -20,7 +20,7 @@ def show_run(run: Run, *, allocations: bool, with_tables: bool = True) -> None:
         console.line("")
     for problem in problems:
         console.line(problem)
-    for one in table.left_out(run):
+    for one in table.skipped_lines(run):
         console.line(one)
     console.line(table.summary(run))
 

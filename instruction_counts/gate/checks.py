@@ -1,29 +1,26 @@
 """A check as JSON: what it found of each case, and what the next one has to know of it.
 
-Format history: 1, the first. 2: whether anything was compared; cases tell whether they exceeded a
-limit before, and some are skipped; 1 is read, too.
+Format history: 1, the first.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import cattrs
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.analysis.verdicts import Difference, Verdict
+from instruction_counts.analysis.verdicts import Verdict
 from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.gate import Finding, Gate, Level
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 
-_READ = (1, 2)
-
-Causes = Callable[[Difference], Iterable[str]]
+Causes: TypeAlias = Mapping[CaseKey, Sequence[str]]
 
 
 @attrs.frozen
@@ -107,7 +104,7 @@ _MOVED = {Verdict.WORSE, Verdict.BETTER}
 @attrs.frozen
 class _Check:
     cases: list[_Case]
-    left_out: list[_LeftOut] = attrs.field(factory=list)
+    left_out: list[_LeftOut]
 
 
 def _read(path: Path) -> _Check:
@@ -115,13 +112,13 @@ def _read(path: Path) -> _Check:
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        return _Check([])
+        return _Check([], [])
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}", remedy) from error
     version = data.get("check_version") if isinstance(data, dict) else None
-    if type(version) is not int or version not in _READ:
-        known = " or ".join(map(str, _READ))
-        raise DataError(f"{path}: check_version: expected {known}, found {version!r}", remedy)
+    if type(version) is not int or version != FORMAT_VERSION:
+        expected = f"expected {FORMAT_VERSION}, found {version!r}"
+        raise DataError(f"{path}: check_version: {expected}", remedy)
     try:
         return cattrs.structure(data, _Check)
     except (cattrs.BaseValidationError, KeyError) as error:
@@ -142,7 +139,7 @@ def _as_json(finding: Finding, causes: Causes, *, carried: bool) -> dict[str, An
         "change": one.change,
         "relative": one.relative,
         "noise": one.noise,
-        "causes": list(causes(one)),
+        "causes": list(causes.get(one.key, ())),
     }
     return {**cattrs.unstructure(case), **figures}
 

@@ -67,6 +67,13 @@ def all_series(
     )
 
 
+def pairs_at_steps(series: Series) -> Iterator[tuple[StoredCount, StoredCount]]:
+    """The counts before and after each step."""
+    for segment in series.segments:
+        for step in segment.steps:
+            yield segment.points[step.before], segment.points[step.after]
+
+
 def surroundings(base: StoredCount, new: StoredCount) -> tuple[Disagreement, ...]:
     """What else differs between two points besides torch itself."""
     found = disagreements(_side(base), _side(new))

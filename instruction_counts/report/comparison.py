@@ -17,8 +17,7 @@ from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.times import TimeChange
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.report import format as fmt
-from instruction_counts.report import skipped_by_budget as left_out_report
-from instruction_counts.report.markdown import escaped
+from instruction_counts.report import skipped_by_budget
 
 CAUSES = 3
 
@@ -80,23 +79,25 @@ def _layouts(number: int) -> str:
 def head(comparison: Comparison) -> Iterator[Text]:
     """Who is compared, what else differs between them, and how many cases have which verdict."""
     for role, side in (("base", comparison.base), ("new ", comparison.new)):
-        yield Text(f"{role}  {_side(side, role.strip())}")
+        yield Text(f"{role}  {side_text(side, role.strip())}")
     told = [one for one in comparison.disagreements if not one.expected]
     for one in told:
         prevented = "  counts cannot be compared" if one.prevents else ""
         style = "bold red" if one.prevents else "yellow"
-        yield Text(f"  differs: {_disagreement(one)}{prevented}", style=style)
+        yield Text(f"  differs: {disagreement_text(one)}{prevented}", style=style)
     yield Text(tally(comparison), style="bold")
 
 
-def _side(side: Side, role: str) -> str:
+def side_text(side: Side, role: str) -> str:
+    """The build of a side; ``role`` is not repeated where it is its title."""
     facts = side.fingerprint
     commit = f" ({facts.torch_git[:10]})" if facts.torch_git else ""
     title = "" if side.title == role else f"{side.title} · "
     return f"{title}torch {facts.torch}{commit} · Python {facts.python}"
 
 
-def _disagreement(one: Disagreement) -> str:
+def disagreement_text(one: Disagreement) -> str:
+    """``CPU A → B``."""
     return f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
 
 
@@ -107,14 +108,14 @@ def tally(comparison: Comparison) -> str:
     return f"{len(comparison.differences):,} cases: {' · '.join(parts) or 'nothing to compare'}"
 
 
-def left_out_titles(comparison: Comparison) -> dict[str, str]:
+def skipped_titles(comparison: Comparison) -> dict[str, str]:
     """What was left out for want of time, by titles, each with the budget."""
     return {title_of(key): budget for key, budget in comparison.left_out.items()}
 
 
-def left_out(comparison: Comparison) -> str:
+def skipped_sentence(comparison: Comparison) -> str:
     """How many cases were left out, and why; empty where none was."""
-    return left_out_report.sentence(left_out_titles(comparison), len(comparison.differences))
+    return skipped_by_budget.sentence(skipped_titles(comparison), len(comparison.differences))
 
 
 def lines(one: Difference, models: Models | None = None) -> Iterator[Text]:
@@ -149,8 +150,7 @@ def _figures(one: Difference) -> tuple[str, ...]:
     parts = []
     if one.base_count is not None and one.new_count is not None and one.change is not None:
         parts.append(f"{one.base_count:,} → {one.new_count:,}")
-        relative = "" if one.relative is None else f" ({one.relative:+.2%})"
-        parts.append(f"{one.change:+,}{relative}")
+        parts.append(change_text(one))
     if one.verdict in {Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.NEW, Verdict.MISSING}:
         parts.append(reason_of(one))
     elif one.reason not in {Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS}:
@@ -161,6 +161,18 @@ def _figures(one: Difference) -> tuple[str, ...]:
     if time is not None:
         parts.append(time_of(time))
     return tuple(parts)
+
+
+def number_text(number: int | None) -> str:
+    """``1,000``; empty where it is not known."""
+    return "" if number is None else f"{number:,}"
+
+
+def change_text(one: Difference) -> str:
+    """``+200 (+20.00%)``; empty where a side has no count."""
+    if one.change is None:
+        return ""
+    return f"{one.change:+,}" + ("" if one.relative is None else f" ({one.relative:+.2%})")
 
 
 def reason_of(one: Difference) -> str:
@@ -228,48 +240,3 @@ def last_line(comparison: Comparison) -> str:
             "compare base new --build base=PYTHON --build new=PYTHON"
         )
     return text
-
-
-def markdown(comparison: Comparison) -> str:
-    """The comparison as Markdown: verdict first, a table of changes, the rest folded away."""
-    texts = [f"**{tally(comparison)}**", ""]
-    for role, side in (("base", comparison.base), ("new", comparison.new)):
-        texts.append(f"- {role}: {escaped(_side(side, role))}")
-    texts += [
-        f"- differs: {escaped(_disagreement(one))}"
-        for one in comparison.disagreements
-        if not one.expected
-    ]
-    models = Models(comparison.base.records.values())
-    for section in sections(comparison):
-        note = f" ({section.explanation})" if section.explanation else ""
-        body = _markdown_table(section.differences, models)
-        if section.title in {"WORSE", "OUTPUT DIFFERS"}:
-            texts += ["", f"### {section.title.capitalize()}{note}", "", *body]
-        else:
-            summary = f"{section.title.capitalize()}: {len(section.differences)}{note}"
-            texts += ["", f"<details><summary>{summary}</summary>", "", *body, "", "</details>"]
-    texts += left_out_report.markdown(
-        left_out_titles(comparison), len(comparison.differences), escaped
-    )
-    return "\n".join([*texts, "", last_line(comparison)]) + "\n"
-
-
-def _markdown_table(differences: Sequence[Difference], models: Models) -> Iterator[str]:
-    yield "| case | base | new | change | reason | causes |"
-    yield "|---|---:|---:|---:|---|---|"
-    for one in differences:
-        change = "" if one.change is None else f"{one.change:+,}"
-        if one.relative is not None:
-            change += f" ({one.relative:+.2%})"
-        differs = one.output is not None and one.reason is Reason.OUTPUT_DIFFERS
-        output = f": {one.output.text}" if one.output is not None and differs else ""
-        cells = [
-            title_of(one.key),
-            "" if one.base_count is None else f"{one.base_count:,}",
-            "" if one.new_count is None else f"{one.new_count:,}",
-            change,
-            reason_of(one) + output,
-            " · ".join([*worths(one, models), *causes(one)]),
-        ]
-        yield f"| {' | '.join(map(escaped, cells))} |"

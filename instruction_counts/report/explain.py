@@ -1,14 +1,9 @@
-"""Where the instructions of a case went on two sides, and where the change is.
-
-JSON history: 1, the first.
-"""
+"""Where the instructions of a case went on two sides, and where the change is."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
 import attrs
 from rich.cells import cell_len
@@ -27,7 +22,6 @@ from instruction_counts.analysis.functions import (
     Share,
     nameless_libraries,
     shown,
-    top_causes,
 )
 from instruction_counts.analysis.layers import Layer
 from instruction_counts.analysis.names import short
@@ -37,7 +31,7 @@ from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
 from instruction_counts.report.comparison import title_of
 
-JSON_VERSION = 1
+NO_FUNCTION_CHANGED = "No function costs more or less than before."
 
 SECTIONS = ("layer", "library", "function")
 
@@ -146,7 +140,7 @@ def _head(explanation: Explanation) -> Iterator[RenderableType]:
         torch = f"torch {side.fingerprint.torch}"
         table.add_row(Text(f"  {name}"), Text(title), Text(torch), Text(fmt.count(count)))
     yield table
-    yield Text.assemble("  change  ", (_change(explanation), _style(explanation.change)))
+    yield Text.assemble("  change  ", (change(explanation), _style(explanation.change)))
     for remark in remarks_on(explanation):
         yield Padding(Text(remark), (0, 0, 0, 2))
 
@@ -186,7 +180,8 @@ def _disagreement(one: Disagreement) -> str:
     return f"{one.name} ({one.base or _ABSENT} → {one.new or _ABSENT})"
 
 
-def _change(explanation: Explanation) -> str:
+def change(explanation: Explanation) -> str:
+    """``+18 instructions per run, +0.20%``."""
     if not explanation.change:
         return "none"
     base = explanation.counts[0].per_run
@@ -198,8 +193,8 @@ def _allocations(explanation: Explanation) -> str:
     before, after = (count.allocations for count in explanation.counts)
     if before is None or after is None:
         return ""
-    numbers = f"{before:,}" if before == after else f"{before:,} → {after:,}"
-    return f"{numbers} allocation{'' if before == after == 1 else 's'}"
+    shown = f"{before:,}" if before == after else f"{before:,} → {after:,}"
+    return f"{shown} allocation{'' if before == after == 1 else 's'}"
 
 
 # --------------------------------------------------------------------------------- sections
@@ -207,9 +202,9 @@ def _allocations(explanation: Explanation) -> str:
 
 def _shares(title: str, shares: Sequence[Share], remarks: dict[str, str], width: int) -> Table:
     shares = [one for one in shares if one.base or one.new]
-    rows = [(one.title, _numbers(one.base, one.new)) for one in shares]
-    rows.append(("sum", _numbers(*_sums(shares))))
-    widths = _widths(_AMOUNTS, [numbers for _, numbers in rows])
+    rows = [(one.title, numbers(one.base, one.new)) for one in shares]
+    rows.append(("sum", numbers(*sums(shares))))
+    widths = _widths(_AMOUNTS, [amounts for _, amounts in rows])
     names = min(_LONGEST_SHARE, max(len(title), *(cell_len(name) + 2 for name, _ in rows)))
     remark_width = max((1 + len(remark) for remark in remarks.values() if remark), default=0)
     bar_width = min(_BAR, width - names - sum(widths) - 2 * len("    ") - remark_width)
@@ -218,11 +213,11 @@ def _shares(title: str, shares: Sequence[Share], remarks: dict[str, str], width:
     _add_amounts(table, _AMOUNTS, widths)
     table.add_column("", no_wrap=True)
     largest = max((abs(one.delta) for one in shares), default=Fraction())
-    for one, (name, numbers) in zip(shares, rows, strict=False):
+    for one, (name, amounts) in zip(shares, rows, strict=False):
         bar = _bar(one.delta, largest, bar_width)
         if remarks.get(name):
             bar = Text.assemble(bar, " " * (bar_width - bar.cell_len + 1), (remarks[name], "dim"))
-        table.add_row(Text(f"  {name}"), *numbers, bar)
+        table.add_row(Text(f"  {name}"), *amounts, bar)
     table.add_row(Text("  sum"), *rows[-1][1], "", style="bold")
     return table
 
@@ -237,7 +232,7 @@ def _functions(explanation: Explanation, limit: int, width: int) -> Iterator[Ren
     difference = explanation.difference
     changed = difference.changed
     if not changed:
-        yield from (Text(), Text("No function costs more or less than before."))
+        yield from (Text(), Text(NO_FUNCTION_CHANGED))
         return
     kept = changed[:limit] if limit else changed
     many = f"{len(kept)} of {len(changed)}" if len(kept) < len(changed) else f"{len(changed)}"
@@ -245,14 +240,14 @@ def _functions(explanation: Explanation, limit: int, width: int) -> Iterator[Ren
     rows = [(_amounts(one), one.key.name, one.key.layer.value) for one in kept]
     rest = changed[len(kept) :]
     if rest:
-        rows.append(([*_numbers(*_sums(rest)), Text("")], f"… and {len(rest)} more", ""))
-    rows.append(([*_numbers(*_sums(changed)), Text("")], "sum", ""))
+        rows.append(([*numbers(*sums(rest)), Text("")], f"… and {len(rest)} more", ""))
+    rows.append(([*numbers(*sums(changed)), Text("")], "sum", ""))
     yield _function_table("function", rows, width)
     renamed = ", ".join(short(one.key.name, 40) for one in kept if one.was)
     if renamed:
         yield Padding(Text(f"With other parameters than in base: {renamed}."), (0, 0, 0, 2))
     for move in difference.moves():
-        yield Padding(Text(_move(move)), (0, 0, 0, 2))
+        yield Padding(Text(move_text(move)), (0, 0, 0, 2))
     explained = [one for one in kept if difference.callers(one.key)][:_EXPLAINED_CALLERS]
     for one in explained:
         yield Text()
@@ -267,12 +262,12 @@ def _callers(
     yield Text(f"callers of {name}, with what is below it", style="bold")
     rows = []
     for call in callers[:_CALLERS]:
-        calls = _calls(call.base_calls, call.new_calls)
-        amounts = [*_numbers(call.base, call.new), Text(calls)]
+        calls = calls_text(call.base_calls, call.new_calls)
+        amounts = [*numbers(call.base, call.new), Text(calls)]
         rows.append((amounts, call.caller.name, call.caller.layer.value))
     if len(callers) > _CALLERS:
         rest = callers[_CALLERS:]
-        rows.append(([*_numbers(*_sums(rest)), Text("")], f"… and {len(rest)} more", ""))
+        rows.append(([*numbers(*sums(rest)), Text("")], f"… and {len(rest)} more", ""))
     yield _function_table("caller", rows, width)
 
 
@@ -326,169 +321,37 @@ def _style(delta: Fraction | int) -> str:
     return "red" if delta > 0 else "green" if delta < 0 else ""
 
 
-def _numbers(base: Fraction | None, new: Fraction | None) -> list[Text]:
+def numbers(base: Fraction | None, new: Fraction | None) -> list[Text]:
+    """Base, new and the change."""
     delta = (new or Fraction()) - (base or Fraction())
     cells = [Text(_ABSENT if amount is None else f"{round(amount):,}") for amount in (base, new)]
     # A change is rounded itself, so that it is not 0 where it is 1.
     return [*cells, Text(f"{round(delta):+,}" if round(delta) else "0", style=_style(delta))]
 
 
-def _sums(
+def sums(
     ones: Sequence[Share] | Sequence[FunctionChange] | Sequence[CallerChange],
 ) -> tuple[Fraction, Fraction]:
+    """What they cost together on both sides."""
     base = sum((one.base or Fraction() for one in ones), Fraction())
     return base, sum((one.new or Fraction() for one in ones), Fraction())
 
 
 def _amounts(one: FunctionChange) -> list[Text]:
-    return [*_numbers(one.base, one.new), Text(_calls(one.base_calls, one.new_calls))]
+    return [*numbers(one.base, one.new), Text(calls_text(one.base_calls, one.new_calls))]
 
 
-def _calls(base: Fraction | None, new: Fraction | None) -> str:
+def calls_text(base: Fraction | None, new: Fraction | None) -> str:
+    """How often a function is called on both sides; once where that is the same."""
     if base == new:
         return "" if new is None else shown(new)
     return " → ".join("?" if calls is None else shown(calls) for calls in (base, new))
 
 
-def _move(move: Move) -> str:
+def move_text(move: Move) -> str:
+    """What was inlined into a function, or is no longer."""
     names = [short(key.name, 40) for key in move.functions]
     what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
     verb = "are" if len(names) > 1 else "is"
     how = "inlined into" if move.inlined else "not inlined any more into"
     return f"{what} {verb} {how} {short(move.caller.name, 40)}: {round(move.delta):+,} in all"
-
-
-# ---------------------------------------------------------------------------------- files
-
-
-def to_json(explanation: Explanation) -> str:
-    """The explanation with all its functions and calls; amounts are per run."""
-    difference = explanation.difference
-    document = {
-        "explain_version": JSON_VERSION,
-        **explanation.key.as_values,
-        "base": _side_to_json(explanation.base, explanation.counts[0]),
-        "new": _side_to_json(explanation.new, explanation.counts[1]),
-        "change": explanation.change,
-        "same_definition": explanation.same_definition,
-        "disagreements": [
-            {"name": one.name, "base": one.base, "new": one.new}
-            for one in disagreements(explanation.base, explanation.new)
-        ],
-        "causes": list(top_causes(difference)),
-        "layers": [_share_to_json(one) for one in difference.by_layer()],
-        "libraries": [_share_to_json(one) for one in difference.by_library()],
-        "functions": [_function_to_json(one) for one in difference.functions],
-        "calls": [_call_to_json(one) for one in difference.calls],
-        "moves": [
-            {
-                "caller": move.caller.name,
-                "functions": [key.name for key in move.functions],
-                "inlined": move.inlined,
-                "change": _number(move.delta),
-            }
-            for move in difference.moves()
-        ],
-    }
-    return json.dumps(document, indent=1, allow_nan=False) + "\n"
-
-
-def _side_to_json(side: Side, count: Instructions) -> dict[str, Any]:
-    return {
-        "title": side.title,
-        "engine": side.engine,
-        "torch": side.fingerprint.torch,
-        "instructions": count.per_run,
-        "exact": count.exact,
-        "spread": count.spread,
-        "allocations": count.allocations,
-        "allocated_bytes": count.allocated_bytes,
-    }
-
-
-def _share_to_json(one: Share) -> dict[str, Any]:
-    numbers = {"base": _number(one.base), "new": _number(one.new), "change": _number(one.delta)}
-    return {"name": one.title, **numbers}
-
-
-def _function_to_json(one: FunctionChange) -> dict[str, Any]:
-    return {
-        "function": one.key.name,
-        "library": one.key.library,
-        "layer": one.key.layer.value,
-        "was": one.was,
-        "kind": one.kind.value,
-        "base": _number(one.base),
-        "new": _number(one.new),
-        "change": _number(one.delta),
-        "base_calls": _number(one.base_calls),
-        "new_calls": _number(one.new_calls),
-    }
-
-
-def _call_to_json(one: CallerChange) -> dict[str, Any]:
-    return {
-        "caller": one.caller.name,
-        "caller_library": one.caller.library,
-        "callee": one.callee.name,
-        "callee_library": one.callee.library,
-        "base": _number(one.base),
-        "new": _number(one.new),
-        "base_calls": _number(one.base_calls),
-        "new_calls": _number(one.new_calls),
-    }
-
-
-def _number(amount: Fraction | None) -> int | float | None:
-    if amount is None:
-        return None
-    return amount.numerator if amount.denominator == 1 else float(amount)
-
-
-def markdown(explanation: Explanation, limit: int = 15) -> str:
-    """The explanation for a pull request: what ``Report`` shows, without callers."""
-    difference = explanation.difference
-    counts = " → ".join(fmt.count(count) for count in explanation.counts)
-    title = f"**{title_of(explanation.key)}**: {counts}; change: {_change(explanation)}"
-    blocks: list[Iterable[str]] = [
-        [title],
-        [f"- {_escaped(remark)}" for remark in remarks_on(explanation)],
-        _shares_in_markdown("layer", difference.by_layer()),
-        _shares_in_markdown("library", difference.by_library()),
-        _functions_in_markdown(difference.changed, limit),
-        [f"- {_escaped(_move(move))}" for move in difference.moves()],
-    ]
-    return "\n\n".join("\n".join(lines) for lines in map(list, blocks) if lines) + "\n"
-
-
-def _shares_in_markdown(heading: str, shares: Sequence[Share]) -> Iterator[str]:
-    yield f"| {heading} | base | new | change |"
-    yield "|---|--:|--:|--:|"
-    for one in shares:
-        yield f"| {_escaped(one.title)} | {_plain(one.base, one.new)} |"
-    yield f"| **sum** | {_plain(*_sums(shares))} |"
-
-
-def _functions_in_markdown(changed: Sequence[FunctionChange], limit: int) -> Iterator[str]:
-    if not changed:
-        yield "No function costs more or less than before."
-        return
-    kept = changed[:limit] if limit else changed
-    yield "| function | layer | base | new | change | calls |"
-    yield "|---|---|--:|--:|--:|--:|"
-    for one in kept:
-        calls = _calls(one.base_calls, one.new_calls)
-        numbers = _plain(one.base, one.new)
-        yield f"| `{_escaped(one.key.name)}` | {one.key.layer.value} | {numbers} | {calls} |"
-    rest = changed[len(kept) :]
-    if rest:
-        yield f"| … and {len(rest)} more | | {_plain(*_sums(rest))} | |"
-    yield f"| **sum** | | {_plain(*_sums(changed))} | |"
-
-
-def _plain(base: Fraction | None, new: Fraction | None) -> str:
-    return " | ".join(cell.plain for cell in _numbers(base, new))
-
-
-def _escaped(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").replace("`", "'").split())

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import functools
-import html
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 
 import attrs
 from rich.table import Table
 from rich.text import Text
 
 from core.types import CaseKey
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts import Difference, Verdict
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase
 from instruction_counts.gate.gate import Finding, Gate, Level
-from instruction_counts.gate.junit import Texts
 from instruction_counts.gate.lint import Remark
 from instruction_counts.report import comparison as report
-from instruction_counts.report import skipped_by_budget as left_out
-from instruction_counts.report.markdown import clipped, escaped, fitting, size
 
 Causes = Callable[[Difference], Iterable[str]]
 
 _SHOWN_BY_A_REMARK = 5
-
-
-def texts(causes: Causes) -> Texts:
-    """What the JUnit file says of a case, and of what was left out."""
-    return Texts(report.title_of, report.reason_of, causes, report.left_out)
 
 
 @attrs.frozen
@@ -124,86 +114,6 @@ def _cases(number: int) -> str:
     return f"{number:,} case{'' if number == 1 else 's'}"
 
 
-LONGEST_COMMENT = 65_536
-"""The characters that GitHub takes."""
-
-_MOST_ROWS = 100
-"""Of a kind; whoever wants more reads the JSON."""
-
-_LONGEST_CELL = 300
-
-_FRAME = 500
-"""What stands around the rows of a section takes less."""
-
-
-def markdown(gate: Gate, causes: Causes) -> str:
-    """A comment for a pull request: the verdict, what fails, and all else folded away.
-
-    Of each kind it has the first cases, so that it is never longer than a comment may be.
-    """
-    parts = [f"### {escaped(verdict(gate))}", "", escaped(report.tally(gate.comparison)), ""]
-    head = (f"- {_cell(text.plain)}" for text in [*report.head(gate.comparison)][:-1])
-    parts += fitting(head, LONGEST_COMMENT // 4, _MOST_ROWS)
-    found = list(sections(gate))
-    room = LONGEST_COMMENT - size(parts) - _FRAME * (len(found) + 1)
-    for section in found:
-        rows = fitting(_rows(section.findings, causes), room, _MOST_ROWS)
-        room -= size(rows)
-        parts += _section(section, rows)
-    titles = report.left_out_titles(gate.comparison)
-    fit = functools.partial(fitting, room=room, most=_MOST_ROWS)
-    parts += left_out.markdown(titles, len(gate.findings), _cell, fit)
-    return "\n".join(parts) + "\n"
-
-
-def _section(section: Section, rows: Sequence[str]) -> list[str]:
-    title = f"{section.title.capitalize()}: {len(section.findings):,}"
-    more = len(section.findings) - len(rows)
-    table = [
-        "| case | base | new | change | noise floor | why | causes |",
-        "|---|---:|---:|---:|---:|---|---|",
-        *rows,
-        *(["", f"… and {more:,} more"] if more else []),
-    ]
-    if not section.folded:
-        return ["", f"#### {escaped(title)}", "", *table]
-    summary = html.escape(title)
-    return ["", f"<details><summary>{summary}</summary>", "", *table, "", "</details>"]
-
-
-def _rows(findings: Iterable[Finding], causes: Causes) -> Iterator[str]:
-    for finding in findings:
-        one = finding.difference
-        cells = [
-            report.title_of(one.key),
-            _number(one.base_count),
-            _number(one.new_count),
-            _change(one),
-            _number(one.noise),
-            report.reason_of(one) if _has_message(one) else finding.why,
-            " · ".join(tuple(causes(one))[: report.CAUSES]),
-        ]
-        yield f"| {' | '.join(map(_cell, cells))} |"
-
-
-def _cell(text: str) -> str:
-    return escaped(clipped(text.strip(), _LONGEST_CELL))
-
-
-def _has_message(one: Difference) -> bool:
-    return one.verdict is Verdict.FAILED or one.reason is Reason.SKIPPED
-
-
-def _number(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"
-
-
-def _change(one: Difference) -> str:
-    if one.change is None:
-        return ""
-    return f"{one.change:+,}" + ("" if one.relative is None else f" ({one.relative:+.2%})")
-
-
 # ------------------------------------------------------------------------------ the baseline
 
 
@@ -229,7 +139,7 @@ def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
 
 def _old_and_new(one: Difference) -> str:
     before = "none" if one.base_count is None else f"{one.base_count:,}"
-    return f"{before} → {_number(one.new_count)} {_change(one)}".rstrip()
+    return f"{before} → {report.number_text(one.new_count)} {report.change_text(one)}".rstrip()
 
 
 def baseline_table(cases: Iterable[BaselineCase]) -> Table:
@@ -242,9 +152,9 @@ def baseline_table(cases: Iterable[BaselineCase]) -> Table:
         table.add_row(
             Text(report.title_of(one.key)),
             f"{'' if one.exact else '~'}{one.instructions:,}",
-            _number(one.allocations),
-            _number(one.noise_floor),
-            _number(one.layouts) if one.layouts else "not known",
+            report.number_text(one.allocations),
+            report.number_text(one.noise_floor),
+            report.number_text(one.layouts) if one.layouts else "not known",
         )
     return table
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -22,18 +20,16 @@ from instruction_counts.history.steps import Step
 from instruction_counts.report import format as fmt
 from instruction_counts.report.comparison import causes as causes_of_difference
 from instruction_counts.report.comparison import title_of
+from instruction_counts.report.formats.entry import StepCauses
 
 FORMAT_VERSION = 1
-
-Causes = Callable[[StoredCount, StoredCount], Sequence[str]]
-"""The causes of a change between two points, as short texts."""
 
 WIDTH = 80
 _HEIGHT = 9
 _INDENT = "  "
 
 
-def plots(series: Series, causes: Causes, width: int = WIDTH) -> Iterator[Text]:
+def plots(series: Series, causes: StepCauses, width: int = WIDTH) -> Iterator[Text]:
     """A case: for each segment a plot and its steps, then what was not counted."""
     yield Text(title_of(series.key), style="bold")
     total = len(series.segments)
@@ -62,7 +58,7 @@ def table(series: Sequence[Series]) -> Table:
     for one in series:
         result.add_section()
         result.add_row(Text(_plain(title_of(one.key)), style="bold"))
-        for row in _rows(one):
+        for row in rows(one):
             print_ = row.point.fingerprint
             result.add_row(
                 _minute(row.point),
@@ -73,43 +69,6 @@ def table(series: Sequence[Series]) -> Table:
                 Text(_plain(row.remark), style=_style(row)),
             )
     return result
-
-
-def to_json(series: Sequence[Series], causes: Causes) -> str:
-    """Everything: the points of each segment, its levels and its steps with their causes."""
-    document = {
-        "format_version": FORMAT_VERSION,
-        "cases": [_case(one, causes) for one in series],
-    }
-    return json.dumps(document, indent=1)
-
-
-def to_csv(series: Sequence[Series]) -> str:
-    """A line for each count."""
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for one in series:
-        for row in _rows(one):
-            point, counted = row.point, row.point.instructions
-            print_ = point.fingerprint
-            writer.writerow(
-                [
-                    one.key.path,
-                    *(mode.value for mode in one.key.modes),
-                    one.key.num_threads,
-                    row.segment,
-                    point.started_at,
-                    point.run_id,
-                    point.build,
-                    print_.torch,
-                    print_.torch_git,
-                    *(("", "") if counted is None else (counted.per_run, counted.spread)),
-                    row.level,
-                    row.remark,
-                ]
-            )
-    return stream.getvalue()
 
 
 def title_of_point(point: StoredCount) -> str:
@@ -124,25 +83,6 @@ def change(base: int, new: int) -> str:
     """``9,185 → 10,168  +983, +10.70%``."""
     relative = f", {(new - base) / base:+.2%}" if base else ""
     return f"{base:,} → {new:,}  {new - base:+,}{relative}"
-
-
-_COLUMNS = (
-    "label",
-    "language",
-    "runtime",
-    "autograd",
-    "num_threads",
-    "segment",
-    "started_at",
-    "run",
-    "build",
-    "torch",
-    "torch_git",
-    "count",
-    "spread",
-    "level",
-    "remark",
-)
 
 
 # The plot
@@ -184,7 +124,7 @@ def _plot(segment: Segment, width: int) -> Iterator[Text]:
     yield Text(_plain(f"{'':{margin}}  {total}, {first_day} to {last_day}"), style="dim")
 
 
-def _steps(segment: Segment, causes: Causes) -> Iterator[Text]:
+def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:
     for step in segment.steps:
         base, new = segment.points[step.before], segment.points[step.after]
         style = "red" if step.change > 0 else "green"
@@ -198,7 +138,7 @@ def _steps(segment: Segment, causes: Causes) -> Iterator[Text]:
         for one in surroundings(base, new):
             differs = f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
             yield Text(_plain(f"{_INDENT}  differs too: {differs}"), style="yellow")
-        for cause in causes(base, new):
+        for cause in causes.get((base, new), ()):
             yield Text(_plain(f"{_INDENT}  {cause}"))
     if not segment.steps:
         yield Text(f"{_INDENT}no step")
@@ -208,7 +148,7 @@ def _steps(segment: Segment, causes: Causes) -> Iterator[Text]:
 
 
 @attrs.frozen
-class _Row:
+class Row:
     """A point, as tables show it."""
 
     point: StoredCount
@@ -218,7 +158,8 @@ class _Row:
     step: Step | None = None
 
 
-def _rows(series: Series) -> Iterator[_Row]:
+def rows(series: Series) -> Iterator[Row]:
+    """A row for each count, and one for each time that the case was not counted."""
     for number, segment in enumerate(series.segments, 1):
         steps = {step.after: step for step in segment.steps}
         for place, point in enumerate(segment.points):
@@ -229,70 +170,15 @@ def _rows(series: Series) -> Iterator[_Row]:
             if step is not None:
                 remarks.append(f"{step.change:+,} {step.relative:+.2%}")
             level = segment.level_at(place).count
-            yield _Row(point, number, level, " · ".join(remarks), step)
+            yield Row(point, number, level, " · ".join(remarks), step)
     for point in series.uncounted:
-        yield _Row(point, 0, None, point.failure or point.status.value)
+        yield Row(point, 0, None, point.failure or point.status.value)
 
 
-def _style(row: _Row) -> str:
+def _style(row: Row) -> str:
     if row.step is not None:
         return "red" if row.step.change > 0 else "green"
     return "yellow" if row.remark else ""
-
-
-# JSON
-
-
-def _case(series: Series, causes: Causes) -> dict[str, Any]:
-    return {
-        **series.key.as_values,
-        "segments": [_segment(one, causes) for one in series.segments],
-        "uncounted": [_point(one) for one in series.uncounted],
-    }
-
-
-def _segment(segment: Segment, causes: Causes) -> dict[str, Any]:
-    return {
-        "apart": list(segment.apart),
-        "points": [
-            {**_point(point), "outlier": place in segment.outliers}
-            for place, point in enumerate(segment.points)
-        ],
-        "levels": [
-            {"start": one.start, "end": one.end, "count": one.count} for one in segment.levels
-        ],
-        "steps": [_step(one, segment, causes) for one in segment.steps],
-    }
-
-
-def _step(step: Step, segment: Segment, causes: Causes) -> dict[str, Any]:
-    base, new = segment.points[step.before], segment.points[step.after]
-    return {
-        **attrs.asdict(step),
-        "change": step.change,
-        "relative": step.relative if step.base else None,
-        "differs": [one.name for one in surroundings(base, new)],
-        "causes": list(causes(base, new)),
-    }
-
-
-def _point(point: StoredCount) -> dict[str, Any]:
-    counted = point.instructions
-    return {
-        "run": point.run_id,
-        "started_at": point.started_at,
-        "tags": list(point.tags),
-        "build": point.build,
-        "torch": point.fingerprint.torch,
-        "torch_git": point.fingerprint.torch_git,
-        "engine": point.engine,
-        "definition_hash": point.definition_hash,
-        "status": point.status.value,
-        "failure": point.failure,
-        "count": None if counted is None else counted.per_run,
-        "exact": None if counted is None else counted.exact,
-        "spread": None if counted is None else counted.spread,
-    }
 
 
 def _minute(point: StoredCount) -> Text:

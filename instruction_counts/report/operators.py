@@ -12,7 +12,6 @@ from instruction_counts.analysis.operator_metrics import Metrics, metrics_of
 from instruction_counts.domain.outcomes import Machine
 from instruction_counts.domain.records import Run
 from instruction_counts.report import format as fmt
-from instruction_counts.report.markdown import empty_table, table_lines
 
 LEGEND = (
     "backward: forward and backward together, less forward; mem: peak of what one run allocates;\n"
@@ -41,12 +40,13 @@ def operators_table(run: Run) -> Table:
             table.add_row(Text(one.label[0], style="bold"))
         if one.label != above:
             table.add_row(Text(f"  {' '.join(one.label[1:])}"))
-        table.add_row(Text(f"    {_mode(one, several=several)}"), *_cells(one))
+        table.add_row(Text(f"    {mode(one, several=several)}"), *_cells(one))
         above = one.label
     return table
 
 
-def _mode(one: Metrics, *, several: bool) -> str:
+def mode(one: Metrics, *, several: bool) -> str:
+    """Language and runtime, with the build where there are ``several``, and threads."""
     parts = [one.build] if several else []
     parts.append("TS " * (one.runtime is RuntimeMode.JIT) + one.language.value)
     if one.num_threads > 1:
@@ -95,23 +95,7 @@ def machine_line(machine: Machine | None) -> str:
     return f"one core of this machine: {copied:.3g} GB/s copied, {computed:.3g} GF/s in a matmul"
 
 
-def markdown(run: Run) -> str:
-    """A Markdown table with every metric; empty where the run has no operator."""
-    found = list(metrics_of(run.cases))
-    if not found:
-        return ""
-    table = empty_table()
-    table.add_column("operator")
-    for heading in _HEADINGS:
-        table.add_column(heading, justify="right")
-    for one in found:
-        name = f"{' / '.join(one.label[1:])} · {_mode(one, several=len(run.builds) > 1)}"
-        table.add_row(name, *_all_cells(one))
-    machine = machine_line(run.machine)
-    return "\n".join(["## Operators", "", *table_lines(table), "", LEGEND, machine]).rstrip()
-
-
-_HEADINGS = (
+HEADINGS = (
     "forward instr",
     "backward instr",
     "mean",
@@ -128,7 +112,8 @@ _HEADINGS = (
 )
 
 
-def _all_cells(one: Metrics) -> Iterator[str]:
+def all_cells(one: Metrics) -> Iterator[str]:
+    """A cell for each of `HEADINGS`."""
     forward, _, backward, backward_time, peak, bandwidth, computed = _cells(one)
     yield from (forward, backward)
     for name in ("mean", "median", "p90", "p99", "min", "max"):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 Budgets = Mapping[str, str]
 """The cases that were left out by their titles, each with the budget that was used up."""
+
+Fit: TypeAlias = Callable[[Iterable[str]], list[str]]
+"""Chooses the lines there is room for: the first of those it is given."""
 
 SHOWN = 20
 
@@ -31,21 +34,3 @@ def lines(budgets: Budgets, measured: int, limit: int = SHOWN) -> Iterator[str]:
     yield from (f"  {title}" for title in titles[: limit or None])
     if 0 < limit < len(titles):
         yield f"  … and {len(titles) - limit:,} more"
-
-
-def markdown(
-    budgets: Budgets,
-    measured: int,
-    escaped: Callable[[str], str],
-    fit: Callable[[Iterable[str]], list[str]] = list,
-) -> Iterator[str]:
-    """For a comment: the sentence, and all cases folded away below it, or those that ``fit``."""
-    if not budgets:
-        return
-    summary = html.escape(sentence(budgets, measured))
-    yield from ("", f"<details><summary>{summary}</summary>", "")
-    shown = fit(f"- {escaped(title)}" for title in budgets)
-    yield from shown
-    if len(shown) < len(budgets):
-        yield f"- … and {len(budgets) - len(shown):,} more"
-    yield from ("", "</details>")

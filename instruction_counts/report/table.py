@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
 
 import attrs
 from rich.table import Table
@@ -13,17 +14,17 @@ from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import format as fmt
-from instruction_counts.report import skipped_by_budget as left_out_report
-from instruction_counts.report.markdown import empty_table, escaped, table_lines
+from instruction_counts.report import skipped_by_budget
 
 LEGEND = "instr: instructions per run, exact unless marked ~; time: median ± IQR"
 
-_Mode = tuple[str, RuntimeMode, AutogradMode, int]
+_RowKey: TypeAlias = tuple[str, Label, RuntimeMode, AutogradMode, int]
+"""The build and the whole key of a case, except for its language."""
 
 
 @attrs.frozen
-class _Row:
-    """One line: a mode of a benchmark, in both languages."""
+class Row:
+    """One line: a mode of a benchmark, in all languages."""
 
     label: Label
     mode: str
@@ -32,56 +33,32 @@ class _Row:
 
 def results(run: Run, *, allocations: bool = False) -> Table:
     """The table for a terminal; made to be readable at 80 columns."""
-    records = _tried(run)
-    languages = _languages(records)
+    shown = languages(run)
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, expand=False, show_header=True)
     table.add_column("", overflow="fold", ratio=1)
-    for language in languages:
+    for language in shown:
         table.add_column(Text(f"{language.value}\ninstr"), justify="right", no_wrap=True)
         if allocations:
             table.add_column(Text("\nallocs"), justify="right", no_wrap=True, style="dim")
         table.add_column(Text("\ntime"), justify="right", no_wrap=True)
         table.add_column(Text("\n"), justify="right", no_wrap=True, style="dim")
-    for row in _with_headings(list(_rows(records, several=len(run.builds) > 1))):
+    for row in _with_headings(list(rows(run))):
         if isinstance(row, Text):
             table.add_row(row)
         else:
             name = Text("  " + row.mode)
-            cells = [cell for one in languages for cell in _cells(row, one, allocations)]
-            table.add_row(name, *cells)
+            figures = [cell for one in shown for cell in cells(row, one, allocations=allocations)]
+            table.add_row(name, *figures)
     return table
 
 
-def markdown(run: Run) -> str:
-    """The run as a Markdown table, with what failed below it."""
-    table = empty_table()
-    table.add_column("benchmark")
-    records = _tried(run)
-    for language in _languages(records):
-        for heading in ("instr", "time", "IQR"):
-            table.add_column(f"{language.value} {heading}", justify="right")
-    for row in _rows(records, several=len(run.builds) > 1):
-        name = f"{' / '.join(row.label)} · {row.mode}".removesuffix(" · ")
-        name = " ".join(name.replace("|", "\\|").split())
-        cells = [
-            cell for one in _languages(records) for cell in _cells(row, one, allocations=False)
-        ]
-        table.add_row(Text(name), *cells)
-    lines = table_lines(table)
-    failures = [f"- {text}" for text in problems(run)]
-    header = [f"**{name}**: {build.torch}, {build.cpu}" for name, build in run.builds.items()]
-    measured, budgets = _left_out(run)
-    rest = left_out_report.markdown(budgets, measured, escaped)
-    return "\n".join([*header, "", *lines, "", LEGEND, "", *failures, *rest]).rstrip() + "\n"
-
-
 def _tried(run: Run) -> list[Record]:
-    """All but what was left out for want of time."""
+    """All but what a time budget skipped."""
     return [record for record in run.cases if not record.outcome.left_out]
 
 
 def problems(run: Run) -> Iterator[str]:
-    """A line for each case that has no result, with the reason; not for what was left out."""
+    """A line for each case without a result, except those that a time budget skipped."""
     for record in run.cases:
         failure = record.outcome.failure
         if failure is not None and not record.outcome.left_out:
@@ -94,13 +71,13 @@ def _title(run: Run, record: Record) -> str:
     return f"{title}{' · ' if mode else ''}{mode}"
 
 
-def left_out(run: Run) -> Iterator[str]:
-    """What was left out for want of time; nothing where nothing was."""
-    measured, budgets = _left_out(run)
-    return left_out_report.lines(budgets, measured)
+def skipped_lines(run: Run) -> Iterator[str]:
+    """What a time budget skipped; nothing where there was enough time."""
+    measured, budgets = skipped(run)
+    return skipped_by_budget.lines(budgets, measured)
 
 
-def _left_out(run: Run) -> tuple[int, dict[str, str]]:
+def skipped(run: Run) -> tuple[int, dict[str, str]]:
     """How many cases were measured, and the others by their titles, each with the budget."""
     budgets = {
         _title(run, record): record.outcome.left_out
@@ -117,18 +94,21 @@ def summary(run: Run) -> str:
     return f"{len(run.cases)} cases: {shares}" if run.cases else "No case was measured."
 
 
-def _rows(records: Iterable[Record], *, several: bool) -> Iterator[_Row]:
-    rows: dict[tuple[Label, str], dict[Language, Record]] = {}
-    for record in records:
-        key = record.label, _mode_text(record, several=several)
-        rows.setdefault(key, {})[record.language] = record
-    for (label, mode), by_language in rows.items():
-        yield _Row(label, mode, by_language)
+def rows(run: Run) -> Iterator[Row]:
+    """A row for each mode of each benchmark, with its records by language."""
+    found: dict[_RowKey, dict[Language, Record]] = {}
+    for record in _tried(run):
+        modes = record.runtime, record.autograd, record.num_threads
+        key = record.build, record.label, *modes
+        found.setdefault(key, {})[record.language] = record
+    for (_, label, *_), records in found.items():
+        first = next(iter(records.values()))
+        yield Row(label, _mode_text(first, several=len(run.builds) > 1), records)
 
 
 def _mode_text(record: Record, *, several: bool) -> str:
     parts = [record.build] if several else []
-    if record.runtime is RuntimeMode.JIT:
+    if record.runtime is not RuntimeMode.EAGER and record.runtime.value:
         parts.append(record.runtime.value)
     if record.autograd is AutogradMode.FORWARD_BACKWARD:
         parts.append("backward")
@@ -137,7 +117,7 @@ def _mode_text(record: Record, *, several: bool) -> str:
     return ", ".join(parts)
 
 
-def _with_headings(rows: Sequence[_Row]) -> Iterator[_Row | Text]:
+def _with_headings(rows: Sequence[Row]) -> Iterator[Row | Text]:
     """The rows, with a heading for each top label and one for each benchmark of several modes."""
     above: Label = ()
     for row in rows:
@@ -155,12 +135,14 @@ def _with_headings(rows: Sequence[_Row]) -> Iterator[_Row | Text]:
         above = row.label
 
 
-def _languages(records: Iterable[Record]) -> list[Language]:
-    present = {record.language for record in records}
+def languages(run: Run) -> list[Language]:
+    """The languages that the table has columns for."""
+    present = {record.language for record in _tried(run)}
     return [language for language in Language if language in present]
 
 
-def _cells(row: _Row, language: Language, allocations: bool) -> list[Text]:
+def cells(row: Row, language: Language, *, allocations: bool = False) -> list[Text]:
+    """Count, time and its spread of a row in one language; with ``allocations`` these, too."""
     record = row.records.get(language)
     width = 4 if allocations else 3
     if record is None:

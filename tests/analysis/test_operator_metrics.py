@@ -21,7 +21,7 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import operators as report
-from instruction_counts.report.exporting import to_markdown
+from instruction_counts.report.formats import markdown
 from tests.fakes import make_record, make_run
 
 BOTH = AutogradMode.FORWARD_BACKWARD
@@ -129,11 +129,11 @@ def test_sizes_are_told_in_powers_of_1024(number: int, expected: str) -> None:
 
 def test_a_markdown_file_has_every_metric_of_operators() -> None:
     """Below the table of all cases, with what the machine can do."""
-    text = to_markdown(RUN)
+    text = markdown.run(RUN)
     (row,) = (line for line in text.splitlines() if line.startswith("| torch.add / typical · Py"))
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     assert cells[1:] == [
-        *("1,000", "~4,000", *["2 us"] * 6, "7 us"),
+        *("1,000", "\\~4,000", *["2 us"] * 6, "7 us"),
         *("4 KiB", "2 KiB", "4", "5"),
     ]
     assert "4 GB/s copied, 50 GF/s" in text
@@ -141,4 +141,4 @@ def test_a_markdown_file_has_every_metric_of_operators() -> None:
 
 def test_a_run_without_operators_has_no_such_part() -> None:
     """Its Markdown is what it always was."""
-    assert "Operators" not in to_markdown(make_run(OTHER))
+    assert "Operators" not in markdown.run(make_run(OTHER))

@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
-from instruction_counts.cli.check_report import Conclusion, writer
+from instruction_counts.cli.check_report import Conclusion
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.gating import Gating
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.baseline import Baseline, Head
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import Limits
+from instruction_counts.report.formats.entry import CheckReport
+from instruction_counts.report.registry import Destination
 from tests.fakes import failed
 from tests.gate.fakes import comparison, counted, cpp, difference, key, side
 
@@ -37,7 +39,8 @@ TOO_LONG = f"{'x' * 250}.md"
 def conclusion(folder: Path, *names: str, limits: Limits | None = None) -> Conclusion:
     """One that writes files of these names, and junit.xml."""
     gating = Gating(limits, FailOn.REGRESSION, folder / "junit.xml")
-    return Conclusion(Baseline(Head.of(side()), {}), gating, [writer(folder / n) for n in names], 9)
+    files = [Destination.of(folder / name, CheckReport) for name in names]
+    return Conclusion(Baseline(Head.of(side()), {}), gating, files, 9)
 
 
 # Interrupted

@@ -16,6 +16,7 @@ from instruction_counts.cli.time_budget import SecondsType, planned, refuse_noth
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.report import table
+from instruction_counts.report.registry import render
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.fakes import BUILD, make_case, make_record, make_run
@@ -225,8 +226,11 @@ def test_a_run_lists_them_once() -> None:
     """And not as rows or problems."""
     run = make_run(make_record("a"), make_record("b", outcome=LEFT_OUT))
 
-    assert ([], True) == (list(table.problems(run)), "1 of 2 cases" in next(table.left_out(run)))
-    text = table.markdown(run)
+    assert ([], True) == (
+        list(table.problems(run)),
+        "1 of 2 cases" in next(table.skipped_lines(run)),
+    )
+    text = str(render("markdown", run))
     assert (False, True) == ("| b " in text, "<details><summary>1 of 2 cases" in text)
 
 
@@ -234,7 +238,7 @@ def test_many_are_cut_short_on_a_terminal() -> None:
     """As everywhere."""
     records = [make_record(f"case {number}", outcome=LEFT_OUT) for number in range(30)]
 
-    assert "  … and 10 more" == list(table.left_out(make_run(*records)))[-1]
+    assert "  … and 10 more" == list(table.skipped_lines(make_run(*records)))[-1]
 
 
 @pytest.mark.parametrize("command", [["compare"], ["baseline", "check"]])

@@ -15,15 +15,6 @@ from instruction_counts.gate.limits import Limit, Limits, Rule
 from tests.gate.fakes import comparison, difference, key
 
 TOLD = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}
-OLD = {
-    "label": ["a"],
-    "language": "C++",
-    "runtime": "Eager",
-    "autograd": "Forward",
-    "num_threads": 1,
-    "level": "fails",
-    "verdict": "worse",
-}
 LIMITS = Limits(Rule(hard=Limit(absolute=100)))
 CASES = (
     difference(1000, 2000, label="fails"),
@@ -32,16 +23,10 @@ CASES = (
 )
 
 
-def no_causes(one: Difference) -> tuple[str, ...]:
-    """None of any case."""
-    del one
-    return ()
-
-
 def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
     """And not what failed for another reason."""
     path = tmp_path / "check.json"
-    path.write_text(to_check_json(apply_limits(comparison(*CASES), LIMITS), lambda _: ()))
+    path.write_text(to_check_json(apply_limits(comparison(*CASES), LIMITS), {}))
 
     assert {key("fails")} == exceeded_in(path)
 
@@ -52,7 +37,7 @@ def test_what_a_check_says_nothing_of_is_handed_on(verdict: Verdict, tmp_path: P
     path = tmp_path / "check.json"
     one = difference(1000, 1101, label="a", verdict=verdict)
     path.write_text(
-        to_check_json(apply_limits(comparison(one), LIMITS, exceeded_before={one.key}), no_causes)
+        to_check_json(apply_limits(comparison(one), LIMITS, exceeded_before={one.key}), {})
     )
 
     assert {one.key} == exceeded_in(path)
@@ -64,18 +49,10 @@ def test_what_is_within_its_limit_is_forgotten(verdict: Verdict, tmp_path: Path)
     path = tmp_path / "check.json"
     one = difference(1000, 1000, label="a", verdict=verdict)
     path.write_text(
-        to_check_json(apply_limits(comparison(one), LIMITS, exceeded_before={one.key}), no_causes)
+        to_check_json(apply_limits(comparison(one), LIMITS, exceeded_before={one.key}), {})
     )
 
     assert frozenset() == exceeded_in(path)
-
-
-def test_a_check_of_the_first_version_is_read(tmp_path: Path) -> None:
-    """What it holds is still so."""
-    path = tmp_path / "check.json"
-    path.write_text(json.dumps({"check_version": 1, "cases": [OLD, {**OLD, "label": ["b"]}]}))
-
-    assert {key("a"), key("b")} == exceeded_in(path)
 
 
 def test_the_first_check_has_no_previous_one(tmp_path: Path) -> None:
@@ -85,7 +62,7 @@ def test_the_first_check_has_no_previous_one(tmp_path: Path) -> None:
 
 def test_all_that_is_shown_is_in_the_file() -> None:
     """Case by case."""
-    text = to_check_json(apply_limits(comparison(*CASES), LIMITS), lambda _: ("+1 kernels",))
+    text = to_check_json(apply_limits(comparison(*CASES), LIMITS), {key("fails"): ["+1 kernels"]})
     one = json.loads(text)["cases"][0]
 
     assert ("fails", "worse", 1000, 2000, 1000, 1.0, ["+1 kernels"]) == tuple(
@@ -98,7 +75,7 @@ def test_all_that_is_shown_is_in_the_file() -> None:
     [
         ("{", "cannot be read"),
         ("[" * 100_000, "cannot be read"),
-        ("[]", "check_version: expected 1 or 2, found None"),
+        ("[]", "check_version: expected 1, found None"),
         ('{"check_version": 1}', "holds no check"),
         ('{"check_version": 1, "cases": [{}]}', "holds no check"),
     ],

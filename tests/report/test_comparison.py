@@ -29,6 +29,8 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.records import Record
 from instruction_counts.report import comparison as report
+from instruction_counts.report.formats import markdown
+from instruction_counts.report.formats.entry import ComparisonReport, causes_by_case
 from tests.fakes import FINGERPRINT, failed, make_record
 
 
@@ -190,16 +192,22 @@ def test_wrapping_loses_nothing(parts: list[str]) -> None:
 # Markdown
 
 
+def in_markdown(found: Comparison) -> str:
+    """The comparison as a comment would show it."""
+    causes = causes_by_case(found.differences, report.causes)
+    return markdown.comparison(ComparisonReport(found, causes))
+
+
 def test_markdown_says_the_verdict_first() -> None:
     """A comment on a pull request is read from the top."""
-    text = report.markdown(comparison(outcome(1000), outcome(2000)))
+    text = in_markdown(comparison(outcome(1000), outcome(2000)))
 
     assert text.startswith("**1 cases: 1 worse**\n")
 
 
 def test_markdown_folds_what_is_not_worse() -> None:
     """It is there for who wants to know."""
-    text = report.markdown(comparison(outcome(2000), outcome(1000)))
+    text = in_markdown(comparison(outcome(2000), outcome(1000)))
 
     assert "<details><summary>Better: 1 (not verified)</summary>" in text
 
@@ -217,7 +225,7 @@ def test_markdown_folds_what_is_not_worse() -> None:
 )
 def test_nothing_in_markdown_is_taken_for_markup(name: str, special: str) -> None:
     """Labels hold what people write."""
-    text = report.markdown(
+    text = in_markdown(
         compare(side(record(name, cost=outcome(1000))), side(record(name, cost=outcome(2000))))
     )
 
@@ -239,7 +247,7 @@ def test_a_change_of_a_layer_says_what_it_is_worth_to_the_model() -> None:
     models = Models(one.base.records.values())
 
     assert "     +5.0% of Net (17 calls)" in [text.plain for text in report.lines(changed, models)]
-    assert "| +5.0% of Net (17 calls) · " in report.markdown(one)
+    assert "| +5.0% of Net (17 calls) · " in in_markdown(one)
 
 
 def test_a_case_of_no_model_has_no_such_line() -> None:

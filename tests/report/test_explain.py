@@ -26,7 +26,9 @@ from instruction_counts.domain.outcomes import (
     Status,
     Window,
 )
-from instruction_counts.report.explain import SECTIONS, Explanation, Report, markdown, to_json
+from instruction_counts.report.explain import SECTIONS, Explanation, Report
+from instruction_counts.report.formats import json as json_format
+from instruction_counts.report.formats import markdown
 from tests.fakes import FINGERPRINT, make_record
 
 CPU, STEADY = "libtorch_cpu.so", "steady.so"
@@ -305,7 +307,11 @@ def test_what_looks_like_markup_is_none() -> None:
 
 def test_markdown_adds_up_as_well() -> None:
     """Each of its tables ends in the sum."""
-    sums = [line for line in markdown(usual()).splitlines() if line.startswith("| **sum**")]
+    sums = [
+        line
+        for line in markdown.explanation(Report(usual())).splitlines()
+        if line.startswith("| **sum**")
+    ]
 
     assert [203] * 3 == [numbers(line)[2] for line in sums]
 
@@ -313,7 +319,7 @@ def test_markdown_adds_up_as_well() -> None:
 def test_markdown_tables_have_as_many_cells_in_each_line() -> None:
     """Whatever the names hold."""
     new = costs_of([(CPU, "std::operator|(at::`a`)", 5), (CPU, "f||g", 7)])
-    text = markdown(explained(side("base", BASE), side("new", new)), limit=3)
+    text = markdown.explanation(Report(explained(side("base", BASE), side("new", new)), limit=3))
     tables = [part.splitlines() for part in text.split("\n\n") if part.startswith("|")]
 
     assert [4, 4, 6] == [len(re.findall(r"(?<!\\)\|", table[0])) - 1 for table in tables]
@@ -323,7 +329,7 @@ def test_markdown_tables_have_as_many_cells_in_each_line() -> None:
 
 def test_json_holds_every_function() -> None:
     """Also those that did not change, with their whole names."""
-    document = json.loads(to_json(usual()))
+    document = json.loads(json_format.explanation(Report(usual())))
 
     assert (1, "add", 203) == (
         document["explain_version"],
@@ -348,7 +354,7 @@ def test_json_holds_every_function() -> None:
 @pytest.mark.parametrize("name", ["layers", "libraries", "functions"])
 def test_json_adds_up_as_well(name: str) -> None:
     """Per run, like all in it."""
-    document = json.loads(to_json(usual()))
+    document = json.loads(json_format.explanation(Report(usual())))
 
     assert document["change"] == sum(one["change"] for one in document[name])
 

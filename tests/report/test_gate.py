@@ -14,6 +14,8 @@ from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limit, Limits, Rule
 from instruction_counts.gate.lint import Doubt, Remark
 from instruction_counts.report import gate as report
+from instruction_counts.report.formats import markdown
+from instruction_counts.report.formats.entry import CheckReport, causes_by_case
 from tests.fakes import failed, make_record
 from tests.gate.fakes import comparison, counted, cpp, difference, key, side
 
@@ -39,6 +41,12 @@ def gate(fail_on: FailOn = FailOn.REGRESSION) -> Gate:
 def causes(one: Difference) -> tuple[str, ...]:
     """The same for each case."""
     return (f"{one.change:+,} kernels",) if one.change else ()
+
+
+def in_markdown(found: Gate) -> str:
+    """The comment on a pull request."""
+    known = causes_by_case(found.comparison.differences, causes)
+    return markdown.check(CheckReport(found, known))
 
 
 def test_what_fails_comes_first_and_the_largest_of_it() -> None:
@@ -111,7 +119,7 @@ def test_nothing_to_tell_is_told_in_a_word() -> None:
 
 def test_the_comment_begins_with_the_verdict_and_folds_what_does_not_fail() -> None:
     """Reviewers read the first line."""
-    text = report.markdown(gate(), causes)
+    text = in_markdown(gate())
     shown = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
 
     assert text.startswith("### FAILS: 2 of 9 cases")
@@ -124,15 +132,13 @@ def test_a_failure_is_told_with_its_message() -> None:
     record = make_record("a", outcome=failed(message="ValueError: no | way"))
     one = Difference(key("a"), None, record, Verdict.FAILED, Reason.FAILED_IN_NEW)
 
-    assert "failed in new: ValueError: no \\| way" in report.markdown(
-        apply_limits(comparison(one)), causes
-    )
+    assert "failed in new: ValueError: no \\| way" in in_markdown(apply_limits(comparison(one)))
 
 
 def test_a_kind_of_many_cases_is_cut_short() -> None:
     """The first are the largest."""
     many = [difference(1000, 2000 + place, label=f"case {place}") for place in range(300)]
-    text = report.markdown(apply_limits(comparison(*many)), causes)
+    text = in_markdown(apply_limits(comparison(*many)))
 
     assert (100, True, True) == (
         text.count("| case 2"),
@@ -165,9 +171,9 @@ def test_any_suite_gives_a_comment_that_is_taken(number: int, name: str) -> None
     ]
     left_out = {key(f"{name} {place}"): "60 s" for place in range(number)}
     whole = attrs.evolve(comparison(*many), left_out=left_out)
-    text = report.markdown(apply_limits(whole, LIMITS), causes)
+    text = in_markdown(apply_limits(whole, LIMITS))
 
-    assert len(text) <= report.LONGEST_COMMENT
+    assert len(text) <= markdown.LONGEST_COMMENT
 
 
 def test_what_was_left_out_is_cut_short_in_a_comment() -> None:
@@ -175,7 +181,7 @@ def test_what_was_left_out_is_cut_short_in_a_comment() -> None:
     left_out = {key(f"case {place}"): "60 s" for place in range(300)}
     whole = attrs.evolve(comparison(CASES[7]), left_out=left_out)
 
-    assert "\n- … and 200 more\n" in report.markdown(apply_limits(whole), causes)
+    assert "\n- … and 200 more\n" in in_markdown(apply_limits(whole))
 
 
 def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:

@@ -8,9 +8,11 @@ import json
 
 import attrs
 
-from instruction_counts.domain.stored import StoredCount
-from instruction_counts.history.series import Series, all_series
+from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.report import history as report
+from instruction_counts.report.formats import csv as csv_format
+from instruction_counts.report.formats import json as json_format
+from instruction_counts.report.formats.entry import HistoryReport, StepCauses
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
 
@@ -23,22 +25,30 @@ def made(counts: list[int | None]) -> Series:
     return series
 
 
-def causes(base: StoredCount, new: StoredCount) -> tuple[str, ...]:
-    """A cause that names what it was asked of."""
-    return (f"+200 slow() from {base.run_id} to {new.run_id}",)
+def causes(series: Series) -> StepCauses:
+    """A cause for each step that names its runs."""
+    return {
+        (base, new): [f"+200 slow() from {base.run_id} to {new.run_id}"]
+        for base, new in pairs_at_steps(series)
+    }
+
+
+def shown(series: Series) -> HistoryReport:
+    """The report of one case."""
+    return HistoryReport([series], causes(series))
 
 
 def text_of(series: Series, width: int = report.WIDTH) -> str:
     """The plot as it stands in a pipe."""
-    return "\n".join(text.plain for text in report.plots(series, causes, width))
+    return "\n".join(text.plain for text in report.plots(series, causes(series), width))
 
 
 def test_the_plot_shows_counts_outliers_and_levels() -> None:
     """A dot for each count, a cross for the outlier, which does not stretch the scale."""
-    shown = text_of(made([*COUNTS]))
+    text = text_of(made([*COUNTS]))
 
-    assert (11, 1) == (shown.count("•"), shown.count("×"))
-    assert [True, True, False] == [f"{count} ┤" in shown for count in ("1,200", "1,000", "9,000")]
+    assert (11, 1) == (text.count("•"), text.count("×"))
+    assert [True, True, False] == [f"{count} ┤" in text for count in ("1,200", "1,000", "9,000")]
 
 
 def test_the_plot_fits_eighty_columns() -> None:
@@ -57,12 +67,12 @@ def test_more_counts_than_columns_share_them() -> None:
 
 def test_a_step_is_told_with_its_builds_and_causes() -> None:
     """Between which two, how much, and why."""
-    shown = text_of(made([*COUNTS]))
+    text = text_of(made([*COUNTS]))
 
-    assert "1,000 → 1,200  +200, +20.00%" in shown
-    assert "before  run 8, torch 2.13.0+cpu (cf30153c)" in shown
-    assert "after   run 9, torch 2.13.0+cpu (cf30153c)" in shown
-    assert "+200 slow() from 8 to 9" in shown
+    assert "1,000 → 1,200  +200, +20.00%" in text
+    assert "before  run 8, torch 2.13.0+cpu (cf30153c)" in text
+    assert "after   run 9, torch 2.13.0+cpu (cf30153c)" in text
+    assert "+200 slow() from 8 to 9" in text
 
 
 def test_a_step_that_one_count_stands_for_says_so() -> None:
@@ -72,9 +82,9 @@ def test_a_step_that_one_count_stands_for_says_so() -> None:
 
 def test_counts_that_never_change_are_one_line() -> None:
     """There is nothing to see."""
-    shown = text_of(made([1000] * 5)).splitlines()
+    text = text_of(made([1000] * 5)).splitlines()
 
-    assert (1, "  no step") == (sum("┤" in line for line in shown), shown[-1])
+    assert (1, "  no step") == (sum("┤" in line for line in text), text[-1])
 
 
 def test_a_new_segment_is_said() -> None:
@@ -87,9 +97,9 @@ def test_a_new_segment_is_said() -> None:
 
 def test_what_was_not_counted_is_said() -> None:
     """With the run and the reason."""
-    shown = text_of(made([1000, None, 1000]))
+    text = text_of(made([1000, None, 1000]))
 
-    assert "no count in run 2, torch 2.13.0+cpu (cf30153c): failed" in shown
+    assert "no count in run 2, torch 2.13.0+cpu (cf30153c): failed" in text
 
 
 def test_what_else_changed_with_a_step_is_said() -> None:
@@ -110,12 +120,12 @@ def test_what_could_move_the_cursor_is_spelled_out() -> None:
 
 def test_json_holds_all_points_and_steps() -> None:
     """With the causes."""
-    (case,) = json.loads(report.to_json([made([*COUNTS, None])], causes))["cases"]
+    (case,) = json.loads(json_format.history(shown(made([*COUNTS, None]))))["cases"]
     (segment,) = case["segments"]
     (step,) = segment["steps"]
 
     assert (1, COUNTS, 1, [4]) == (
-        report.FORMAT_VERSION,
+        json_format.FORMAT_VERSION,
         [one["count"] for one in segment["points"]],
         len(case["uncounted"]),
         [place for place, one in enumerate(segment["points"]) if one["outlier"]],
@@ -127,7 +137,7 @@ def test_json_holds_all_points_and_steps() -> None:
 
 def test_csv_has_a_line_for_each_count() -> None:
     """Steps and outliers are remarks; what failed has no count."""
-    rows = list(csv.DictReader(io.StringIO(report.to_csv([made([*COUNTS, None])]))))
+    rows = list(csv.DictReader(io.StringIO(csv_format.history(shown(made([*COUNTS, None]))))))
 
     assert [str(count) for count in COUNTS] + [""] == [row["count"] for row in rows]
     assert {"4": "outlier", "8": "+200 +20.00%", "12": "failed"} == {

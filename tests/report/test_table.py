@@ -21,7 +21,8 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.report.table import LEGEND, markdown, problems, results
+from instruction_counts.report.formats import markdown
+from instruction_counts.report.table import LEGEND, problems, results
 from tests.fakes import OK, failed, make_record, make_run
 
 LONG = ("Metadata and views", "as_strided of a tensor with many dimensions", "x" * 70, "last one")
@@ -168,7 +169,7 @@ def test_times_alone_have_a_dash_for_instructions() -> None:
 
 def table_lines(run: Run) -> list[str]:
     """The lines of the Markdown table."""
-    return [line for line in markdown(run).splitlines() if line.startswith("|")]
+    return [line for line in markdown.run(run).splitlines() if line.startswith("|")]
 
 
 def cells(line: str) -> list[str]:
@@ -199,7 +200,7 @@ def test_a_markdown_table_has_a_line_for_each_mode() -> None:
 
 def test_markdown_stands_apart_from_the_table() -> None:
     """Empty lines above and below it, which Markdown needs."""
-    lines = markdown(realistic()).splitlines()
+    lines = markdown.run(realistic()).splitlines()
     places = [place for place, line in enumerate(lines) if line.startswith("|")]
 
     assert ["", ""] == [lines[places[0] - 1], lines[places[-1] + 1]]
@@ -207,19 +208,19 @@ def test_markdown_stands_apart_from_the_table() -> None:
 
 def test_markdown_names_the_build() -> None:
     """And the machine that measured it."""
-    assert "**default**: 2.13.0+cpu, A Processor" in markdown(realistic())
+    assert "**default**: 2.13.0+cpu, A Processor" in markdown.run(realistic())
 
 
 def test_markdown_lists_what_failed() -> None:
     """Below the table, with the reason."""
-    lines = markdown(realistic()).splitlines()
+    lines = markdown.run(realistic()).splitlines()
 
-    assert "- failed  MatMul · Python: ValueError: bad   (stmt line 1: x + y)" in lines
+    assert "- failed MatMul · Python: ValueError: bad (stmt line 1: x + y)" in lines
 
 
 def test_markdown_explains_its_numbers() -> None:
     """Readers have no help text at hand."""
-    assert LEGEND in markdown(realistic())
+    assert LEGEND in markdown.run(realistic())
 
 
 @pytest.mark.parametrize("label", ["a\nb", "a\r\nb"])
@@ -230,7 +231,7 @@ def test_a_line_end_in_a_label_does_not_break_the_table(label: str) -> None:
 
 def test_a_run_without_cases_is_still_markdown() -> None:
     """An interrupt may come early."""
-    assert LEGEND in markdown(make_run())
+    assert LEGEND in markdown.run(make_run())
 
 
 # What has no result

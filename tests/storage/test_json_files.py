@@ -1,10 +1,8 @@
-"""Results on disk: JSON and back, CSV, Markdown, and files that are always whole."""
+"""Results on disk: JSON and back, and files that are always whole."""
 
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import json
 import os
 import stat
@@ -20,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (
     CallCost,
@@ -39,7 +37,6 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.report.exporting import Exporter, to_csv
 from instruction_counts.storage import json_files as export
 from instruction_counts.storage.json_files import (
     from_json,
@@ -48,7 +45,7 @@ from instruction_counts.storage.json_files import (
     to_json,
 )
 from instruction_counts.system.files import write_atomically
-from tests.fakes import OK, FakeClock, failed, make_record, make_run
+from tests.fakes import OK, failed, make_record, make_run
 
 SCHEMA = json.loads((Path(export.__file__).parent / "schema.json").read_text())
 
@@ -574,93 +571,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
         read_json(path)
 
 
-# CSV
-
-
-def test_csv_has_a_line_for_each_case() -> None:
-    """With what was measured, in plain numbers."""
-    (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("Top", "a, b")))))
-
-    assert ("Top/a, b", "Python", "ok", "8899", "True", "2.2e-06", "") == tuple(
-        row[name]
-        for name in (
-            "label",
-            "language",
-            "status",
-            "instructions",
-            "exact",
-            "median_s",
-            "error",
-        )
-    )
-
-
-def test_csv_has_the_reason_of_a_failure() -> None:
-    """And nothing where nothing was measured."""
-    (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("a", outcome=failed())))))
-
-    assert ("failed", "", "", "ValueError: bad   (stmt line 1: x + y)") == tuple(
-        row[name] for name in ("status", "instructions", "median_s", "error")
-    )
-
-
-def test_csv_holds_any_label() -> None:
-    """Commas, quotes and line ends are part of it."""
-    run = make_run(make_record('a,"b"', "c\nd", "é"))
-
-    assert ['a,"b"/c\nd/é'] == [row["label"] for row in csv.DictReader(io.StringIO(to_csv(run)))]
-
-
-def test_csv_has_what_a_case_uses_and_says_of_itself() -> None:
-    """Empty where it is not known."""
-    used = Resources(4000, 3000, None, 8000)
-    record = make_record("a", outcome=attrs.evolve(OK, resources=used))
-    run = make_run(attrs.evolve(record, metadata={"op": "add"}), make_record("b"))
-    names = ("tensor_bytes", "peak_bytes", "flops", "moved_bytes", "metadata")
-
-    assert [("4000", "3000", "", "8000", '{"op": "add"}'), ("",) * 5] == [
-        tuple(row[name] for name in names) for row in csv.DictReader(io.StringIO(to_csv(run)))
-    ]
-
-
 # Files
-
-
-@pytest.mark.parametrize("name", ["r.txt", "r", "r.JSON", "json", ".json"])
-def test_an_unknown_format_is_refused_with_the_known_ones(tmp_path: Path, name: str) -> None:
-    """Before anything is measured."""
-    with pytest.raises(UsageError, match=r"unknown format\n  End the name in .json, .json.gz"):
-        Exporter(tmp_path / name)
-
-
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """Before anything is measured."""
-    with pytest.raises(UsageError, match=f"there is no folder {tmp_path}/absent"):
-        Exporter(tmp_path / "absent" / "r.json")
-
-
-def test_a_folder_that_takes_no_file_is_named() -> None:
-    """What happens while measuring is told in the same way."""
-    with pytest.raises(UsageError, match=r"--output /proc/r\.json cannot be written: "):
-        Exporter(Path("/proc/r.json")).update(make_run())
-
-
-@pytest.mark.parametrize(
-    ("name", "start"), [("r.json", '{\n  "schema_version": 3'), ("r.csv", "label,"), ("r.md", "**")]
-)
-def test_the_ending_chooses_the_format(tmp_path: Path, name: str, start: str) -> None:
-    """Each is written as it is meant to be read."""
-    Exporter(tmp_path / name).update(make_run(make_record()))
-
-    assert (tmp_path / name).read_text().startswith(start)
-
-
-def test_a_compressed_file_comes_back_as_it_was(tmp_path: Path) -> None:
-    """It says the same in less space."""
-    run = make_run(make_record())
-    Exporter(tmp_path / "r.json.gz", FakeClock()).update(run, final=True)
-
-    assert run == read_json(tmp_path / "r.json.gz")
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
@@ -679,35 +590,6 @@ def test_the_same_run_is_compressed_to_the_same_bytes() -> None:
     run = make_run(make_record())
 
     assert to_compressed_json(run) == to_compressed_json(run)
-
-
-def test_the_first_state_is_written_at_once(tmp_path: Path) -> None:
-    """A run that is killed early leaves something."""
-    Exporter(tmp_path / "r.json", FakeClock(0)).update(make_run(make_record()))
-
-    assert (tmp_path / "r.json").exists()
-
-
-def test_a_file_is_not_rewritten_all_the_time(tmp_path: Path) -> None:
-    """After a write that took a second comes a pause of twenty."""
-    exporter = Exporter(tmp_path / "r.json", FakeClock(1))
-    records = [make_record(str(number)) for number in range(30)]
-    written = set()
-    for count in range(30):
-        exporter.update(make_run(*records[:count]))
-        written.add(len(read_json(tmp_path / "r.json").cases))
-
-    assert {0, 20} == written
-
-
-def test_the_last_state_is_always_written(tmp_path: Path) -> None:
-    """However short the time since the one before."""
-    exporter = Exporter(tmp_path / "r.json", FakeClock(1))
-    exporter.update(make_run())
-    run = make_run(make_record())
-    exporter.update(run, final=True)
-
-    assert run == read_json(tmp_path / "r.json")
 
 
 def test_a_reader_always_sees_a_whole_file(tmp_path: Path) -> None:

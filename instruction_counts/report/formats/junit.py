@@ -1,42 +1,30 @@
-"""What the limits make of a comparison as JUnit XML, which CI systems show test by test."""
+"""JUnit XML, which CI systems show test by test: what the limits make of a comparison."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
-import attrs
-
 from core.types import CaseKey
-from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
-from instruction_counts.gate.gate import Finding, Gate, Level
-
-
-@attrs.frozen
-class Texts:
-    """How people read a case: its title, why it failed, and what caused a change."""
-
-    title: Callable[[CaseKey], str]
-    reason: Callable[[Difference], str]
-    causes: Callable[[Difference], Iterable[str]]
-    left_out: Callable[[Comparison], str] = lambda _: ""
-    """How many cases a budget of time left out, in a sentence; empty where there are none."""
-
+from instruction_counts.gate.gate import Finding, Level
+from instruction_counts.report import comparison as shared
+from instruction_counts.report.formats.entry import CheckReport, Format
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What no XML document may hold, in whatever spelling."""
 
 
-def to_junit(gate: Gate, texts: Texts) -> str:
+def check(report: CheckReport) -> str:
     """One test case for each case: a failure where it fails the check, an error where it failed.
 
     Where nothing was compared, that is an error, too.
     """
-    children = [_test_case(one, gate, texts) for one in gate.findings]
-    children += [_left_out(key, budget, texts) for key, budget in gate.comparison.left_out.items()]
+    gate = report.gate
+    children = [_test_case(one, report) for one in gate.findings]
+    children += [_skipped(key, budget) for key, budget in gate.comparison.left_out.items()]
     if not gate.compares:
         children.append(_nothing())
     kinds = Counter(child.tag for one in children for child in one)
@@ -50,7 +38,7 @@ def to_junit(gate: Gate, texts: Texts) -> str:
         time="0",
     )
     suite.extend(children)
-    if said := texts.left_out(gate.comparison):
+    if said := shared.skipped_sentence(gate.comparison):
         ET.SubElement(suite, "system-out").text = _clean(said)
     root = ET.Element("testsuites")
     root.append(suite)
@@ -59,16 +47,16 @@ def to_junit(gate: Gate, texts: Texts) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _test_case(finding: Finding, gate: Gate, texts: Texts) -> ET.Element:
+def _test_case(finding: Finding, report: CheckReport) -> ET.Element:
     one = finding.difference
-    element = _element(one.key, texts)
+    element = _element(one.key)
     if one.verdict is Verdict.FAILED:
-        _add(element, "error", texts.reason(one), ())
-    elif finding.level is Level.FAILS and gate.enforced:
-        _add(element, "failure", f"{_figures(one)}{finding.why}", texts.causes(one))
+        _add(element, "error", shared.reason_of(one), ())
+    elif finding.level is Level.FAILS and report.gate.enforced:
+        _add(element, "failure", f"{_figures(one)}{finding.why}", report.causes.get(one.key, ()))
     elif finding.level is Level.UNGUARDED:
         skipped = one.reason is Reason.SKIPPED
-        _add(element, "skipped", texts.reason(one) if skipped else finding.why, ())
+        _add(element, "skipped", shared.reason_of(one) if skipped else finding.why, ())
     elif finding.why:
         told = ET.SubElement(element, "system-out")
         told.text = _clean(f"{_figures(one)}{finding.why}")
@@ -82,15 +70,15 @@ def _nothing() -> ET.Element:
     return element
 
 
-def _left_out(key: CaseKey, budget: str, texts: Texts) -> ET.Element:
-    element = _element(key, texts)
+def _skipped(key: CaseKey, budget: str) -> ET.Element:
+    element = _element(key)
     _add(element, "skipped", f"time budget of {budget}", ())
     return element
 
 
-def _element(key: CaseKey, texts: Texts) -> ET.Element:
+def _element(key: CaseKey) -> ET.Element:
     place = ".".join(["instruction-counts", *key.label[:-1]])
-    element = ET.Element("testcase", classname=_clean(place), name=_clean(texts.title(key)))
+    element = ET.Element("testcase", classname=_clean(place), name=_clean(shared.title_of(key)))
     element.set("time", "0")
     return element
 
@@ -108,3 +96,6 @@ def _add(element: ET.Element, tag: str, message: str, details: Iterable[str]) ->
 
 def _clean(text: str) -> str:
     return _FORBIDDEN.sub("\ufffd", text)
+
+
+FORMAT = Format("junit", (".xml",), {CheckReport: check})

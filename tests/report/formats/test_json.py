@@ -11,7 +11,8 @@ import pytest
 from instruction_counts.analysis.comparison import compare
 from instruction_counts.analysis.sides import Side
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
-from instruction_counts.report.comparison_json import to_json
+from instruction_counts.report.formats.entry import ComparisonReport
+from instruction_counts.report.formats.json import comparison
 from tests.fakes import FINGERPRINT, OK, make_record
 
 ONE, INFINITE = "AAAAAAAA8D8=", "AAAAAAAA8H8="
@@ -35,7 +36,7 @@ def case(base: Outcome, new: Outcome) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    text = to_json(compare(side(base), side(new)), lambda _: ())
+    text = comparison(ComparisonReport(compare(side(base), side(new)), {}))
     one: dict[str, Any] = json.loads(text, parse_constant=refuse)["cases"][0]
     return one
 

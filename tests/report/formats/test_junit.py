@@ -8,14 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
-from instruction_counts.gate.gate import FailOn, apply_limits
-from instruction_counts.gate.junit import Texts, to_junit
+from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limit, Limits, Rule
+from instruction_counts.report.formats.entry import CheckReport
+from instruction_counts.report.formats.junit import check
 from tests.gate.fakes import comparison, difference, key
 
-TEXTS = Texts(
-    lambda one: "/".join(one[0]), lambda one: one.reason.value, lambda _: ("+9 <kernels>",)
-)
 LIMITS = Limits(Rule(soft=Limit(absolute=10), hard=Limit(absolute=100)))
 CASES = (
     difference(1000, 2000, label="fails"),
@@ -26,6 +24,11 @@ CASES = (
 )
 
 
+def shown(gate: Gate) -> str:
+    """The document for a check; every case has the same cause."""
+    return check(CheckReport(gate, {one.key: ["+9 <kernels>"] for one in gate.findings}))
+
+
 def parsed(text: str) -> ET.Element:
     """The document that was written."""
     return ET.fromstring(text)  # noqa: S314 - it was written here
@@ -34,18 +37,18 @@ def parsed(text: str) -> ET.Element:
 def tags(fail_on: FailOn) -> list[tuple[str | None, list[str]]]:
     """What each test case holds."""
     gate = apply_limits(comparison(*CASES), LIMITS, fail_on)
-    root = parsed(to_junit(gate, TEXTS))
+    root = parsed(shown(gate))
     return [(one.get("name"), [child.tag for child in one]) for one in root.iter("testcase")]
 
 
 def test_failures_are_what_exceeds_a_hard_limit() -> None:
     """Soft limits are told, unguarded cases are skipped, failed ones are errors."""
     assert [
-        ("fails", ["failure"]),
-        ("soft", ["system-out"]),
-        ("same", []),
-        ("new", ["skipped"]),
-        ("broken", ["error"]),
+        ("fails · C++ · Eager · Forward", ["failure"]),
+        ("soft · C++ · Eager · Forward", ["system-out"]),
+        ("same · C++ · Eager · Forward", []),
+        ("new · C++ · Eager · Forward", ["skipped"]),
+        ("broken · C++ · Eager · Forward", ["error"]),
     ] == tags(FailOn.REGRESSION)
 
 
@@ -58,7 +61,7 @@ def test_nothing_is_a_failure_where_nothing_is_enforced() -> None:
 
 def test_the_totals_are_those_of_the_cases() -> None:
     """Systems read them without counting."""
-    suite = parsed(to_junit(apply_limits(comparison(*CASES), LIMITS), TEXTS))[0]
+    suite = parsed(shown(apply_limits(comparison(*CASES), LIMITS)))[0]
 
     assert ["5", "1", "1", "1"] == [
         suite.get(name) for name in ("tests", "failures", "errors", "skipped")
@@ -67,7 +70,7 @@ def test_the_totals_are_those_of_the_cases() -> None:
 
 def test_a_failure_says_what_changed_and_where() -> None:
     """Counts, the limit, the causes."""
-    failure = parsed(to_junit(apply_limits(comparison(*CASES), LIMITS), TEXTS)).find(".//failure")
+    failure = parsed(shown(apply_limits(comparison(*CASES), LIMITS))).find(".//failure")
 
     assert failure is not None
     assert (
@@ -81,4 +84,4 @@ def test_any_label_gives_a_document(name: str) -> None:
     """Also one with characters that XML cannot hold."""
     gate = apply_limits(comparison(difference(1000, 2000, label=name)), LIMITS)
 
-    assert 1 == len(list(parsed(to_junit(gate, TEXTS)).iter("testcase")))
+    assert 1 == len(list(parsed(shown(gate)).iter("testcase")))

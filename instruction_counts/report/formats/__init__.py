@@ -1,0 +1,1 @@
+"""The formats of reports: a module each, listed in `instruction_counts.report.registry`."""

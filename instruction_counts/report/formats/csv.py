@@ -1,0 +1,139 @@
+"""CSV: one line for each case, or for each count of a history."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.report import history as history_report
+from instruction_counts.report.formats.entry import ComparisonReport, Format, HistoryReport
+from instruction_counts.report.formats.json import difference_fields
+
+_CASE = ("label", "language", "runtime", "autograd", "num_threads")
+_RUN = (
+    *_CASE,
+    "build",
+    "definition_hash",
+    "status",
+    "instructions",
+    "exact",
+    "spread",
+    "allocations",
+    "allocated_bytes",
+    "median_s",
+    "iqr_s",
+    "error",
+    "tensor_bytes",
+    "peak_bytes",
+    "flops",
+    "moved_bytes",
+    "metadata",
+)
+_COMPARISON = (
+    *_CASE,
+    "verdict",
+    "reason",
+    "verified",
+    "base",
+    "new",
+    "change",
+    "relative",
+    "noise",
+    "base_s",
+    "new_s",
+    "causes",
+)
+_HISTORY = (
+    *_CASE,
+    "segment",
+    "started_at",
+    "run",
+    "build",
+    "torch",
+    "torch_git",
+    "count",
+    "spread",
+    "level",
+    "remark",
+)
+
+
+def _text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, columns, lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({**row, "label": "/".join(row["label"])})
+    return stream.getvalue()
+
+
+def run(shown: Run) -> str:
+    """One line for each case."""
+    return _text(_RUN, map(_record, shown.cases))
+
+
+def _record(record: Record) -> dict[str, Any]:
+    outcome = record.outcome
+    counted, times, failure = outcome.instructions, outcome.times, outcome.failure
+    used = outcome.resources
+    return {
+        **record.key.as_values,
+        "build": record.build,
+        "definition_hash": record.definition_hash,
+        "status": outcome.status.value,
+        "instructions": counted and counted.per_run,
+        "exact": counted and counted.exact,
+        "spread": counted and counted.spread,
+        "allocations": counted and counted.allocations,
+        "allocated_bytes": counted and counted.allocated_bytes,
+        "median_s": times and times.median_s,
+        "iqr_s": times and times.iqr_s,
+        "error": failure and failure.summary,
+        "tensor_bytes": used and used.allocated_bytes,
+        "peak_bytes": used and used.peak_bytes,
+        "flops": used and used.flops,
+        "moved_bytes": used and used.moved_bytes,
+        "metadata": json.dumps(record.metadata) if record.metadata else "",
+    }
+
+
+def comparison(report: ComparisonReport) -> str:
+    """One line for each case."""
+    rows = []
+    for one in report.comparison.differences:
+        fields = difference_fields(one, report.causes)
+        time = fields["time"] or {}
+        seconds = {name: time.get(name) for name in ("base_s", "new_s")}
+        rows.append({**fields, **seconds, "causes": " · ".join(fields["causes"])})
+    return _text(_COMPARISON, rows)
+
+
+def history(report: HistoryReport) -> str:
+    """One line for each count."""
+    rows = []
+    for series in report.series:
+        for row in history_report.rows(series):
+            point, counted = row.point, row.point.instructions
+            rows.append(
+                {
+                    **series.key.as_values,
+                    "segment": row.segment,
+                    "started_at": point.started_at,
+                    "run": point.run_id,
+                    "build": point.build,
+                    "torch": point.fingerprint.torch,
+                    "torch_git": point.fingerprint.torch_git,
+                    "count": counted and counted.per_run,
+                    "spread": counted and counted.spread,
+                    "level": row.level,
+                    "remark": row.remark,
+                }
+            )
+    return _text(_HISTORY, rows)
+
+
+FORMAT = Format("csv", (".csv",), {Run: run, ComparisonReport: comparison, HistoryReport: history})

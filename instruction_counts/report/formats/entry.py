@@ -1,0 +1,78 @@
+"""What a report format says of itself, and the values that a format can show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+
+from core.types import CaseKey
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.verdicts import Difference
+from instruction_counts.domain.stored import StoredCount
+from instruction_counts.gate.gate import Gate
+from instruction_counts.history.series import Series
+
+Content: TypeAlias = str | bytes | Iterable[str | bytes]
+"""What a file holds; parts where the whole may not fit into memory."""
+
+Causes: TypeAlias = Mapping[CaseKey, Sequence[str]]
+"""What caused the change of each case, as short texts; cases without known causes are absent."""
+
+StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[str]]
+"""The same of the steps of a history, by the counts before and after each."""
+
+
+@attrs.frozen
+class ComparisonReport:
+    """Two builds, compared."""
+
+    comparison: Comparison
+    causes: Causes
+
+
+@attrs.frozen
+class CheckReport:
+    """A comparison with a baseline, held against limits."""
+
+    gate: Gate
+    causes: Causes
+
+
+@attrs.frozen
+class HistoryReport:
+    """Counts over the stored runs."""
+
+    series: Sequence[Series]
+    causes: StepCauses
+
+
+@attrs.frozen
+class Format:
+    """A report format: its name, the ends of its files' names, and how it shows what it can show.
+
+    A suffix that ends in ``.gz`` stands for the same content, compressed.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    renderers: Mapping[type[Any], Callable[[Any], Content]]
+    """By the type of what is shown: `Run`, `ComparisonReport`, `CheckReport`, `Explained` or
+    `HistoryReport`."""
+
+    def shows(self, kind: type[Any]) -> bool:
+        """Whether values of that type can be shown."""
+        return kind in self.renderers
+
+    def render(self, report: Any) -> Content:
+        """The content for ``report``, a value that the format can show."""
+        return self.renderers[type(report)](report)
+
+
+def causes_by_case(
+    differences: Iterable[Difference], causes: Callable[[Difference], Iterable[str]]
+) -> Causes:
+    """The causes of each case whose count changed."""
+    found = ((one.key, tuple(causes(one))) for one in differences if one.change)
+    return {key: texts for key, texts in found if texts}

@@ -1,0 +1,269 @@
+"""JSON, with everything that is known. Amounts are those of one iteration.
+
+Format history of comparisons, explanations and histories: 1, the first. JSON knows no infinite
+numbers: what has no bound is null.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+import attrs
+
+from instruction_counts.analysis.fingerprints import disagreements
+from instruction_counts.analysis.functions import CallerChange, FunctionChange, Share, top_causes
+from instruction_counts.analysis.sides import Side
+from instruction_counts.analysis.verdicts import Difference
+from instruction_counts.domain.outcomes import Instructions
+from instruction_counts.domain.records import Run
+from instruction_counts.domain.stored import StoredCount
+from instruction_counts.gate.checks import to_check_json
+from instruction_counts.history.series import Segment, Series, surroundings
+from instruction_counts.history.steps import Step
+from instruction_counts.report.explain import Report
+from instruction_counts.report.formats.entry import (
+    Causes,
+    CheckReport,
+    ComparisonReport,
+    Format,
+    HistoryReport,
+    StepCauses,
+)
+from instruction_counts.storage.json_files import json_parts
+
+FORMAT_VERSION = 1
+
+
+def _text(document: dict[str, Any]) -> str:
+    return json.dumps(document, indent=1, allow_nan=False) + "\n"
+
+
+# Comparisons
+
+
+def comparison(report: ComparisonReport) -> str:
+    """All that the terminal shows, and the raw figures behind it."""
+    found = report.comparison
+    document = {
+        "format_version": FORMAT_VERSION,
+        "base": _side(found.base),
+        "new": _side(found.new),
+        "disagreements": [attrs.asdict(one) for one in found.disagreements],
+        "min_effect": attrs.asdict(found.min_effect),
+        "layouts": found.layouts,
+        "tally": {verdict.value: number for verdict, number in found.tally.items()},
+        "cases": [difference_fields(one, report.causes) for one in found.differences],
+        "left_out": [
+            {**key.as_values, "time_budget": budget} for key, budget in found.left_out.items()
+        ],
+    }
+    return _text(_bounded(document))
+
+
+def _bounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _bounded(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_bounded(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "title": side.title,
+        "engine": side.engine,
+        "fingerprint": attrs.asdict(side.fingerprint),
+    }
+
+
+def difference_fields(one: Difference, causes: Causes) -> dict[str, Any]:
+    """A compared case by names."""
+    time = one.time
+    return {
+        **one.key.as_values,
+        "verdict": one.verdict.value,
+        "reason": one.reason.value,
+        "verified": one.verified,
+        "base": one.base_count,
+        "new": one.new_count,
+        "change": one.change,
+        "relative": one.relative,
+        "noise": one.noise,
+        "layouts": None if one.layouts is None else attrs.asdict(one.layouts),
+        "time": None if time is None else attrs.asdict(time),
+        "output": None if one.output is None else attrs.asdict(one.output),
+        "causes": list(causes.get(one.key, ())),
+    }
+
+
+def check(report: CheckReport) -> str:
+    """Everything that the terminal shows, case by case; the next check reads it."""
+    return to_check_json(report.gate, report.causes)
+
+
+# Explanations
+
+
+def explanation(report: Report) -> str:
+    """All functions and calls, those that did not change, too."""
+    found = report.explanation
+    difference = found.difference
+    document = {
+        "explain_version": FORMAT_VERSION,
+        **found.key.as_values,
+        "base": _explained_side(found.base, found.counts[0]),
+        "new": _explained_side(found.new, found.counts[1]),
+        "change": found.change,
+        "same_definition": found.same_definition,
+        "disagreements": [
+            {"name": one.name, "base": one.base, "new": one.new}
+            for one in disagreements(found.base, found.new)
+        ],
+        "causes": list(top_causes(difference)),
+        "layers": [_share(one) for one in difference.by_layer()],
+        "libraries": [_share(one) for one in difference.by_library()],
+        "functions": [_function(one) for one in difference.functions],
+        "calls": [_call(one) for one in difference.calls],
+        "moves": [
+            {
+                "caller": move.caller.name,
+                "functions": [key.name for key in move.functions],
+                "inlined": move.inlined,
+                "change": _number(move.delta),
+            }
+            for move in difference.moves()
+        ],
+    }
+    return _text(document)
+
+
+def _explained_side(side: Side, count: Instructions) -> dict[str, Any]:
+    return {
+        "title": side.title,
+        "engine": side.engine,
+        "torch": side.fingerprint.torch,
+        "instructions": count.per_run,
+        "exact": count.exact,
+        "spread": count.spread,
+        "allocations": count.allocations,
+        "allocated_bytes": count.allocated_bytes,
+    }
+
+
+def _share(one: Share) -> dict[str, Any]:
+    numbers = {"base": _number(one.base), "new": _number(one.new), "change": _number(one.delta)}
+    return {"name": one.title, **numbers}
+
+
+def _function(one: FunctionChange) -> dict[str, Any]:
+    return {
+        "function": one.key.name,
+        "library": one.key.library,
+        "layer": one.key.layer.value,
+        "was": one.was,
+        "kind": one.kind.value,
+        "base": _number(one.base),
+        "new": _number(one.new),
+        "change": _number(one.delta),
+        "base_calls": _number(one.base_calls),
+        "new_calls": _number(one.new_calls),
+    }
+
+
+def _call(one: CallerChange) -> dict[str, Any]:
+    return {
+        "caller": one.caller.name,
+        "caller_library": one.caller.library,
+        "callee": one.callee.name,
+        "callee_library": one.callee.library,
+        "base": _number(one.base),
+        "new": _number(one.new),
+        "base_calls": _number(one.base_calls),
+        "new_calls": _number(one.new_calls),
+    }
+
+
+def _number(amount: Fraction | None) -> int | float | None:
+    if amount is None:
+        return None
+    return amount.numerator if amount.denominator == 1 else float(amount)
+
+
+# Histories
+
+
+def history(report: HistoryReport) -> str:
+    """Everything: the points of each segment, its levels and its steps with their causes."""
+    document = {
+        "format_version": FORMAT_VERSION,
+        "cases": [_series(one, report.causes) for one in report.series],
+    }
+    return _text(document)
+
+
+def _series(series: Series, causes: StepCauses) -> dict[str, Any]:
+    return {
+        **series.key.as_values,
+        "segments": [_segment(one, causes) for one in series.segments],
+        "uncounted": [_point(one) for one in series.uncounted],
+    }
+
+
+def _segment(segment: Segment, causes: StepCauses) -> dict[str, Any]:
+    return {
+        "apart": list(segment.apart),
+        "points": [
+            {**_point(point), "outlier": place in segment.outliers}
+            for place, point in enumerate(segment.points)
+        ],
+        "levels": [
+            {"start": one.start, "end": one.end, "count": one.count} for one in segment.levels
+        ],
+        "steps": [_step(one, segment, causes) for one in segment.steps],
+    }
+
+
+def _step(step: Step, segment: Segment, causes: StepCauses) -> dict[str, Any]:
+    base, new = segment.points[step.before], segment.points[step.after]
+    return {
+        **attrs.asdict(step),
+        "change": step.change,
+        "relative": step.relative if step.base else None,
+        "differs": [one.name for one in surroundings(base, new)],
+        "causes": list(causes.get((base, new), ())),
+    }
+
+
+def _point(point: StoredCount) -> dict[str, Any]:
+    counted = point.instructions
+    return {
+        "run": point.run_id,
+        "started_at": point.started_at,
+        "tags": list(point.tags),
+        "build": point.build,
+        "torch": point.fingerprint.torch,
+        "torch_git": point.fingerprint.torch_git,
+        "engine": point.engine,
+        "definition_hash": point.definition_hash,
+        "status": point.status.value,
+        "failure": point.failure,
+        "count": None if counted is None else counted.per_run,
+        "exact": None if counted is None else counted.exact,
+        "spread": None if counted is None else counted.spread,
+    }
+
+
+FORMAT = Format(
+    "json",
+    (".json", ".json.gz"),
+    {
+        Run: json_parts,
+        ComparisonReport: comparison,
+        CheckReport: check,
+        Report: explanation,
+        HistoryReport: history,
+    },
+)

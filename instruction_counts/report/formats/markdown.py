@@ -1,0 +1,256 @@
+"""Markdown, for files, comments and pull requests. All text from outside is shown as it is."""
+
+from __future__ import annotations
+
+import functools
+import html
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fractions import Fraction
+
+from instruction_counts.analysis.functions import FunctionChange, Share
+from instruction_counts.analysis.model_impact import Models
+from instruction_counts.analysis.operator_metrics import metrics_of
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.domain.records import Run
+from instruction_counts.gate.gate import Finding
+from instruction_counts.report import comparison as shared
+from instruction_counts.report import explain, gate, operators, skipped_by_budget, table
+from instruction_counts.report import format as fmt
+from instruction_counts.report.formats.entry import CheckReport, ComparisonReport, Format
+from instruction_counts.report.markdown import clipped, escaped, fitting, size
+
+LONGEST_COMMENT = 65_536
+"""The characters that GitHub takes."""
+
+_MOST_ROWS = 100
+"""Of a kind; whoever wants more reads the JSON."""
+
+_LONGEST_CELL = 300
+
+_FRAME = 500
+"""What stands around the rows of a section takes less."""
+
+
+def _row(cells: Iterable[str]) -> str:
+    """A line of a table; ``cells`` are escaped already."""
+    return f"| {' | '.join(cells)} |"
+
+
+def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield from ("", f"<details><summary>{html.escape(title)}</summary>", "")
+    yield from lines
+    yield from ("", "</details>")
+
+
+def _skipped_by_budget(
+    titles: Mapping[str, str], measured: int, fit: skipped_by_budget.Fit = list
+) -> Iterator[str]:
+    """What a time budget skipped, folded away; as many lines as ``fit``."""
+    if not titles:
+        return
+    shown = fit(f"- {_cell(title)}" for title in titles)
+    more = len(titles) - len(shown)
+    rest = [f"- … and {more:,} more"] if more else []
+    yield from _folded(skipped_by_budget.sentence(titles, measured), [*shown, *rest])
+
+
+# Runs
+
+
+def run(shown: Run) -> str:
+    """Tables for people: all cases, and the metrics of operators where there are any."""
+    parts = [_results(shown), _operators(shown)]
+    return "\n".join(f"{part}\n" for part in parts if part)
+
+
+def _results(shown: Run) -> str:
+    languages = table.languages(shown)
+    figures = [f"{one.value} {name}" for one in languages for name in ("instr", "time", "IQR")]
+    lines = [_row(["benchmark", *figures]), _row(["---", *["---:"] * len(figures)])]
+    for row in table.rows(shown):
+        name = " · ".join(filter(None, (" / ".join(row.label), row.mode)))
+        cells = [cell.plain for one in languages for cell in table.cells(row, one)]
+        lines.append(_row(map(escaped, [name, *cells])))
+    head = [
+        f"**{escaped(name)}**: {escaped(f'{build.torch}, {build.cpu}')}"
+        for name, build in shown.builds.items()
+    ]
+    failures = [f"- {escaped(text)}" for text in table.problems(shown)]
+    measured, budgets = table.skipped(shown)
+    skipped = _skipped_by_budget(budgets, measured)
+    return "\n".join([*head, "", *lines, "", table.LEGEND, "", *failures, *skipped]).rstrip()
+
+
+def _operators(shown: Run) -> str:
+    found = list(metrics_of(shown.cases))
+    if not found:
+        return ""
+    lines = [
+        _row(["operator", *operators.HEADINGS]),
+        _row(["---", *["---:"] * len(operators.HEADINGS)]),
+    ]
+    for one in found:
+        name = f"{' / '.join(one.label[1:])} · {operators.mode(one, several=len(shown.builds) > 1)}"
+        lines.append(_row(map(escaped, [name, *operators.all_cells(one)])))
+    machine = operators.machine_line(shown.machine)
+    return "\n".join(["## Operators", "", *lines, "", operators.LEGEND, machine]).rstrip()
+
+
+# Comparisons
+
+
+def comparison(report: ComparisonReport) -> str:
+    """The verdict first, a table of what got worse, the rest folded away."""
+    found = report.comparison
+    texts = [f"**{shared.tally(found)}**", ""]
+    for role, side in (("base", found.base), ("new", found.new)):
+        texts.append(f"- {role}: {escaped(shared.side_text(side, role))}")
+    texts += [
+        f"- differs: {escaped(shared.disagreement_text(one))}"
+        for one in found.disagreements
+        if not one.expected
+    ]
+    models = Models(found.base.records.values())
+    for section in shared.sections(found):
+        note = f" ({section.explanation})" if section.explanation else ""
+        body = _changes(section.differences, models, report)
+        if section.title in {"WORSE", "OUTPUT DIFFERS"}:
+            texts += ["", f"### {section.title.capitalize()}{note}", "", *body]
+        else:
+            title = f"{section.title.capitalize()}: {len(section.differences)}{note}"
+            texts += _folded(title, body)
+    texts += _skipped_by_budget(shared.skipped_titles(found), len(found.differences))
+    return "\n".join([*texts, "", shared.last_line(found)]) + "\n"
+
+
+def _changes(
+    differences: Sequence[Difference], models: Models, report: ComparisonReport
+) -> Iterator[str]:
+    yield "| case | base | new | change | reason | causes |"
+    yield "|---|---:|---:|---:|---|---|"
+    for one in differences:
+        differs = one.output is not None and one.reason is Reason.OUTPUT_DIFFERS
+        output = f": {one.output.text}" if one.output is not None and differs else ""
+        causes = report.causes.get(one.key, ())
+        cells = [
+            shared.title_of(one.key),
+            shared.number_text(one.base_count),
+            shared.number_text(one.new_count),
+            shared.change_text(one),
+            shared.reason_of(one) + output,
+            " · ".join([*shared.worths(one, models), *causes]),
+        ]
+        yield _row(map(escaped, cells))
+
+
+# Checks
+
+
+def check(report: CheckReport) -> str:
+    """A comment for a pull request: the verdict, what fails, and all else folded away.
+
+    Of each kind it has the first cases, so that it is never longer than a comment may be.
+    """
+    found = report.gate
+    parts = [f"### {escaped(gate.verdict(found))}", "", escaped(shared.tally(found.comparison)), ""]
+    head = (f"- {_cell(text.plain)}" for text in [*shared.head(found.comparison)][:-1])
+    parts += fitting(head, LONGEST_COMMENT // 4, _MOST_ROWS)
+    sections = list(gate.sections(found))
+    room = LONGEST_COMMENT - size(parts) - _FRAME * (len(sections) + 1)
+    for section in sections:
+        rows = fitting(_findings(section.findings, report), room, _MOST_ROWS)
+        room -= size(rows)
+        parts += _section(section, rows)
+    fit = functools.partial(fitting, room=room, most=_MOST_ROWS)
+    titles = shared.skipped_titles(found.comparison)
+    parts += _skipped_by_budget(titles, len(found.findings), fit)
+    return "\n".join(parts) + "\n"
+
+
+def _section(section: gate.Section, rows: Sequence[str]) -> list[str]:
+    title = f"{section.title.capitalize()}: {len(section.findings):,}"
+    more = len(section.findings) - len(rows)
+    lines = [
+        "| case | base | new | change | noise floor | why | causes |",
+        "|---|---:|---:|---:|---:|---|---|",
+        *rows,
+        *(["", f"… and {more:,} more"] if more else []),
+    ]
+    if section.folded:
+        return list(_folded(title, lines))
+    return ["", f"#### {escaped(title)}", "", *lines]
+
+
+def _findings(findings: Iterable[Finding], report: CheckReport) -> Iterator[str]:
+    for finding in findings:
+        one = finding.difference
+        has_message = one.verdict is Verdict.FAILED or one.reason is Reason.SKIPPED
+        cells = [
+            shared.title_of(one.key),
+            shared.number_text(one.base_count),
+            shared.number_text(one.new_count),
+            shared.change_text(one),
+            shared.number_text(one.noise),
+            shared.reason_of(one) if has_message else finding.why,
+            " · ".join(report.causes.get(one.key, ())[: shared.CAUSES]),
+        ]
+        yield _row(map(_cell, cells))
+
+
+def _cell(text: str) -> str:
+    return escaped(clipped(text.strip(), _LONGEST_CELL))
+
+
+# Explanations
+
+
+def explanation(report: explain.Report) -> str:
+    """What the terminal shows, without callers."""
+    found = report.explanation
+    counts = " → ".join(fmt.count(count) for count in found.counts)
+    title = f"**{escaped(shared.title_of(found.key))}**: {counts}; change: {explain.change(found)}"
+    blocks: list[Iterable[str]] = [
+        [title],
+        [f"- {escaped(remark)}" for remark in explain.remarks_on(found)],
+        _shares("layer", found.difference.by_layer()),
+        _shares("library", found.difference.by_library()),
+        _functions(found.difference.changed, report.limit),
+        [f"- {escaped(explain.move_text(move))}" for move in found.difference.moves()],
+    ]
+    return "\n\n".join("\n".join(lines) for lines in map(list, blocks) if lines) + "\n"
+
+
+def _shares(heading: str, shares: Sequence[Share]) -> Iterator[str]:
+    yield f"| {heading} | base | new | change |"
+    yield "|---|--:|--:|--:|"
+    for one in shares:
+        yield _row([escaped(one.title), *_amounts(one.base, one.new)])
+    yield _row(["**sum**", *_amounts(*explain.sums(shares))])
+
+
+def _functions(changed: Sequence[FunctionChange], limit: int) -> Iterator[str]:
+    if not changed:
+        yield explain.NO_FUNCTION_CHANGED
+        return
+    kept = changed[:limit] if limit else changed
+    yield "| function | layer | base | new | change | calls |"
+    yield "|---|---|--:|--:|--:|--:|"
+    for one in kept:
+        calls = explain.calls_text(one.base_calls, one.new_calls)
+        name = f"<code>{escaped(one.key.name)}</code>"
+        yield _row([name, one.key.layer.value, *_amounts(one.base, one.new), calls])
+    rest = changed[len(kept) :]
+    if rest:
+        yield _row([f"… and {len(rest)} more", "", *_amounts(*explain.sums(rest)), ""])
+    yield _row(["**sum**", "", *_amounts(*explain.sums(changed)), ""])
+
+
+def _amounts(base: Fraction | None, new: Fraction | None) -> list[str]:
+    return [cell.plain for cell in explain.numbers(base, new)]
+
+
+FORMAT = Format(
+    "markdown",
+    (".md",),
+    {Run: run, ComparisonReport: comparison, CheckReport: check, explain.Report: explanation},
+)

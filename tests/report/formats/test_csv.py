@@ -1,0 +1,58 @@
+"""CSV: one line for each case."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import attrs
+
+from instruction_counts.domain.outcomes import Resources
+from instruction_counts.report.formats.csv import run as to_csv
+from tests.fakes import OK, failed, make_record, make_run
+
+
+def test_csv_has_a_line_for_each_case() -> None:
+    """With what was measured, in plain numbers."""
+    (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("Top", "a, b")))))
+
+    assert ("Top/a, b", "Python", "ok", "8899", "True", "2.2e-06", "") == tuple(
+        row[name]
+        for name in (
+            "label",
+            "language",
+            "status",
+            "instructions",
+            "exact",
+            "median_s",
+            "error",
+        )
+    )
+
+
+def test_csv_has_the_reason_of_a_failure() -> None:
+    """And nothing where nothing was measured."""
+    (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("a", outcome=failed())))))
+
+    assert ("failed", "", "", "ValueError: bad   (stmt line 1: x + y)") == tuple(
+        row[name] for name in ("status", "instructions", "median_s", "error")
+    )
+
+
+def test_csv_holds_any_label() -> None:
+    """Commas, quotes and line ends are part of it."""
+    shown = make_run(make_record('a,"b"', "c\nd", "é"))
+
+    assert ['a,"b"/c\nd/é'] == [row["label"] for row in csv.DictReader(io.StringIO(to_csv(shown)))]
+
+
+def test_csv_has_what_a_case_uses_and_says_of_itself() -> None:
+    """Empty where it is not known."""
+    used = Resources(4000, 3000, None, 8000)
+    record = make_record("a", outcome=attrs.evolve(OK, resources=used))
+    shown = make_run(attrs.evolve(record, metadata={"op": "add"}), make_record("b"))
+    names = ("tensor_bytes", "peak_bytes", "flops", "moved_bytes", "metadata")
+
+    assert [("4000", "3000", "", "8000", '{"op": "add"}'), ("",) * 5] == [
+        tuple(row[name] for name in names) for row in csv.DictReader(io.StringIO(to_csv(shown)))
+    ]
