@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import Any
 
 import attrs
-import cattrs
-import yaml
 
 from instruction_counts.domain.build import DEFAULT_NAME, Build
-from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.reading.documents import (
+    Node,
+    Problems,
+    fields,
+    items,
+    path_of,
+    read,
+    text,
+)
+from instruction_counts.reading.structure import strict_converter, structured
 
 
-@attrs.frozen
-class _ConfigFile:
-    builds: list[Build]
-
-
-def parse_build(text: str) -> Build:
+def parse_build(named: str) -> Build:
     """A build from ``NAME=PYTHON``, or from the path of an interpreter or virtual environment.
 
     Raises:
         UsageError: there is no interpreter at that path.
     """
-    name, separator, path = text.partition("=")
+    name, separator, path = named.partition("=")
     if not separator:
-        name, path = DEFAULT_NAME, text
+        name, path = DEFAULT_NAME, named
     if not name or not path:
         raise UsageError(
-            f'--build "{text}" is not NAME=PYTHON', "For example: new=.venv/bin/python"
+            f'--build "{named}" is not NAME=PYTHON', "For example: new=.venv/bin/python"
         )
     return Build(name, find_interpreter(name, path))
 
@@ -57,49 +59,63 @@ def read_builds(path: Path) -> tuple[Build, ...]:
     """The builds of a YAML file: ``builds``, each with name, python or source_cmd, and env.
 
     Raises:
-        DataError: the file is missing, is no YAML, or holds something else.
+        DataError: the file is missing.
+        ValidationError: it holds something else; all of it is named.
     """
-    try:
-        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}", "--config takes a YAML file.") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} is not YAML: {error}") from error
-    converter = cattrs.Converter(forbid_extra_keys=True)
-    converter.register_structure_hook(str, _text)
-    try:
-        builds = converter.structure(data, _ConfigFile).builds
-    except cattrs.BaseValidationError as error:
-        problems = "\n  ".join(cattrs.transform_error(error, path="$"))
-        raise DataError(f"{path}: not a list of builds\n  {problems}", _EXAMPLE) from error
-    except (TypeError, ValueError, AttributeError) as error:
-        raise DataError(f"{path}: not a list of builds", _EXAMPLE) from error
-    if not builds:
-        raise DataError(f"{path}: no build in the list", _EXAMPLE)
-    return tuple(_checked(build, path) for build in builds)
+    root = read(path, _EXAMPLE)
+    problems = Problems()
+    parts = problems.attempt(fields, root, ("builds",), otherwise={})
+    builds = problems.attempt(builds_of, parts["builds"], Path()) if parts else ()
+    problems.raise_any(_EXAMPLE)
+    return tuple(builds)
 
 
 _EXAMPLE = "Expected:\n    builds:\n      - name: base\n        python: /usr/bin/python3"
+_CONVERTER = strict_converter()
 
 
-def _text(value: object, _: type) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"expected text, found {value!r}")  # noqa: TRY004 - cattrs shows it
-    return value
+def builds_of(node: Node, folder: Path) -> tuple[Build, ...]:
+    """The builds that a list in a file names; interpreters are looked for from ``folder``.
+
+    Raises:
+        ValidationError: it holds something else; all of it is named.
+    """
+    if not items(node):
+        raise node.unlike("at least one build", "none")
+    builds: dict[str, Build] = {}
+    problems = Problems()
+    for below in items(node):
+        build = problems.attempt(_build, below, folder)
+        if build is not None and build.name in builds:
+            problems.note(below, "each name once", f'"{build.name}" again')
+        elif build is not None:
+            builds[build.name] = build
+    problems.raise_any()
+    return tuple(builds.values())
 
 
-def _checked(build: Build, path: Path) -> Build:
-    if build.python is None and build.source_cmd is None:
-        raise DataError(
-            f'{path}: build "{build.name}" has neither python nor source_cmd',
-            "Name an interpreter, or a command that puts one on PATH.",
-        )
+def _build(node: Node, folder: Path) -> Build:
+    build = structured(node, Build, _CONVERTER)
+    for name in ("name", "python", "source_cmd"):
+        if getattr(build, name) is not None:
+            text(node.value[name])
     for name, value in build.env.items():
         if not name or "=" in name or "\0" in name + value:
-            raise DataError(
-                f'{path}: build "{build.name}" has an env that no process can have: {name!r}',
-                "A name has no =, and neither name nor value a null character.",
-            )
+            expected = "a variable: a name has no =, and neither name nor value a null character"
+            raise node.value["env"].value[name].unlike(expected, f'"{name}"')
     if build.python is None:
+        if build.source_cmd is None:
+            raise node.unlike("python, or source_cmd that puts one on PATH", "neither")
         return build
-    return attrs.evolve(build, python=find_interpreter(build.name, build.python))
+    return attrs.evolve(build, python=_interpreter(build.name, node.value["python"], folder))
+
+
+def _interpreter(name: str, node: Node, folder: Path) -> str:
+    whole = path_of(node, folder)
+    try:
+        # A bare word is a command; all else is a path.
+        is_command = "/" not in node.value and not whole.exists()
+        return find_interpreter(name, node.value if is_command else str(whole))
+    except (UsageError, OSError) as error:
+        expected = "the path of an interpreter or of a virtual environment"
+        raise node.unlike(expected) from error

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
+
 import attrs
 
 
@@ -24,3 +27,38 @@ class BuildError(UsageError):
 @attrs.define(eq=False)
 class DataError(UsageError):
     """A file holds something else than was expected there."""
+
+
+@attrs.frozen(order=True)
+class Problem:
+    """A place in a file that holds something else than was expected there."""
+
+    file: str
+    line: int
+    """From 1; 0 where it is not known."""
+    column: int
+    path: str
+    """``$.cases[3].label``; ``$`` is the whole file."""
+    found: str
+    expected: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.path}\n  found     {self.found}\n  expected  {self.expected}"
+
+
+class ValidationError(DataError):
+    """The problems of a file, of which the first ten are shown, in the order of their lines."""
+
+    def __init__(self, problems: Iterable[Problem], remedy: str = "") -> None:
+        self.problems = tuple(sorted(set(problems)))
+        shown = [str(problem) for problem in self.problems[:_MOST_SHOWN]]
+        if len(self.problems) > _MOST_SHOWN:
+            shown.append(f"and {len(self.problems) - _MOST_SHOWN} more")
+        super().__init__("\n".join(shown), remedy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problems, self.remedy)
+
+
+_MOST_SHOWN = 10

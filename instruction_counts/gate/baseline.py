@@ -26,7 +26,7 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Record
-from instruction_counts.gate.reading import misfit, strict_converter, structured
+from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
 
 FORMAT_VERSION = 1
 
@@ -98,10 +98,10 @@ class BaselineCase:
     def __attrs_post_init__(self) -> None:
         for name in ("instructions", "spread", "layouts", "layout_spread", "num_threads"):
             if getattr(self, name) < 0:
-                raise misfit(f"{name} of 0 or more", getattr(self, name))
+                raise Mismatch("0 or more", at=(name,))
         total = sum(self.layers.values())
         if self.layers and total != self.instructions:
-            raise misfit(f"layers that add up to {self.instructions}", total)
+            raise Mismatch(f"layers that add up to {self.instructions}", str(total), ("layers",))
 
     @classmethod
     def of(cls, record: Record, noises: Sequence[Noise] = ()) -> BaselineCase:
@@ -220,7 +220,7 @@ def verified_against(
 
 
 def to_json(baseline: Baseline) -> str:
-    """The text of the file; `from_json` gives the baseline back."""
+    """The text of the file; `read_baseline` gives the baseline back."""
     head = {"baseline_version": FORMAT_VERSION, **attrs.asdict(baseline.head)}
     lines = (json.dumps(_as_json(baseline.cases[key])) for key in sorted_keys(baseline.cases))
     opening = json.dumps(head, indent=1).removesuffix("\n}")
@@ -232,50 +232,18 @@ def to_json(baseline: Baseline) -> str:
     )
 
 
-def from_json(text: str, name: str) -> Baseline:
-    """A baseline from the text of a file called ``name``.
-
-    Raises:
-        DataError: the text is no JSON, of another version, or holds something else.
-    """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{name} is not JSON: {error}", _AGAIN) from error
-    version = data.get("baseline_version") if isinstance(data, dict) else None
-    if type(version) is not int or version != FORMAT_VERSION:
-        raise DataError(
-            f"{name}: baseline_version: expected {FORMAT_VERSION}, found {version!r}",
-            "Use the version of instruction-counts that wrote the file, or accept a run anew.",
-        )
-    what = f"{name} is no baseline:"
-    cases = data.get("cases")
-    rest = {key: value for key, value in data.items() if key not in {"baseline_version", "cases"}}
-    head = structured(_CONVERTER, rest, Head, what, _AGAIN)
-    found: dict[CaseKey, BaselineCase] = {}
-    read = structured(_CONVERTER, {"cases": cases}, _Cases, what, _AGAIN).cases
-    for position, one in enumerate(read):
-        if one.key in found:
-            raise DataError(f"{what} cases[{position}]: the case is there twice", _AGAIN)
-        found[one.key] = one
-    return Baseline(head, found)
-
-
 def read_baseline(path: Path) -> Baseline:
-    """The baseline in a file.
+    """The baseline in a file; `to_json` wrote its text.
 
     Raises:
-        DataError: the file cannot be read, or holds something else.
+        DataError: the file is missing.
+        ValidationError: it is not JSON, of another version, or holds something else.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
+    if not path.exists():
         raise DataError(
             f"{path}: there is no such baseline", f"Make it: baseline accept RUN --output {path}"
-        ) from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
-    return from_json(text, str(path))
+        )
+    return read_as(path, Baseline, _CONVERTER, _AGAIN, as_json=True)
 
 
 _AGAIN = (
@@ -285,8 +253,28 @@ _AGAIN = (
 
 
 @attrs.frozen
-class _Cases:
-    cases: list[BaselineCase]
+class _File(Head):
+    baseline_version: int
+    cases: tuple[BaselineCase, ...]
+
+
+def _baseline(data: Any, _: Any) -> Baseline:
+    if not isinstance(data, dict):
+        raise Mismatch("a mapping")
+    version = data.get("baseline_version")
+    if version is None:
+        raise Mismatch('a field "baseline_version"', "none")
+    if type(version) is not int or version != FORMAT_VERSION:
+        expected = f"{FORMAT_VERSION}, the only version that this program reads"
+        raise Mismatch(expected, at=("baseline_version",))
+    file = _CONVERTER.structure(data, _File)
+    cases: dict[CaseKey, BaselineCase] = {}
+    for position, case in enumerate(file.cases):
+        if case.key in cases:
+            raise Mismatch("each case once", "a case again", ("cases", position))
+        cases[case.key] = case
+    head = {field.name: getattr(file, field.name) for field in attrs.fields(Head)}
+    return Baseline(Head(**head), cases)
 
 
 def sorted_keys(keys: Mapping[CaseKey, object]) -> Iterator[CaseKey]:
@@ -304,3 +292,4 @@ def _as_json(case: BaselineCase) -> dict[str, Any]:
 
 
 _CONVERTER = strict_converter()
+_CONVERTER.register_structure_hook(Baseline, _baseline)

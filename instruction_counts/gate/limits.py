@@ -12,10 +12,9 @@ import cattrs
 
 from core.modes import Mode, by_option
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.selection import matches
-from instruction_counts.gate.reading import misfit, strict_converter, structured
-from instruction_counts.reading import positions as located
+from instruction_counts.reading.documents import one_of
+from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
 
 
 @attrs.frozen
@@ -99,33 +98,10 @@ def read_limits(path: Path) -> Limits:
     """The limits in a YAML file.
 
     Raises:
-        DataError: the file is missing, is no YAML, says something twice, or holds something else;
-            with its place.
+        DataError: the file is missing.
+        ValidationError: it holds something else; all of it is named, with its place.
     """
-    data = located.read(path, _EXAMPLE).plain
-    found = structured(_CONVERTER, data, _File, f"{path}: these are no limits", _EXAMPLE)
-    default = found.default
-    if any((default.language, default.runtime, default.autograd)) or default.only != "*":
-        raise DataError(
-            f"{path}: default: expected soft, hard and band alone, found a pattern",
-            "The default holds for all cases. Move it below `limits:`.",
-        )
-    return Limits(
-        default,
-        tuple(found.limits),
-        found.fail_on_new,
-        found.fail_on_missing,
-        found.fail_on_output,
-    )
-
-
-@attrs.frozen
-class _File:
-    default: Rule = Rule()
-    limits: list[Rule] = attrs.field(factory=list)
-    fail_on_new: bool = False
-    fail_on_missing: bool = False
-    fail_on_output: bool = True
+    return read_as(path, Limits, _CONVERTER, _EXAMPLE)
 
 
 _EXAMPLE = (
@@ -145,7 +121,7 @@ def _limit(value: Any, _: type) -> Limit:
         match = _PART.fullmatch(part)
         kind = "relative" if match and match["share"] else "absolute"
         if match is None or kind in found:  # of two shares, whichever held, one would be ignored
-            raise misfit('a share (0.5%), instructions (20), both ("0.5%,20") or never', value)
+            raise Mismatch('a share (0.5%), instructions (20), both ("0.5%,20") or never')
         found[kind] = float(match["share"]) / 100 if match["share"] else int(match["number"])
     return Limit(**found)
 
@@ -157,7 +133,7 @@ def _mode(value: Any, kind: type[Mode]) -> Mode:
     names = by_option(kind)
     found = names.get(value.lower()) if isinstance(value, str) else None
     if found is None:
-        raise misfit(" or ".join(names), value)
+        raise Mismatch(one_of(names, value))
     return found
 
 
@@ -167,6 +143,17 @@ def _make_converter() -> cattrs.Converter:
     converter.register_structure_hook(Language, _mode)
     converter.register_structure_hook(RuntimeMode, _mode)
     converter.register_structure_hook(AutogradMode, _mode)
+    plain = converter.get_structure_hook(Limits)
+
+    def limits(value: Any, kind: Any) -> Any:
+        found = plain(value, kind)
+        default = found.default
+        if any((default.language, default.runtime, default.autograd)) or default.only != "*":
+            expected = "soft, hard and band alone, for all cases; move it below `limits:`"
+            raise Mismatch(expected, "a pattern", ("default",))
+        return found
+
+    converter.register_structure_hook(Limits, limits)
     return converter
 
 

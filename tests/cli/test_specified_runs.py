@@ -29,7 +29,7 @@ SPECIFICATION = f"""\
 version: 1
 name: a b
 builds: [{{name: stated, python: {sys.executable}}}]
-timeout_s: 7
+timeout: 7
 benchmarks:
   - id: add
     label: "Add/{{shape}}"
@@ -187,7 +187,7 @@ def test_mistakes_end_a_command_with_their_places(
 
     assert (1, True, True) == (
         code,
-        f"{specification}:9: benchmarks[0].statment" in said,
+        f"{specification}:9:15: $.benchmarks[0].statment" in said,
         "do you mean statement?" in said,
     )
 

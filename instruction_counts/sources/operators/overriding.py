@@ -11,10 +11,9 @@ from typing import Any
 import attrs
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.reading.positions import (
-    Misfit,
-    Mistakes,
+from instruction_counts.reading.documents import (
     Node,
+    Problems,
     choice,
     fields,
     integer,
@@ -106,10 +105,10 @@ def read_overrides(path: Path) -> Asked:
     """The overrides of a YAML file: ``dtype``, ``shape``, ``input`` and ``seed``.
 
     Raises:
-        DataError: the file is missing, or holds mistakes: all of them.
+        DataError: the file is missing, or holds problems: all of them.
     """
     root = read(path, _EXAMPLE)
-    mistakes = Mistakes()
+    problems = Problems()
     known: dict[str, Callable[[Node], Any]] = {
         "dtype": _dtypes,
         "shape": _variants,
@@ -117,12 +116,12 @@ def read_overrides(path: Path) -> Asked:
         "seed": functools.partial(integer, minimum=0, maximum=LARGEST_SEED),
     }
     names = {"dtype": "dtypes", "shape": "variants", "input": "inputs", "seed": "seed"}
-    parts = mistakes.attempt(fields, root, (), tuple(known), otherwise={})
+    parts = problems.attempt(fields, root, (), tuple(known), otherwise={})
     found = {
-        names[name]: mistakes.attempt(known[name], node, otherwise=None)
+        names[name]: problems.attempt(known[name], node, otherwise=None)
         for name, node in parts.items()
     }
-    mistakes.raise_any(_EXAMPLE)
+    problems.raise_any(_EXAMPLE)
     return Asked(**found)
 
 
@@ -148,5 +147,5 @@ def _inputs(node: Node) -> dict[str, tuple[Shape, ...]]:
     try:
         together(found)
     except UsageError as error:
-        raise Misfit(node, error.remedy, error.message) from None
+        raise node.unlike(error.remedy, error.message) from None
     return found

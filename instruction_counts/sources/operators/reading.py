@@ -11,10 +11,9 @@ from typing import Any
 import attrs
 
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.reading.positions import (
-    Misfit,
-    Mistakes,
+from instruction_counts.reading.documents import (
     Node,
+    Problems,
     choice,
     fields,
     flag,
@@ -58,24 +57,24 @@ def read_operators(path: Path) -> tuple[Entry, ...]:
     """The operators of a file, in its order.
 
     Raises:
-        DataError: the file is missing, or holds mistakes: all of them.
+        DataError: the file is missing, or holds problems: all of them.
     """
     root = read(path, _REMEDY)
-    mistakes = Mistakes()
-    parts = mistakes.attempt(fields, root, ("version", "operators"), ("shapes",), otherwise={})
+    problems = Problems()
+    parts = problems.attempt(fields, root, ("version", "operators"), ("shapes",), otherwise={})
     if "version" in parts:
-        mistakes.attempt(_version, parts["version"])
+        problems.attempt(_version, parts["version"])
     families: dict[str, ByVariant] = {}
     if "shapes" in parts:
-        for name, node in mistakes.attempt(mapping, parts["shapes"], otherwise={}).items():
-            family = mistakes.attempt(by_variant, node, shape)
+        for name, node in problems.attempt(mapping, parts["shapes"], otherwise={}).items():
+            family = problems.attempt(by_variant, node, shape)
             if family is not None:
                 families[name] = family
     entries = []
     if "operators" in parts:
-        for name, node in mistakes.attempt(mapping, parts["operators"], otherwise={}).items():
-            entries.append(_entry(name, node, families, mistakes))
-    mistakes.raise_any(_REMEDY)
+        for name, node in problems.attempt(mapping, parts["operators"], otherwise={}).items():
+            entries.append(_entry(name, node, families, problems))
+    problems.raise_any(_REMEDY)
     if not entries:
         raise DataError(f"{path}: no operator", _REMEDY)
     return tuple(entry for entry in entries if entry is not None)
@@ -83,7 +82,7 @@ def read_operators(path: Path) -> tuple[Entry, ...]:
 
 def _version(node: Node) -> None:
     if node.value != VERSION:
-        raise Misfit(node, f"version {VERSION}, the only one there is")
+        raise node.unlike(f"version {VERSION}, the only one there is")
 
 
 _FIELDS = (
@@ -103,29 +102,29 @@ _FIELDS = (
 
 
 def _entry(
-    name: str, node: Node, families: Mapping[str, ByVariant], mistakes: Mistakes
+    name: str, node: Node, families: Mapping[str, ByVariant], problems: Problems
 ) -> Entry | None:
     if not _NAME.fullmatch(name):
         expected = "torch.X, torch.nn.functional.X, torch.linalg.X, torch.fft.X, torch.special.X, "
-        mistakes.note(Misfit(node, f"{expected}torch.sparse.X or Tensor.X", f'"{name}"'))
+        problems.note(node, f"{expected}torch.sparse.X or Tensor.X", f'"{name}"')
         return None
-    parts: Mapping[str, Node] = mistakes.attempt(fields, node, ("category",), _FIELDS, otherwise={})
+    parts: Mapping[str, Node] = problems.attempt(fields, node, ("category",), _FIELDS, otherwise={})
     if not parts:
         return None
 
     def attempt(field: str, parse: Any, otherwise: Any) -> Any:
         if field not in parts:
             return otherwise
-        return mistakes.attempt(parse, parts[field], otherwise=otherwise)
+        return problems.attempt(parse, parts[field], otherwise=otherwise)
 
     inputs: dict[str, Input] = {}
     for input_name, below in attempt("inputs", mapping, {}).items():
-        found = mistakes.attempt(_input, input_name, below, families)
+        found = problems.attempt(_input, input_name, below, families)
         if found is not None:
             inputs[input_name] = found
     kwargs: dict[str, Any] = {}
     for kwarg_name, below in attempt("kwargs", mapping, {}).items():
-        kwargs[kwarg_name] = mistakes.attempt(_kwarg, kwarg_name, below)
+        kwargs[kwarg_name] = problems.attempt(_kwarg, kwarg_name, below)
     entry = Entry(
         name=name,
         category=attempt("category", _word, ""),
@@ -144,13 +143,13 @@ def _entry(
         line=node.line,
     )
     autograd = attempt("autograd", flag, None)
-    entry = attrs.evolve(entry, autograd=_differentiates(entry, autograd, parts, mistakes))
-    _check_together(entry, node, parts, mistakes)
+    entry = attrs.evolve(entry, autograd=_differentiates(entry, autograd, parts, problems))
+    _check_together(entry, node, parts, problems)
     return entry
 
 
 def _differentiates(
-    entry: Entry, asked: bool | None, parts: Mapping[str, Node], mistakes: Mistakes
+    entry: Entry, asked: bool | None, parts: Mapping[str, Node], problems: Problems
 ) -> bool:
     can = not entry.in_place and any(
         (one.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX) and one.requires_grad is not False
@@ -159,29 +158,29 @@ def _differentiates(
     )
     if asked and not can:
         reason = "it works in place" if entry.in_place else "no input can require a gradient"
-        mistakes.note(Misfit(parts["autograd"], f"false: {reason}"))
+        problems.note(parts["autograd"], f"false: {reason}")
     return can if asked is None else asked
 
 
 def _check_together(
-    entry: Entry, node: Node, parts: Mapping[str, Node], mistakes: Mistakes
+    entry: Entry, node: Node, parts: Mapping[str, Node], problems: Problems
 ) -> None:
     """What only shows when the fields are seen together."""
     if entry.is_method and not entry.inputs and entry.python is None:
-        mistakes.note(Misfit(parts.get("inputs", node), "an input, the receiver", "none"))
+        problems.note(parts.get("inputs", node), "an input, the receiver", "none")
     if not entry.variants:
         expected = "at least one variant that all shapes and values of the entry have"
-        mistakes.note(Misfit(node, expected, "none in common"))
+        problems.note(node, expected, "none in common")
     for name, group in entry.inputs.items():
         for one in group if isinstance(group, tuple) else (group,):
             if one.distribution is not None and one.distribution.of:
-                mistakes.attempt(_check_index, entry, one.distribution, parts["inputs"].value[name])
-    _check_variables(entry, parts, mistakes)
+                problems.attempt(_check_index, entry, one.distribution, parts["inputs"].value[name])
+    _check_variables(entry, parts, problems)
     for name in set(entry.inputs) & set(entry.kwargs):
-        mistakes.note(Misfit(parts["kwargs"].value[name], f"{name} once: it is an input, too"))
+        problems.note(parts["kwargs"].value[name], f"{name} once: it is an input, too")
 
 
-def _check_variables(entry: Entry, parts: Mapping[str, Node], mistakes: Mistakes) -> None:
+def _check_variables(entry: Entry, parts: Mapping[str, Node], problems: Problems) -> None:
     owners: dict[str, str] = {}
     for name, one in entry.inputs.items():
         of_list = [f"{name}_{place}" for place in range(len(one))] if isinstance(one, tuple) else ()
@@ -189,18 +188,17 @@ def _check_variables(entry: Entry, parts: Mapping[str, Node], mistakes: Mistakes
             other = owners.setdefault(variable, name)
             if other != name:
                 found = f'"{variable}" of {other} and of {name}'
-                mistakes.note(Misfit(parts["inputs"].value[name], "each variable once", found))
+                problems.note(parts["inputs"].value[name], "each variable once", found)
 
 
 def _check_index(entry: Entry, index: Distribution, node: Node) -> None:
     target = entry.inputs.get(index.of)
     if target is None or isinstance(target, tuple):
-        raise Misfit(node, one_of(list(entry.inputs), index.of), f'index_of "{index.of}"')
+        raise node.unlike(one_of(list(entry.inputs), index.of), f'index_of "{index.of}"')
     for variant in entry.variants:
         size = at(target.shape, variant)
         if not has_dimension(size, index.dim):
-            raise Misfit(
-                node,
+            raise node.unlike(
                 f"a dimension of {index.of}, which is {list(size)}",
                 f"index_of [{index.of}, {index.dim}]",
             )
@@ -215,20 +213,20 @@ def _names(node: Node, among: Mapping[str, Node]) -> tuple[str, ...]:
     ]
     names = [choice(one, known) for one in items(node)]
     if len(set(names)) != len(names):
-        raise Misfit(node, "each name once")
+        raise node.unlike("each name once")
     return tuple(names)
 
 
 def _word(node: Node) -> str:
     found = text(node)
     if not re.fullmatch(r"[a-z][a-z0-9 _-]*", found):
-        raise Misfit(node, "lower-case words")
+        raise node.unlike("lower-case words")
     return found
 
 
 def _overload(node: Node) -> str:
     if not isinstance(node.value, str) or not re.fullmatch(r"\w*", node.value):
-        raise Misfit(node, "the name of an overload, such as Tensor")
+        raise node.unlike("the name of an overload, such as Tensor")
     return node.value
 
 
@@ -236,7 +234,7 @@ def _cpp(node: Node) -> str | bool:
     if node.value is False:
         return False
     if node.value is True:
-        raise Misfit(node, "C++ code, or false where there is none; it is derived without this")
+        raise node.unlike("C++ code, or false where there is none; it is derived without this")
     return text(node)
 
 
@@ -254,7 +252,7 @@ def by_variant(node: Node, parse: Any) -> ByVariant:
     """A mapping from variants."""
     found = fields(node, (), VARIANTS)
     if not found:
-        raise Misfit(node, f"a value for {', '.join(VARIANTS)}, or some of them", "none")
+        raise node.unlike(f"a value for {', '.join(VARIANTS)}, or some of them", "none")
     return ByVariant({name: parse(below) for name, below in found.items()})
 
 
@@ -266,14 +264,12 @@ def _shape(node: Node, families: Mapping[str, ByVariant]) -> Shape | ByVariant:
 
 def _input(name: str, node: Node, families: Mapping[str, ByVariant]) -> Input:
     if not is_variable(name):
-        raise Misfit(
-            node, "a name that a variable can have here, in Python and in C++", f'"{name}"'
-        )
+        raise node.unlike("a name that a variable can have here, in Python and in C++", f'"{name}"')
     if not isinstance(node.value, dict) or "list" not in node.value:
         return _tensor(node, families)
     several = node.value["list"]
-    rest = Node(node.file, node.line, node.path, {**node.value})
-    del rest.value["list"]
+    others = {name: below for name, below in node.value.items() if name != "list"}
+    rest = attrs.evolve(node, value=others)
     if isinstance(several.value, list):
         fields(rest)
         return tuple(_tensor(one, families) for one in several.value)
@@ -287,7 +283,7 @@ def _tensor(node: Node, families: Mapping[str, ByVariant]) -> Tensor:
     dtype = choice(parts["dtype"], DTYPES) if "dtype" in parts else None
     requires_grad = flag(parts["requires_grad"]) if "requires_grad" in parts else None
     if requires_grad and (dtype or DEFAULT_DTYPE) not in (*FLOATS, *COMPLEX):
-        raise Misfit(parts["requires_grad"], f"false: {dtype} has no gradient")
+        raise parts["requires_grad"].unlike(f"false: {dtype} has no gradient")
     distribution = distribution_of(parts["distribution"]) if "distribution" in parts else None
     return Tensor(_shape(parts["shape"], families), dtype, distribution, requires_grad)
 
@@ -297,20 +293,20 @@ def distribution_of(node: Node) -> Distribution:
     if not isinstance(node.value, dict):
         name = choice(node, DISTRIBUTIONS)
         if name == "index_of":
-            raise Misfit(node, "{index_of: [input, dimension]}")
+            raise node.unlike("{index_of: [input, dimension]}")
         return Distribution(name, high=10) if name == "integers" else Distribution(name)
     found = fields(node, (), ("uniform", "integers", "index_of"))
     if len(found) != 1:
-        raise Misfit(node, "one of uniform, integers and index_of")
+        raise node.unlike("one of uniform, integers and index_of")
     ((name, below),) = found.items()
     pair = items(below)
     if len(pair) != 2:
-        raise Misfit(below, "[input, dimension]" if name == "index_of" else "[low, high]")
+        raise below.unlike("[input, dimension]" if name == "index_of" else "[low, high]")
     if name == "index_of":
         return Distribution(name, of=text(pair[0]), dim=integer(pair[1]))
     low, high = (integer(one) if name == "integers" else number(one) for one in pair)
     if low >= high:
-        raise Misfit(below, "low below high")
+        raise below.unlike("low below high")
     return Distribution(name, low, high)
 
 
@@ -319,10 +315,10 @@ def _scale(node: Node, inputs: Mapping[str, Input]) -> dict[str, Template]:
     found: dict[str, Template] = {}
     for name, below in mapping(node).items():
         if name not in tensors:
-            raise Misfit(below, one_of(tensors, name), f'"{name}"')
+            raise below.unlike(one_of(tensors, name), f'"{name}"')
         found[name] = tuple(SIZE if one.value == SIZE else integer(one, 0) for one in items(below))
     if not any(SIZE in shape for shape in found.values()):
-        raise Misfit(node, f"{SIZE} in some shape, such as [{SIZE}, 64]")
+        raise node.unlike(f"{SIZE} in some shape, such as [{SIZE}, 64]")
     return found
 
 
@@ -331,13 +327,13 @@ def _sizes(node: Node) -> str:
     try:
         sizes_in(found)
     except UsageError as error:
-        raise Misfit(node, error.remedy) from None
+        raise node.unlike(error.remedy) from None
     return found
 
 
 def _kwarg(name: str, node: Node) -> Any:
     if not is_argument(name):
-        raise Misfit(node, "the name of an argument", f'"{name}"')
+        raise node.unlike("the name of an argument", f'"{name}"')
     if isinstance(node.value, dict):
         return by_variant(node, _plain)
     return _plain(node)
@@ -348,7 +344,7 @@ def _plain(node: Node) -> Any:
     if isinstance(value, list):
         return tuple(_plain(one) for one in value)
     if isinstance(value, str) and value.startswith("torch.") and not _TORCH_OBJECT.fullmatch(value):
-        raise Misfit(node, "an object of torch, such as torch.float64")
+        raise node.unlike("an object of torch, such as torch.float64")
     if value is not None and not isinstance(value, bool | int | float | str):
-        raise Misfit(node, "a plain value, or a value by variant")
+        raise node.unlike("a plain value, or a value by variant")
     return value

@@ -14,9 +14,9 @@ from core.errors import DefinitionError
 from core.runtimes.torchscript import CPP_INCLUDES
 from core.types import Label, Language
 from instruction_counts.domain.build import default_build
-from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.domain.expected import EXPECTED_OUTPUT
-from instruction_counts.reading.positions import Misfit, Mistakes, Node
+from instruction_counts.reading.documents import Node, Problems
 from instruction_counts.sources.operators import calls, catalogue, values
 from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
 from instruction_counts.sources.operators.entries import Entry as Operator
@@ -33,7 +33,7 @@ Groups = Iterator[tuple[Expansion, GroupedBenchmark]]
 
 
 def expanded(
-    entries: Sequence[Entry], name: str, seed: int, mistakes: Mistakes
+    entries: Sequence[Entry], name: str, seed: int, problems: Problems
 ) -> dict[Label, GroupedBenchmark]:
     """The definitions that ``entries`` give, by their labels; what is wrong is noted.
 
@@ -42,15 +42,15 @@ def expanded(
     found: dict[Label, GroupedBenchmark] = {}
     for entry in entries:
         groups = _operators if entry.operator is not None else _statements
-        listed = mistakes.attempt(_listed, groups, entry, seed, otherwise=[])
+        listed = problems.attempt(_listed, groups, entry, seed, otherwise=[])
         usual = f"{name}/{entry.id}"
         suffixes = _suffixes([expansion for expansion, _ in listed])
         for (expansion, group), suffix in zip(listed, suffixes, strict=True):
-            label = mistakes.attempt(_label, entry, expansion, usual + suffix)
+            label = problems.attempt(_label, entry, expansion, usual + suffix)
             if label in found:
                 place = entry.fields.get("label", entry.node)
                 expected = "a label used once; {ID} tells shapes and dtypes apart"
-                mistakes.note(Misfit(place, expected, "/".join(label)))
+                problems.note(place, expected, "/".join(label))
                 break
             if label is None:
                 break
@@ -80,7 +80,7 @@ def _label(entry: Entry, expansion: Expansion, usual: str) -> Label:
     whole = _replaced(node, expansion.in_label, entry.label) if entry.label else usual
     parts = tuple(part.strip() for part in whole.split("/") if part.strip())
     if not parts:
-        raise Misfit(node, "a label", "nothing")
+        raise node.unlike("a label", "nothing")
     return parts
 
 
@@ -88,7 +88,7 @@ def _replaced(node: Node, replace: Callable[[str], T], text: str) -> T:
     try:
         return replace(text)
     except PlaceholderError as error:
-        raise Misfit(node, error.expected, error.found) from None
+        raise node.unlike(error.expected, error.found) from None
 
 
 # Statements and models
@@ -151,7 +151,7 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
     except DefinitionError as error:
         names_of = {"py_stmt": "statement", "cpp_stmt": "statement"}
         node = entry.fields.get(names_of.get(error.field, error.field), entry.node)
-        raise Misfit(node, error.expected, error.found) from None
+        raise node.unlike(error.expected, error.found) from None
 
 
 def _joined(*parts: str | None) -> str:
@@ -225,7 +225,7 @@ def _size(size: int | str, expansion: Expansion, node: Node) -> int:
         return size
     text = _replaced(node, expansion.in_code, size)
     if not text.isdecimal() or len(text) > _LONGEST_SIZE:
-        raise Misfit(node, "sizes, or placeholders such as {x.shape[0]}", f'"{size}"')
+        raise node.unlike("sizes, or placeholders such as {x.shape[0]}", f'"{size}"')
     return int(text)
 
 
@@ -241,8 +241,10 @@ def _operators(entry: Entry, seed: int) -> Groups:
                 for call in _calls(entry, one, shapes_and_dtypes, seed):
                     number += 1
                     yield _called(entry, call, number)
+    except ValidationError:
+        raise
     except UsageError as error:
-        raise Misfit(entry.fields["operator"], error.remedy, error.message) from None
+        raise entry.fields["operator"].unlike(error.remedy, error.message) from None
 
 
 def _calls(
@@ -280,7 +282,7 @@ def _refuse_gradient(entry: Entry, operator: Operator, value: calls.Value) -> No
     what = (
         f"{operator.name} works in place" if operator.in_place else f"{value.name} is {value.dtype}"
     )
-    raise Misfit(node, "false: there is no gradient", f"true, and {what}")
+    raise node.unlike("false: there is no gradient", f"true, and {what}")
 
 
 def _called(entry: Entry, call: calls.Call, number: int) -> tuple[Expansion, GroupedBenchmark]:

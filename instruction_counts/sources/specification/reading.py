@@ -9,11 +9,12 @@ from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from instruction_counts.builds.configured import builds_of
+from instruction_counts.domain.durations import EXPECTED, seconds_of
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.reading.positions import (
-    Misfit,
-    Mistakes,
+from instruction_counts.reading.documents import (
     Node,
+    Problems,
     choice,
     flag,
     integer,
@@ -21,6 +22,7 @@ from instruction_counts.reading.positions import (
     mapping,
     number,
     one_of,
+    path_of,
     read,
     text,
 )
@@ -50,7 +52,7 @@ from instruction_counts.sources.specification.values import (
 
 VERSION = 1
 REMEDY = "See docs/reference/specifications.md."
-_FIELDS = ("name", "builds", "timeout_s", "seed", "reporters")
+_FIELDS = ("name", "builds", "timeout", "seed", "reporters")
 _ENTRY = ("label", "inputs", "num_threads", "expected")
 _CODE = ("setup", "global_setup", "signature", "torchscript", "autograd", "gradient")
 _KINDS = ("statement", "model", "operator")
@@ -61,104 +63,104 @@ def read_specification(path: Path) -> Specification:
 
     Raises:
         UsageError: there is no such file.
-        DataError: it holds mistakes: all of them, each with its place.
+        DataError: it holds problems: all of them, each with its place.
     """
     if not path.is_file():
         raise UsageError(f"--definitions: there is no file {path}", REMEDY)
-    mistakes = Mistakes()
+    problems = Problems()
     root = read(path, REMEDY)
-    parts = known(root, ("version", "benchmarks"), _FIELDS, mistakes)
+    parts = known(root, ("version", "benchmarks"), _FIELDS, problems)
 
     def attempt(field: str, parse: Any, otherwise: Any) -> Any:
         if field not in parts:
             return otherwise
-        return mistakes.attempt(parse, parts[field], otherwise=otherwise)
+        return problems.attempt(parse, parts[field], otherwise=otherwise)
 
     attempt("version", _version, None)
     name = attempt("name", text, path.stem)
     seed = attempt("seed", functools.partial(integer, minimum=0, maximum=LARGEST_SEED), 0)
-    timeout_s = attempt("timeout_s", _positive, None)
-    builds = attempt("builds", functools.partial(outlets.builds, path.parent, mistakes), ())
+    timeout_s = attempt("timeout", _duration, None)
+    builds = attempt("builds", functools.partial(builds_of, folder=path.parent), ())
     reporters = attempt(
-        "reporters", functools.partial(outlets.reporters, path.parent, mistakes), Reporters()
+        "reporters", functools.partial(outlets.reporters, path.parent, problems), Reporters()
     )
     entries: list[Entry] = []
     sound: list[Entry] = []
     for node in attempt("benchmarks", _some, []):
-        before = len(mistakes)
-        entry = _entry(node, mistakes)
+        before = len(problems)
+        entry = _entry(node, problems)
         if entry is not None:
             entries.append(entry)
             # What would follow from a mistake is none of its own.
-            sound += [entry] if len(mistakes) == before else []
-    _check_ids(entries, mistakes)
-    benchmarks = expanded(sound, name, seed, mistakes)
-    mistakes.raise_any(REMEDY)
+            sound += [entry] if len(problems) == before else []
+    _check_ids(entries, problems)
+    benchmarks = expanded(sound, name, seed, problems)
+    problems.raise_any(REMEDY)
     return Specification(path, name, builds, timeout_s, reporters, benchmarks)
 
 
 def known(
-    node: Node, required: Sequence[str], optional: Sequence[str], mistakes: Mistakes
+    node: Node, required: Sequence[str], optional: Sequence[str], problems: Problems
 ) -> Mapping[str, Node]:
     """The fields of a mapping that are known; each other one is a mistake, and each missing one."""
-    found = mistakes.attempt(mapping, node, otherwise=None)
+    found = problems.attempt(mapping, node, otherwise=None)
     if found is None:
         return {}
     names = [*required, *optional]
     for name, below in found.items():
         if name not in names:
-            mistakes.note(Misfit(below, one_of(names, name), f'a field "{name}"'))
+            problems.note(below, one_of(names, name), f'a field "{name}"')
     for name in required:
         if name not in found:
             fields = f"fields {', '.join(found) or 'none'}"
-            mistakes.note(Misfit(node, f'a field "{name}"', fields))
+            problems.note(node, f'a field "{name}"', fields)
     return {name: below for name, below in found.items() if name in names}
 
 
 def _version(node: Node) -> None:
     if type(node.value) is not int or node.value != VERSION:
-        raise Misfit(node, f"version {VERSION}, the only one there is")
+        raise node.unlike(f"version {VERSION}, the only one there is")
 
 
 def _some(node: Node) -> list[Node]:
     if not items(node):
-        raise Misfit(node, "at least one benchmark", "none")
+        raise node.unlike("at least one benchmark", "none")
     return items(node)
 
 
-def _positive(node: Node) -> float:
-    found = number(node)
-    if found <= 0:
-        raise Misfit(node, "a number of seconds above 0")
-    return found
+def _duration(node: Node) -> float:
+    try:
+        return seconds_of(node.value)
+    except ValueError:
+        raise node.unlike(EXPECTED) from None
 
 
 # Entries
 
 
-def _entry(node: Node, mistakes: Mistakes) -> Entry | None:
-    parts = known(node, ("id",), (*_KINDS, *_ENTRY, *_CODE), mistakes)
+def _entry(node: Node, problems: Problems) -> Entry | None:
+    parts = known(node, ("id",), (*_KINDS, *_ENTRY, *_CODE), problems)
     kinds = [kind for kind in _KINDS if kind in parts]
     if len(kinds) != 1:
         if parts:
             found = " and ".join(kinds) or "none of them"
-            mistakes.note(Misfit(node, "one of statement, model and operator", found))
+            problems.note(node, "one of statement, model and operator", found)
         return None
     if "operator" in parts:
         for field in _CODE:
             if field in parts:
                 expected = "nothing: the file of operators says it"
-                mistakes.note(Misfit(parts[field], expected, f'"{field}"'))
+                problems.note(parts[field], expected, f'"{field}"')
 
     def attempt(field: str, parse: Any, otherwise: Any) -> Any:
         if field not in parts:
             return otherwise
-        return mistakes.attempt(parse, parts[field], otherwise=otherwise)
+        return problems.attempt(parse, parts[field], otherwise=otherwise)
 
     named = attempt("id", _id, "")
     # The inputs of an operator are called as its entry says.
     taken = () if "operator" in parts else reserved(has_model="model" in parts)
-    inputs = attempt("inputs", functools.partial(_inputs, mistakes, taken), ())
+    inputs = attempt("inputs", functools.partial(_inputs, problems, taken), ())
     return Entry(
         node=node,
         fields=parts,
@@ -168,30 +170,30 @@ def _entry(node: Node, mistakes: Mistakes) -> Entry | None:
         setup=attempt("setup", _code, Code()),
         global_setup=attempt("global_setup", text, ""),
         statement=attempt("statement", _code, Code()),
-        model=attempt("model", functools.partial(_model, mistakes), None),
+        model=attempt("model", functools.partial(_model, problems), None),
         operator=attempt("operator", text, None),
         signature=attempt("signature", text, None),
         torchscript=attempt("torchscript", flag, False),
         autograd=attempt("autograd", flag, False),
         gradient=attempt("gradient", text, None),
         num_threads=attempt("num_threads", _threads, (1,)),
-        expected=attempt("expected", functools.partial(_expectations, mistakes), ()),
+        expected=attempt("expected", functools.partial(_expectations, problems), ()),
     )
 
 
-def _check_ids(entries: Sequence[Entry], mistakes: Mistakes) -> None:
+def _check_ids(entries: Sequence[Entry], problems: Problems) -> None:
     lines: dict[str, int] = {}
     for entry in entries:
         if entry.id in lines:
             found = f'"{entry.id}" again, first in line {lines[entry.id]}'
-            mistakes.note(Misfit(entry.fields["id"], "each id once", found))
+            problems.note(entry.fields["id"], "each id once", found)
         elif entry.id:
             lines[entry.id] = entry.fields["id"].line
 
 
 def _id(node: Node) -> str:
     if not isinstance(node.value, str) or not re.fullmatch(r"[\w. -]+", node.value):
-        raise Misfit(node, "a name of letters, digits, spaces, dots and dashes")
+        raise node.unlike("a name of letters, digits, spaces, dots and dashes")
     return node.value
 
 
@@ -201,9 +203,9 @@ def _code(node: Node) -> Code:
     found = mapping(node)
     for name, below in found.items():
         if name not in {"python", "cpp"}:
-            raise Misfit(below, one_of(["python", "cpp"], name), f'a field "{name}"')
+            raise below.unlike(one_of(["python", "cpp"], name), f'a field "{name}"')
     if not found:
-        raise Misfit(node, "code in python, cpp or both", "none")
+        raise node.unlike("code in python, cpp or both", "none")
     codes = {name: text(below) for name, below in found.items()}
     return Code(codes.get("python"), codes.get("cpp"))
 
@@ -212,16 +214,16 @@ def _threads(node: Node) -> tuple[int, ...]:
     nodes = items(node) if isinstance(node.value, list) else [node]
     counts = tuple(integer(one, 1) for one in nodes)
     if not counts or len(set(counts)) != len(counts):
-        raise Misfit(node, "one number of threads, or different ones")
+        raise node.unlike("one number of threads, or different ones")
     return counts
 
 
 # Inputs
 
 
-def _inputs(mistakes: Mistakes, taken: Container[str], node: Node) -> tuple[Input, ...]:
+def _inputs(problems: Problems, taken: Container[str], node: Node) -> tuple[Input, ...]:
     found = [
-        mistakes.attempt(_input, mistakes, taken, name, below)
+        problems.attempt(_input, problems, taken, name, below)
         for name, below in mapping(node).items()
     ]
     inputs = tuple(one for one in found if one is not None)
@@ -230,23 +232,23 @@ def _inputs(mistakes: Mistakes, taken: Container[str], node: Node) -> tuple[Inpu
         if len(counts) > 1:
             expected = f"as many {what} for each input that has several"
             each = [f"{len(getattr(one, what))} of {one.name}" for one in inputs]
-            raise Misfit(node, expected, ", ".join(each))
+            raise node.unlike(expected, ", ".join(each))
     return inputs
 
 
-def _input(mistakes: Mistakes, taken: Container[str], name: str, node: Node) -> Input | None:
+def _input(problems: Problems, taken: Container[str], name: str, node: Node) -> Input | None:
     if not name.isidentifier():
-        raise Misfit(node, "the name of a variable", f'"{name}"')
+        raise node.unlike("the name of a variable", f'"{name}"')
     if name in taken:
         expected = "another name: this one means something else in the code"
-        raise Misfit(node, expected, f'"{name}"')
+        raise node.unlike(expected, f'"{name}"')
     optional = ("dtype", "distribution", "requires_grad")
-    parts = known(node, ("shape",), optional, mistakes)
+    parts = known(node, ("shape",), optional, problems)
 
     def attempt(field: str, parse: Any, otherwise: Any) -> Any:
         if field not in parts:
             return otherwise
-        return mistakes.attempt(parse, parts[field], otherwise=otherwise)
+        return problems.attempt(parse, parts[field], otherwise=otherwise)
 
     shapes = attempt("shape", _shapes, ())
     dtypes: tuple[str, ...] = attempt("dtype", _dtypes, (DEFAULT_DTYPE,))
@@ -255,14 +257,14 @@ def _input(mistakes: Mistakes, taken: Container[str], name: str, node: Node) -> 
     requires_grad = attempt("requires_grad", flag, False)
     if requires_grad and not set(dtypes) <= {*FLOATS, *COMPLEX}:
         found = f"requires_grad of {', '.join(dtypes)}"
-        mistakes.note(Misfit(parts["requires_grad"], "false: only floats have gradients", found))
+        problems.note(parts["requires_grad"], "false: only floats have gradients", found)
     return Input(name, shapes, dtypes, drawn, requires_grad) if shapes else None
 
 
 def _distribution(node: Node) -> Distribution:
     found = distribution_of(node)
     if found.name == "index_of":
-        raise Misfit(node, "integers: [low, high], which is known here")
+        raise node.unlike("integers: [low, high], which is known here")
     return found
 
 
@@ -274,29 +276,29 @@ def _shapes(node: Node) -> tuple[Shape, ...]:
 
 def _shape(node: Node) -> Shape:
     if not isinstance(node.value, list):
-        raise Misfit(node, "a shape such as [32, 128], or a list of shapes")
+        raise node.unlike("a shape such as [32, 128], or a list of shapes")
     return tuple(integer(one, 0) for one in node.value)
 
 
 def _dtypes(node: Node) -> tuple[str, ...]:
     nodes = items(node) if isinstance(node.value, list) else [node]
     if not nodes:
-        raise Misfit(node, one_of(DTYPES), "none")
+        raise node.unlike(one_of(DTYPES), "none")
     return tuple(choice(one, DTYPES) for one in nodes)
 
 
 # What a statement computes, and models
 
 
-def _expectations(mistakes: Mistakes, node: Node) -> tuple[Expected, ...]:
+def _expectations(problems: Problems, node: Node) -> tuple[Expected, ...]:
     found = [
-        mistakes.attempt(_expected, mistakes, name, below) for name, below in mapping(node).items()
+        problems.attempt(_expected, problems, name, below) for name, below in mapping(node).items()
     ]
     return tuple(one for one in found if one is not None)
 
 
-def _expected(mistakes: Mistakes, name: str, node: Node) -> Expected:
-    parts = known(node, (), ("shape", "dtype", "sum", "tolerance"), mistakes)
+def _expected(problems: Problems, name: str, node: Node) -> Expected:
+    parts = known(node, (), ("shape", "dtype", "sum", "tolerance"), problems)
     given: dict[str, Any] = {
         "shape": lambda one: tuple(_size(size) for size in items(one)),
         "dtype": lambda one: choice(one, DTYPES),
@@ -304,16 +306,16 @@ def _expected(mistakes: Mistakes, name: str, node: Node) -> Expected:
         "tolerance": _tolerance,
     }
     if "tolerance" in parts and "sum" not in parts:
-        mistakes.note(Misfit(parts["tolerance"], "a sum beside it: it is how far that may be off"))
+        problems.note(parts["tolerance"], "a sum beside it: it is how far that may be off")
     return Expected(
-        name, **{field: mistakes.attempt(given[field], one) for field, one in parts.items()}
+        name, **{field: problems.attempt(given[field], one) for field, one in parts.items()}
     )
 
 
 def _tolerance(node: Node) -> float:
     found = number(node)
     if found < 0:
-        raise Misfit(node, "a number, at least 0")
+        raise node.unlike("a number, at least 0")
     return found
 
 
@@ -321,19 +323,19 @@ def _size(node: Node) -> Size:
     return node.value if isinstance(node.value, str) else integer(node, 0)
 
 
-def _model(mistakes: Mistakes, node: Node) -> Model | None:
-    parts = known(node, ("file", "sha256"), (), mistakes)
+def _model(problems: Problems, node: Node) -> Model | None:
+    parts = known(node, ("file", "sha256"), (), problems)
     if len(parts) != 2:
         return None
-    path = outlets.placed(Path(node.file).parent, parts["file"])
+    path = path_of(parts["file"], Path(node.file).parent)
     sha256 = text(parts["sha256"]).lower()
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        raise Misfit(parts["sha256"], "64 hexadecimal digits, as sha256sum prints them")
+        raise parts["sha256"].unlike("64 hexadecimal digits, as sha256sum prints them")
     try:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise Misfit(parts["file"], "a file, beside the specification", error.strerror) from error
+        raise parts["file"].unlike("a file, beside the specification", error.strerror) from error
     if digest != sha256:
-        raise Misfit(parts["sha256"], f"the checksum of {path.name}: {digest}", sha256)
+        raise parts["sha256"].unlike(f"the checksum of {path.name}: {digest}", sha256)
     return Model(path.absolute(), sha256)

@@ -26,7 +26,7 @@ class SpecificationSource:
 
         Raises:
             UsageError: there is none.
-            DataError: it holds mistakes.
+            DataError: it holds problems.
         """
         return cls(read_specification(path))
 

@@ -150,7 +150,7 @@ def test_a_mistake_in_overrides_is_told_with_its_line(
     path.write_text(text + "\n", encoding="utf-8")
     with pytest.raises(DataError) as caught:
         read_overrides(path)
-    assert f"overrides.yaml:{line}: " in str(caught.value)
+    assert f"overrides.yaml:{line}:" in str(caught.value)
     assert expected in str(caught.value)
 
 

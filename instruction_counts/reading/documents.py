@@ -1,0 +1,427 @@
+"""Reading YAML and JSON files that people write: every value with its place.
+
+`read` gives a tree of `Node`; the functions below it take one apart, and raise `ValidationError`
+where it holds something else. `Problems` gathers them, so that all of a file are reported at once.
+`structure` makes whole values of a file instead. Whatever a file holds, it is read or refused, in
+time and memory that grow with its size alone.
+"""
+
+from __future__ import annotations
+
+import bisect
+import difflib
+import json
+import math
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import attrs
+import yaml
+
+from core.errors import quoted
+from instruction_counts.domain.errors import DataError, Problem, ValidationError
+
+T = TypeVar("T")
+_DEEPEST = 100
+_LARGEST = 64 << 20
+_SHOWN = 100
+_NO_TEXT = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNFIT = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
+"""What PyYAML raises for a text that its tag does not fit: !!bool maybe, !!int, !!timestamp x."""
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C library's is ten times faster
+
+
+@attrs.frozen
+class Node:
+    """A value of a file, with its place; lists and mappings hold nodes."""
+
+    file: str
+    line: int
+    """From 1, as the column."""
+    column: int
+    path: str
+    """``$.operators["torch.add"].inputs.other``; ``$`` for the whole file."""
+    value: Any
+
+    @property
+    def plain(self) -> Any:
+        """The value without places, all the way down."""
+        if isinstance(self.value, dict):
+            return {name: node.plain for name, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain for node in self.value]
+        return self.value
+
+    def below(self, steps: Iterable[str | int]) -> Node:
+        """The node that these names and positions lead to, or the last one on the way there."""
+        node = self
+        for step in steps:
+            try:
+                node = node.value[step]
+            except (LookupError, TypeError):
+                break
+        return node
+
+    def problem(self, expected: str, found: str | None = None) -> Problem:
+        """That something else is expected here."""
+        if found is None:
+            found = "nothing" if self.value is None else quoted(self.plain)
+        return Problem(self.file, self.line, self.column, self.path, found, expected)
+
+    def unlike(self, expected: str, found: str | None = None) -> ValidationError:
+        """The error that something else is expected here."""
+        return ValidationError([self.problem(expected, found)])
+
+
+class Problems:
+    """Gathers the problems of a file."""
+
+    def __init__(self) -> None:
+        self._found: list[Problem] = []
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def attempt(self, parse: Callable[..., T], *args: Any, otherwise: Any = None) -> T | Any:
+        """``parse(*args)``; its problems are noted, and give ``otherwise``."""
+        try:
+            return parse(*args)
+        except ValidationError as error:
+            self._found += error.problems
+            return otherwise
+
+    def note(self, node: Node, expected: str, found: str | None = None) -> None:
+        """Another problem."""
+        self._found.append(node.problem(expected, found))
+
+    def raise_any(self, remedy: str = "") -> None:
+        """Report all of them.
+
+        Raises:
+            ValidationError: there are any.
+        """
+        if self._found:
+            raise ValidationError(self._found, remedy)
+
+
+# ---------------------------------------------------------------------------------------------
+# Reading
+# ---------------------------------------------------------------------------------------------
+
+
+def read(path: Path, remedy: str = "", *, as_json: bool | None = None) -> Node:
+    """The tree of a YAML or JSON file; its name decides where ``as_json`` does not.
+
+    Raises:
+        DataError: the file cannot be read.
+        ValidationError: it is not YAML or JSON, too large or nested too deeply, or a mapping has
+            a key twice.
+    """
+    try:
+        make = _Json if as_json or (as_json is None and is_json(path)) else _Yaml
+        return make(str(path), read_text(path)).root()
+    except ValidationError as error:
+        raise ValidationError(error.problems, remedy) from error.__cause__
+    except DataError as error:
+        raise DataError(error.message, remedy) from error.__cause__
+
+
+def is_json(path: Path) -> bool:
+    """Whether a file is read as JSON."""
+    return path.suffix.lower() == ".json"
+
+
+def read_text(path: Path) -> str:
+    """The text of a file.
+
+    Raises:
+        DataError: the file cannot be read.
+        ValidationError: it is too large, or not UTF-8.
+    """
+    limit = _LARGEST
+    try:
+        with path.open("rb") as stream:  # a pipe or a device may have no size, and no end
+            data = stream.read(limit + 1)
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error
+    whole = Node(str(path), 1, 1, "$", None)
+    if len(data) > limit:
+        raise whole.unlike(f"a file of at most {limit >> 20} MiB", "a larger one")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - data.rfind(b"\n", 0, error.start)
+        place = attrs.evolve(whole, line=line, column=column)
+        raise place.unlike("text in UTF-8", f"the byte 0x{data[error.start]:02x}") from error
+
+
+def _too_deep(node: Node) -> ValidationError:
+    return node.unlike(f"at most {_DEEPEST} levels", f"more than {_DEEPEST} levels of nesting")
+
+
+def _add(found: dict[str, Node], name: str, key: Node, value: Node) -> None:
+    if name in found:
+        first = found[name].line
+        raise key.unlike("each name once", f'"{name}" again, first in line {first}')
+    found[name] = value
+
+
+class _Yaml:
+    """Makes nodes of YAML's."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self._file, self._text = file, text
+        self._construct = yaml.constructor.SafeConstructor().construct_object
+        self._open: set[int] = set()
+        self._left = 10_000 + 10 * len(text)
+        """Aliases of aliases make endless data of a few lines."""
+
+    def root(self) -> Node:
+        """The node of the whole file; its value is None where there is nothing."""
+        if bad := _NO_TEXT.search(self._text):
+            line = self._text.count("\n", 0, bad.start()) + 1
+            column = bad.start() - self._text.rfind("\n", 0, bad.start())
+            place = Node(self._file, line, column, "$", None)
+            raise place.unlike("YAML", f"the character U+{ord(bad[0]):04X}")
+        try:
+            self._check_depth()
+            root = yaml.compose(self._text, Loader=_Loader)
+        except yaml.MarkedYAMLError as error:
+            place = self._placed(error.problem_mark or error.context_mark, "$", None)
+            raise place.unlike("YAML", error.problem or str(error.context)) from error
+        except (yaml.YAMLError, *_UNFIT) as error:
+            raise Node(self._file, 1, 1, "$", None).unlike("YAML", str(error)) from error
+        return Node(self._file, 1, 1, "$", None) if root is None else self._node(root, "$")
+
+    def _check_depth(self) -> None:
+        # Taking it apart would overflow the stack.
+        depth = 0
+        for event in yaml.parse(self._text, Loader=_Loader):
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > _DEEPEST:
+                raise _too_deep(self._placed(event.start_mark, "$", None))
+
+    def _placed(self, mark: Any, path: str, value: Any) -> Node:
+        line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
+        return Node(self._file, line, column, path, value)
+
+    def _node(self, found: Any, path: str) -> Node:
+        self._left -= 1
+        place = self._placed(found.start_mark, path, None)
+        if self._left < 0:
+            raise place.unlike("fewer aliases", "too many values")
+        if isinstance(found, yaml.ScalarNode):
+            return attrs.evolve(place, value=self._scalar(found, place))
+        if found.tag not in {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}:
+            raise place.unlike("a plain value", found.tag)
+        if id(found) in self._open:
+            raise place.unlike("no alias of itself", "a loop")
+        self._open.add(id(found))
+        value: Any = (
+            self._mapping(found, path)
+            if isinstance(found, yaml.MappingNode)
+            else [self._node(below, f"{path}[{at}]") for at, below in enumerate(found.value)]
+        )
+        self._open.discard(id(found))
+        return attrs.evolve(place, value=value)
+
+    def _scalar(self, found: yaml.ScalarNode, place: Node) -> Any:
+        try:
+            value = self._construct(found)
+            str(value)  # raises where hexadecimal digits make a number that is too long to show
+            is_plain = not isinstance(value, dict | list | set)  # as a tag can make of a text
+        except (yaml.YAMLError, *_UNFIT):
+            is_plain = False
+        if not is_plain:
+            text = found.value if len(found.value) <= _SHOWN else f"{found.value[:_SHOWN]}…"
+            raise place.unlike("a plain value", f"{found.tag} {text}")
+        return value
+
+    def _mapping(self, found: yaml.MappingNode, path: str) -> dict[str, Node]:
+        value: dict[str, Node] = {}
+        for key, below in found.value:
+            place = self._placed(key.start_mark, path, None)
+            name = self._scalar(key, place) if isinstance(key, yaml.ScalarNode) else None
+            if not isinstance(name, str):
+                expected = "a name that is text; put it into quotes"
+                raise place.unlike(expected, quoted(name) if name is not None else "no text")
+            place = attrs.evolve(place, path=join(path, name))
+            _add(value, name, place, self._node(below, place.path))
+        return value
+
+
+class _Json:
+    """Makes nodes of JSON; Python's reader decides what it is, and reads the values."""
+
+    def __init__(self, file: str, text: str) -> None:
+        self._file, self._text = file, text
+        self._lines = [match.end() for match in re.finditer("\n", text)]
+        self._decoder = json.JSONDecoder(parse_constant=_refuse)
+
+    def root(self) -> Node:
+        """The node of the whole file."""
+        try:
+            json.loads(self._text, parse_constant=_refuse)
+        except json.JSONDecodeError as error:
+            place = Node(self._file, error.lineno, error.colno, "$", None)
+            raise place.unlike("JSON", error.msg) from error
+        except RecursionError as error:
+            raise _too_deep(Node(self._file, 1, 1, "$", None)) from error
+        except ValueError as error:  # more digits than Python reads
+            raise Node(self._file, 1, 1, "$", None).unlike("JSON", str(error)) from error
+        return self._node(self._blank(0), "$", 0)[0]
+
+    def _blank(self, at: int) -> int:
+        end = _BLANK.match(self._text, at)
+        return end.end() if end else at
+
+    def _placed(self, at: int, path: str, value: Any) -> Node:
+        line = bisect.bisect_right(self._lines, at)
+        return Node(
+            self._file, line + 1, at - (self._lines[line - 1] if line else 0) + 1, path, value
+        )
+
+    def _node(self, at: int, path: str, depth: int) -> tuple[Node, int]:
+        """The node that begins at an offset, and where it ends."""
+        kind = self._text[at]
+        if kind not in "[{":
+            value, end = self._decoder.raw_decode(self._text, at)
+            return self._placed(at, path, self._whole(value, at, path)), end
+        if depth >= _DEEPEST:
+            raise _too_deep(self._placed(at, path, None))
+        items: list[Node] = []
+        fields: dict[str, Node] = {}
+        end = self._blank(at + 1)
+        while self._text[end] not in "]}":
+            end = self._blank(end + 1) if self._text[end] == "," else end
+            if kind == "{":
+                key = self._placed(end, path, None)
+                name, colon = self._decoder.raw_decode(self._text, end)
+                key = attrs.evolve(key, path=join(path, self._whole(name, end, path)))
+                begin = self._blank(self._blank(colon) + 1)
+                node, end = self._node(begin, key.path, depth + 1)
+                _add(fields, name, key, node)
+            else:
+                node, end = self._node(end, f"{path}[{len(items)}]", depth + 1)
+                items.append(node)
+            end = self._blank(end)
+        return self._placed(at, path, items if kind == "[" else fields), end + 1
+
+    def _whole(self, value: Any, at: int, path: str) -> Any:
+        if isinstance(value, str) and HALF.search(value):  # no file takes it again
+            raise self._placed(at, path, None).unlike("text", "half of a pair of surrogates")
+        return value
+
+
+_BLANK = re.compile("[ \t\r\n]*")
+HALF = re.compile("[\ud800-\udfff]")
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def join(path: str, name: str) -> str:
+    """The path of a field below ``path``."""
+    return f"{path}.{name}" if name.isidentifier() else f"{path}[{json.dumps(name)}]"
+
+
+# ---------------------------------------------------------------------------------------------
+# Taking apart
+# ---------------------------------------------------------------------------------------------
+
+
+def mapping(node: Node) -> Mapping[str, Node]:
+    """A mapping with any names."""
+    if not isinstance(node.value, dict):
+        raise node.unlike("a mapping")
+    return node.value
+
+
+def fields(
+    node: Node, required: Collection[str] = (), optional: Collection[str] = ()
+) -> Mapping[str, Node]:
+    """A mapping with exactly these names."""
+    found = mapping(node)
+    known = [*required, *optional]
+    for name, below in found.items():
+        if name not in known:
+            raise below.unlike(one_of(known, name), f'a field "{name}"')
+    for name in required:
+        if name not in found:
+            raise node.unlike(f'a field "{name}"', f"fields {', '.join(found) or 'none'}")
+    return found
+
+
+def items(node: Node) -> list[Node]:
+    """A list."""
+    if not isinstance(node.value, list):
+        raise node.unlike("a list")
+    return node.value
+
+
+def text(node: Node) -> str:
+    """A text that is not empty."""
+    if not isinstance(node.value, str) or not node.value.strip():
+        raise node.unlike("a text")
+    return node.value
+
+
+def flag(node: Node) -> bool:
+    """True or false."""
+    if not isinstance(node.value, bool):
+        raise node.unlike("true or false")
+    return node.value
+
+
+def integer(node: Node, minimum: int | None = None, maximum: int | None = None) -> int:
+    """A whole number, at least ``minimum`` and at most ``maximum``."""
+    is_low = minimum is not None and type(node.value) is int and node.value < minimum
+    is_high = maximum is not None and type(node.value) is int and node.value > maximum
+    if type(node.value) is not int or is_low or is_high:
+        least = "" if minimum is None else f", at least {minimum}"
+        most = "" if maximum is None else f", at most {maximum}"
+        raise node.unlike(f"a whole number{least}{most}")
+    return node.value
+
+
+def number(node: Node) -> float:
+    """A finite number."""
+    try:
+        found = float(node.value) if type(node.value) in {int, float} else math.nan
+    except OverflowError:
+        found = math.inf
+    if not math.isfinite(found):
+        raise node.unlike("a number")
+    return found
+
+
+def choice(node: Node, options: Iterable[str]) -> str:
+    """One of several words."""
+    known = list(options)
+    if not isinstance(node.value, str) or node.value not in known:
+        raise node.unlike(one_of(known, node.value))
+    return node.value
+
+
+def one_of(options: Collection[str], asked: object = None) -> str:
+    """What is possible, and what is nearest to what was asked for."""
+    near = difflib.get_close_matches(str(asked), options, n=1)
+    hint = f"; do you mean {near[0]}?" if near else ""
+    return f"one of {', '.join(options)}{hint}" if options else "nothing"
+
+
+def path_of(node: Node, folder: Path) -> Path:
+    """The path that a text names: from ``folder``, or from a home folder that begins with ~."""
+    path = Path(text(node))
+    if "\0" in str(path):
+        raise node.unlike("a path, which has no null character")
+    try:
+        return folder / path.expanduser()
+    except RuntimeError:
+        raise node.unlike("a path: there is no such home folder") from None
