@@ -13,6 +13,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Output
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.selection import Selection
 from instruction_counts.storage.json_files import is_file_name, read_json
 from instruction_counts.system.program import program_name
 
@@ -77,6 +78,18 @@ def read_side(text: str, runs: Runs) -> Side:
         names = ", ".join(run.builds)
         raise UsageError(f"{text}: the run has no build of that name", f"It has: {names}")
     return side_of(run, build, _title(text))
+
+
+def narrowed(side: Side, selection: Selection) -> Side:
+    """The selected cases of a side.
+
+    Raises:
+        UsageError: there are none.
+    """
+    kept = {key: one for key, one in side.records.items() if selection.keeps_key(key)}
+    if not kept:
+        raise UsageError(f"{side.title} contains no selected case", "See: runs show")
+    return attrs.evolve(side, records=kept)
 
 
 def _find(text: str, runs: Runs) -> tuple[Run, str | None]:

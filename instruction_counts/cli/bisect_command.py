@@ -19,7 +19,6 @@ from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.builds.configured import find_interpreter, parse_build, read_builds
 from instruction_counts.builds.probing import probe
 from instruction_counts.cli import console
-from instruction_counts.cli.compared_builds import ComparedBuilds
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.measuring import measuring_options
@@ -33,7 +32,8 @@ from instruction_counts.history.bisection import bisect
 from instruction_counts.history.candidates import Candidates, is_regression
 from instruction_counts.report import history as report
 from instruction_counts.report.comparison import title_of
-from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.comparing import ComparedBuilds
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
@@ -178,21 +178,23 @@ class StoreLab:
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
         """See `Lab`."""
-        self._last = ComparedBuilds(self.definitions, self.selection, self.measuring, self.store)
-        sides = self._last.sides(builds)
-        if self._last.interrupted:
+        cases = select(load(self.definitions), self.selection)
+        runner = BuildRunner.of(builds, self.measuring, console, self.store)
+        self._last = ComparedBuilds(runner, cases)
+        measured = self._last.measure()
+        if measured.interrupted:
             raise KeyboardInterrupt
-        return sides
+        return measured.sides
 
     def check(self, comparison: Comparison) -> Comparison:
         """See `Lab`."""
         assert self._last is not None, "something was measured"
         if not (self.layouts and comparison.suspects):
             return comparison
-        checked = self._last.check(comparison, self.layouts)
-        if self._last.interrupted:
+        checked = self._last.verify(comparison, self.layouts)
+        if checked.interrupted:
             raise KeyboardInterrupt
-        return checked
+        return checked.comparison
 
     def noises(self) -> Noises:
         """See `Lab`."""

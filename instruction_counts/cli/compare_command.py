@@ -4,35 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
 import click
 
-from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.model_impact import Models
-from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.cli import console
-from instruction_counts.cli.compared_builds import ComparedBuilds
-from instruction_counts.cli.gating import Gating, gate_options
-from instruction_counts.cli.lazy_store import LazyStore
+from instruction_counts.cli.gating import Gating, exit_code, gate_options
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import build_options, is_given, selection_options, store_option
+from instruction_counts.cli.shown_comparison import show_comparison
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.selection import Selection, select
-from instruction_counts.report import comparison as report
-from instruction_counts.report import skipped_by_budget as left_out
-from instruction_counts.report.formats.entry import (
-    CheckReport,
-    ComparisonReport,
-    causes_by_case,
-)
+from instruction_counts.domain.selection import Selection
+from instruction_counts.report.comparison import causes
+from instruction_counts.report.formats.entry import CheckReport, ComparisonReport, causes_by_case
 from instruction_counts.report.registry import Destination
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.sources.definitions import Definitions, load
-from instruction_counts.storage.noise import read_noises
+from instruction_counts.session.comparing import ComparisonRequest, compare_sides
+from instruction_counts.session.lazy_store import LazyStore
+from instruction_counts.sources.definitions import Definitions
 
 _SHOWN = 20
 
@@ -104,79 +95,29 @@ def command(
         raise UsageError(f"both sides are {base}", "Name two runs, files or builds.")
     destinations = [Destination.of(path, ComparisonReport) for path in output]
     named = {build.name: build for build in builds}
-    to_measure = [named[name] for name in (base, new) if name in named]
-    if not to_measure and time_budget is not None:
+    sides = [named.get(name, name) for name in (base, new)]
+    is_measured = any(isinstance(side, Build) for side in sides)
+    if not is_measured and time_budget is not None:
         raise UsageError("--time-budget: nothing is measured", "Drop it, or name a build.")
-    with LazyStore(db, must_exist=not to_measure) as runs:
-        store = runs.opened() if to_measure else None
-        measured = ComparedBuilds(definitions, selection, measuring, store, time_budget)
-        sides = {  # first: what is not there must not cost a measurement
-            name: narrowed(read_side(name, runs), selection, name)
-            for name in (base, new)
-            if name not in named
-        }
-        sides = {name: _stated(side, definitions, selection) for name, side in sides.items()}
-        if to_measure:
-            sides |= measured.sides(to_measure)
-        comparison = compare(sides[base], sides[new], read_noises(), min_effect)
-        suspects = comparison.suspects
-        if len(to_measure) == 2 and suspects and layouts and not measured.interrupted:
-            comparison = measured.check(comparison, layouts)
-    _show(comparison, limit)
+    request = ComparisonRequest(
+        definitions,
+        selection,
+        measuring,
+        min_effect,
+        layouts,
+        time_budget,
+        defined_only=is_given("definitions") or is_given("operators"),
+    )
+    with LazyStore(db, must_exist=not is_measured) as runs:
+        compared = compare_sides(sides[0], sides[1], request, runs, console)
+    comparison = compared.comparison
+    show_comparison(comparison, limit)
     gate = gating.applied(comparison)
     gating.show(gate)
     # Only now, so that what was found is shown also where a file cannot be written.
-    causes = causes_by_case(comparison.differences, report.causes)
-    written = ComparisonReport(comparison, causes)
-    paths = [destination.write(written) for destination in destinations]
-    for path in gating.write_junit(CheckReport(gate, causes), paths):
+    by_case = causes_by_case(comparison.differences, causes)
+    report = ComparisonReport(comparison, by_case)
+    paths = [destination.write(report) for destination in destinations]
+    for path in gating.write_junit(CheckReport(gate, by_case), paths):
         console.line(f"Saved: {path}")
-    return gating.exit_code(gate, interrupted=measured.interrupted)
-
-
-def _stated(side: Side, definitions: Definitions, selection: Selection) -> Side:
-    """The cases that definitions, or operators, give; all of them where none were asked for.
-
-    Raises:
-        UsageError: the side holds none of them.
-    """
-    if not (is_given("definitions") or is_given("operators")):
-        return side
-    keys = frozenset(case.key for case in select(load(definitions), selection))
-    kept = {key: one for key, one in side.records.items() if key in keys}
-    if not kept:
-        raise UsageError(f"{side.title} holds no case of these definitions", "See: runs show")
-    return attrs.evolve(side, records=kept)
-
-
-def narrowed(side: Side, selection: Selection, name: str) -> Side:
-    """The selected cases of a side that was stored as ``name``.
-
-    Raises:
-        UsageError: there are none.
-    """
-    kept = {key: one for key, one in side.records.items() if selection.keeps_key(key)}
-    if not kept:
-        raise UsageError(f"{name} holds no case that is selected", "See: runs show")
-    return attrs.evolve(side, records=kept)
-
-
-def _show(comparison: Comparison, limit: int) -> None:
-    for text in report.head(comparison):
-        console.render(text)
-    titles = report.skipped_titles(comparison)
-    for line in left_out.lines(titles, len(comparison.differences), limit):
-        console.line(line, style="yellow")
-    models = Models(comparison.base.records.values())
-    for section in report.sections(comparison):
-        console.line("")
-        console.line(f"{section.title}  {section.explanation}".rstrip(), style=section.style)
-        shown = section.differences[: limit or None]
-        for one in shown:
-            for text in report.lines(one, models):
-                console.render(report.indented(text))
-        left = len(section.differences) - len(shown)
-        if left:
-            console.line(f"  … and {left} more (--limit 0 shows all)")
-    console.line("")
-    console.line(report.last_line(comparison))
+    return exit_code(gate, interrupted=compared.interrupted)

@@ -13,7 +13,6 @@ from instruction_counts.analysis.functions import difference
 from instruction_counts.analysis.profiles import write_callgrind, write_speedscope
 from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.cli import console
-from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.options import mode_options, store_option
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
@@ -21,6 +20,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.report.comparison import title_of
 from instruction_counts.report.explain import SECTIONS, Explanation, Report
 from instruction_counts.report.registry import Destination
+from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.system.program import program_name
 
 _NAMED = 12

@@ -34,8 +34,12 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that select cases; the command gets ``definitions`` and ``selection``."""
+    return definitions_options(case_options(function))
 
-    @definitions_options
+
+def case_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that narrow cases by label and modes; the command gets ``selection``."""
+
     @click.option(
         "--only",
         multiple=True,

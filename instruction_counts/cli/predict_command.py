@@ -9,10 +9,10 @@ from instruction_counts.analysis.model_costs import Measured, measured, models_i
 from instruction_counts.analysis.prediction import predict
 from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.cli import console
-from instruction_counts.cli.lazy_store import LazyStore
 from instruction_counts.cli.options import store_option
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import models as report
+from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.system.program import program_name
 
 _LANGUAGES = {"python": Language.PYTHON, "c++": Language.CPP}

@@ -20,7 +20,7 @@ from instruction_counts.cli.options import (
 )
 from instruction_counts.cli.reporting import Reporting
 from instruction_counts.cli.shown_run import show_run
-from instruction_counts.cli.time_budget import planned, refuse_nothing, time_budget_option
+from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import Selection, select
@@ -28,6 +28,7 @@ from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.builds import BuildRunner, MeasuredRun, MeasurementSettings
+from instruction_counts.session.time_budget import planned, require_measured
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
@@ -115,7 +116,7 @@ def command(
             budget=planned(time_budget, cases, runner.names, store),
             callgrind_out=callgrind_out,
         )
-        refuse_nothing(measured.run)
+        require_measured(measured.run)
         show_run(measured.run, allocations=allocations, with_tables=reporting.screen)
         written = _tell_where(measured, files, store)
     if measured.interrupted:

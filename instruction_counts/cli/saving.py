@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.files import unwritable, write_atomically
 
 
@@ -19,3 +20,13 @@ def save(option: str, path: Path, content: str | bytes | Iterable[str | bytes]) 
     except OSError as error:
         raise unwritable(path, option, error) from error
     return path
+
+
+def check_folder(option: str, path: Path) -> None:
+    """Refuse a file that cannot be written, before anything is measured.
+
+    Raises:
+        UsageError: its folder is not there.
+    """
+    if not path.parent.is_dir():
+        raise UsageError(f"{option} {path}: there is no folder {path.parent}", "Make it first.")

@@ -18,7 +18,6 @@ import yaml
 
 from core.types import Language
 from instruction_counts import cli
-from instruction_counts.cli.baseline_command import refuse_unfit
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.outcomes import (
     Failure,
@@ -29,6 +28,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, read_baseline
+from instruction_counts.session.checking import refuse_unfit
 from instruction_counts.storage.json_files import to_json
 from tests.fakes import FACTS, FINGERPRINT, failed, make_record, make_run
 from tests.gate.fakes import counted, cpp, side

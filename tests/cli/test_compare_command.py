@@ -225,7 +225,7 @@ def test_a_side_that_is_not_there_is_named(
     ("stored", "args", "message"),
     [
         ("nosuchrun", [], '"nosuchrun" is neither a JSON file nor a stored run'),
-        ("base.json", ["--only", "Nothing"], "base.json holds no case that is selected"),
+        ("base.json", ["--only", "Nothing"], "base.json contains no selected case"),
     ],
 )
 def test_a_stored_side_is_looked_up_before_the_other_is_measured(
@@ -284,7 +284,7 @@ def test_a_selection_that_holds_nothing_is_named(
     """It is not compared as empty."""
     code = cli.main(["compare", *files, "--only", "Nothing"])
 
-    assert (1, True) == (code, "holds no case that is selected" in capsys.readouterr().err)
+    assert (1, True) == (code, "contains no selected case" in capsys.readouterr().err)
 
 
 def test_two_builds_of_one_run_are_compared(

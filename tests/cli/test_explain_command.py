@@ -238,7 +238,10 @@ def test_a_side_without_calls_is_told(
         (["Training/only 1000"], "is in base.json, and not in new.json"),
         (["Training/only 1123"], "is in new.json, and not in base.json"),
         ([*ADD, "--output", "r.txt"], "--output r.txt: unknown format"),
-        ([*ADD, "--output", "/nowhere/r.md"], "--output /nowhere/r.md: there is no folder /nowhere"),
+        (
+            [*ADD, "--output", "/nowhere/r.md"],
+            "--output /nowhere/r.md: there is no folder /nowhere",
+        ),
         ([*ADD, "--speedscope", "/nowhere/f.json"], "--speedscope /nowhere/f.json: No such file"),
         ([*ADD, "--callgrind", "/dev/null/x"], "--callgrind /dev/null/x: Not a directory"),
     ],

@@ -12,11 +12,12 @@ import pytest
 
 from core.types import Language
 from instruction_counts import cli
-from instruction_counts.cli.time_budget import SecondsType, planned, refuse_nothing
+from instruction_counts.cli.time_budget import SecondsType
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.report import table
 from instruction_counts.report.registry import render
+from instruction_counts.session.time_budget import planned, require_measured
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.fakes import BUILD, make_case, make_record, make_run
@@ -78,9 +79,9 @@ def test_without_a_budget_there_is_no_plan() -> None:
 def test_a_run_that_measured_nothing_is_no_run_that_passed() -> None:
     """It is an error, with the budget."""
     with pytest.raises(UsageError, match="no case was measured within the time budget of 60 s"):
-        refuse_nothing(make_run(make_record("a", outcome=LEFT_OUT)))
+        require_measured(make_run(make_record("a", outcome=LEFT_OUT)))
 
-    refuse_nothing(make_run(make_record("a", outcome=LEFT_OUT), make_record("b")))
+    require_measured(make_run(make_record("a", outcome=LEFT_OUT), make_record("b")))
 
 
 def test_a_refused_case_is_not_one_that_was_measured() -> None:
@@ -88,12 +89,12 @@ def test_a_refused_case_is_not_one_that_was_measured() -> None:
     refused = make_record("wide", outcome=Outcome(Status.SKIPPED))
 
     with pytest.raises(UsageError, match="no case was measured within the time budget of 60 s"):
-        refuse_nothing(make_run(refused, make_record("a", outcome=LEFT_OUT)))
+        require_measured(make_run(refused, make_record("a", outcome=LEFT_OUT)))
 
 
 def test_a_run_that_is_refused_without_a_budget_is_not_about_time() -> None:
     """What is said of it is said elsewhere."""
-    refuse_nothing(make_run(make_record("wide", outcome=Outcome(Status.SKIPPED))))
+    require_measured(make_run(make_record("wide", outcome=Outcome(Status.SKIPPED))))
 
 
 # What is told

@@ -1,0 +1,1 @@
+"""The commands of ``baseline``, one in each module."""

@@ -1,0 +1,135 @@
+"""``baseline check``: a run, or a build that is measured now, against a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import attrs
+import click
+
+from instruction_counts.cli import console
+from instruction_counts.cli.baseline.file import FILE
+from instruction_counts.cli.check_report import conclude
+from instruction_counts.cli.gating import Gating, gate_options
+from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.time_budget import time_budget_option
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.selection import Selection
+from instruction_counts.gate.checks import exceeded_in, moved_in
+from instruction_counts.report.formats.entry import CheckReport
+from instruction_counts.report.registry import Destination
+from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.checking import CheckRequest, check_build, check_run
+from instruction_counts.sources.definitions import Definitions
+from instruction_counts.storage.store import Store
+
+_SHOWN = 20
+
+
+@click.command("check")
+@click.argument("file", type=FILE)
+@click.argument("run", required=False)
+@selection_options
+@build_options
+@measuring_options
+@store_option
+@gate_options
+@time_budget_option
+@click.option(
+    "--layouts",
+    type=click.IntRange(min=0),
+    default=3,
+    show_default=True,
+    metavar="K",
+    help="Count suspects of a build again in K memory layouts; 0 verifies nothing.",
+)
+@click.option(
+    "--allow-different",
+    is_flag=True,
+    help="Compare even if the compiler, C library, Python or instruction set differs.",
+)
+@click.option(
+    "--previous",
+    type=FILE,
+    metavar="FILE.json",
+    help="The --output of the last check, if it is there: what failed there fails until it is "
+    "within its limit.",
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=_SHOWN,
+    show_default=True,
+    metavar="N",
+    help="Show at most N cases of a kind; 0 shows all.",
+)
+@click.option(
+    "--output",
+    type=FILE,
+    multiple=True,
+    help="Write the check: .md (for a pull request) or .json. Repeatable.",
+)
+def command(
+    file: Path,
+    run: str | None,
+    definitions: Definitions,
+    selection: Selection,
+    builds: tuple[Build, ...],
+    measuring: MeasurementSettings,
+    db: str | None,
+    gating: Gating,
+    time_budget: float | None,
+    layouts: int,
+    previous: Path | None,
+    limit: int,
+    output: tuple[Path, ...],
+    *,
+    allow_different: bool,
+) -> int:
+    """Compare RUN, or a build that is measured now, with the baseline FILE.
+
+    RUN is a stored run (its number or tag) or a JSON file. Without it, the build that --build names
+    is measured, or else the interpreter that runs this program. Exits with 3 where a hard limit is
+    exceeded, and with 4 where none is but cases failed; where nothing could be compared, with 1.
+
+    \b
+    Examples:
+      python main.py baseline check baseline.json --limits limits.yaml --junit junit.xml
+      python main.py baseline check baseline.json 12 --only 'Pointwise/*' --output comment.md
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    if not measuring.counts:
+        raise UsageError("--no-counts leaves nothing to check", "Drop it.")
+    destinations = [Destination.of(path, CheckReport) for path in output]
+    build = _one_build(builds, run)
+    if time_budget is not None and run is not None:
+        raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
+    request = attrs.evolve(
+        CheckRequest.of(file, selection),
+        limits=gating.limits,
+        fail_on=gating.fail_on,
+        allow_different=allow_different,
+        exceeded_before=exceeded_in(previous) if previous is not None else frozenset(),
+        moved_before=moved_in(previous) if previous is not None else frozenset(),
+    )
+    with Store.open(db) as store:
+        if run is not None:
+            check = check_run(run, request, store)
+        else:
+            check = check_build(
+                *(build, request, definitions, measuring, store, console),
+                layouts=layouts,
+                time_budget_s=time_budget,
+            )
+    return conclude(check, gating, destinations, limit)
+
+
+def _one_build(builds: Sequence[Build], run: str | None) -> Build:
+    if run is not None and builds != (default_build(),):
+        raise UsageError("both a run and a build to measure are named", "Drop one.")
+    if len(builds) != 1:
+        names = ", ".join(build.name for build in builds)
+        raise UsageError(f"a check measures one build, and there are: {names}", "Name one.")
+    return builds[0]

@@ -1,0 +1,31 @@
+"""A comparison on the screen."""
+
+from __future__ import annotations
+
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.model_impact import Models
+from instruction_counts.cli import console
+from instruction_counts.report import comparison as report
+from instruction_counts.report import skipped_by_budget
+
+
+def show_comparison(comparison: Comparison, limit: int) -> None:
+    """Print every case that differs, at most ``limit`` of a verdict (0: all), and a summary."""
+    for text in report.head(comparison):
+        console.render(text)
+    titles = report.skipped_titles(comparison)
+    for line in skipped_by_budget.lines(titles, len(comparison.differences), limit):
+        console.line(line, style="yellow")
+    models = Models(comparison.base.records.values())
+    for section in report.sections(comparison):
+        console.line("")
+        console.line(f"{section.title}  {section.explanation}".rstrip(), style=section.style)
+        shown = section.differences[: limit or None]
+        for one in shown:
+            for text in report.lines(one, models):
+                console.render(report.indented(text))
+        left = len(section.differences) - len(shown)
+        if left:
+            console.line(f"  … and {left} more (--limit 0 shows all)")
+    console.line("")
+    console.line(report.last_line(comparison))

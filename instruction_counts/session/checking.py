@@ -1,0 +1,231 @@
+"""Baselines: a run is accepted into one; a stored run, or a build, is checked against one."""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+
+import attrs
+
+from core.types import CaseKey, Language
+from instruction_counts.analysis.comparison import Comparison, compare
+from instruction_counts.analysis.sides import Runs, Side, narrowed, read_side
+from instruction_counts.analysis.verdicts import Verdict
+from instruction_counts.builds.missing import Requirement, missing
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.gate.accept import Acceptance, accept
+from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
+from instruction_counts.gate.gate import FailOn, Gate, apply_limits
+from instruction_counts.gate.limits import Limits
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.comparing import Compared, ComparedBuilds
+from instruction_counts.session.observer import Observer
+from instruction_counts.session.time_budget import planned
+from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.storage.noise import read_noises
+from instruction_counts.storage.store import Store
+
+
+@attrs.frozen
+class CheckRequest:
+    """A baseline, which of its cases are checked, and what they may cost."""
+
+    file: Path
+    baseline: Baseline
+    """The selected cases of the file."""
+    selection: Selection = attrs.field(factory=Selection)
+    limits: Limits | None = None
+    """None allows no increase."""
+    fail_on: FailOn = FailOn.REGRESSION
+    allow_different: bool = False
+    """Whether another compiler, C library, Python or instruction set is accepted."""
+    exceeded_before: AbstractSet[CaseKey] = frozenset()
+    """What exceeded its limit in the last check: it does until it is within the limit again."""
+    moved_before: AbstractSet[CaseKey] = frozenset()
+    """What was worse or better in the last check: with a budget of time it is measured first."""
+
+    @classmethod
+    def of(cls, file: Path, selection: Selection | None = None) -> CheckRequest:
+        """The request to check the selected cases of ``file``, without limits.
+
+        Raises:
+            DataError: the file cannot be read, or holds something else.
+        """
+        wanted = selection or Selection()
+        return cls(file, selected_cases(read_baseline(file), wanted), wanted)
+
+    def compared(self, side: Side) -> Comparison:
+        """The baseline with ``side``.
+
+        Raises:
+            UsageError: the counts of ``side`` are other counts, and that is not allowed.
+        """
+        self.refuse_obstacles(side)
+        noises = self.baseline.noises_with(read_noises(), side)
+        return compare(self.baseline.side_for(side, self.file.name), side, noises)
+
+    def refuse_obstacles(self, side: Side) -> None:
+        """Name what makes the counts of ``side`` other counts.
+
+        Raises:
+            UsageError: something does, and is not allowed.
+        """
+        found = self.baseline.obstacles(side)
+        refused = [one for one in found if one.prevents or not self.allow_different]
+        if not refused:
+            return
+        texts = "\n  ".join(
+            f"{one.name}: {one.base or 'none'} in the baseline, {one.new or 'none'} now"
+            for one in refused
+        )
+        remedy = (
+            "Check where the baseline was made, or make a new one: baseline accept"
+            if any(one.prevents for one in refused)
+            else "Compare anyway with --allow-different, or make a new baseline."
+        )
+        raise UsageError(f"{self.file} was recorded under different conditions:\n  {texts}", remedy)
+
+    def check(self, compared: Compared) -> Check:
+        """What the limits make of a comparison with the baseline."""
+        comparison = compared.comparison
+        if compared.interrupted:
+            # What was not measured is not missing: nobody knows.
+            known = (one for one in comparison.differences if one.verdict is not Verdict.MISSING)
+            comparison = attrs.evolve(comparison, differences=tuple(known))
+        gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded_before)
+        return Check(self.baseline, gate, compared.interrupted, compared.run_id)
+
+
+@attrs.frozen
+class Check:
+    """A baseline that was held against something, and what exceeds the limits."""
+
+    baseline: Baseline
+    gate: Gate
+    interrupted: bool = False
+    """Whether this is what was found until then."""
+    run_id: int | None = None
+    """The run that was measured for it; None where none was, or it is not stored."""
+
+    @property
+    def comparison(self) -> Comparison:
+        """The baseline with what was checked."""
+        return self.gate.comparison
+
+    def require_comparison(self) -> None:
+        """Refuse a check of nothing, which did not pass.
+
+        What failed is not refused: that says more.
+
+        Raises:
+            UsageError: no case was counted on both sides, with the same code.
+        """
+        if not (self.gate.compares or self.gate.fails or self.gate.has_failed_cases):
+            raise UsageError(
+                "nothing was compared: no case was counted on both sides, with the same code",
+                "Above it says why. Check a run that was counted, or accept one: baseline accept",
+            )
+
+
+def check_run(run: str, request: CheckRequest, runs: Runs) -> Check:
+    """Check a stored run, or a JSON file, against a baseline.
+
+    Raises:
+        UsageError: there is no such run, or it cannot be compared with the baseline.
+    """
+    side = narrowed(read_side(run, runs), request.selection)
+    return request.check(Compared(request.compared(side)))
+
+
+def check_build(
+    build: Build,
+    request: CheckRequest,
+    definitions: Definitions,
+    settings: MeasurementSettings,
+    store: Store,
+    observer: Observer,
+    *,
+    layouts: int = 3,
+    time_budget_s: float | None = None,
+) -> Check:
+    """Measure ``build`` and check it; suspects are counted again in ``layouts`` memory layouts.
+
+    Raises:
+        BuildError: the build would pass because it cannot be measured.
+        UsageError: its counts cannot be compared with those of the baseline.
+    """
+    runner = BuildRunner.of([build], settings, observer, store)
+    (facts,) = runner.facts
+    refuse_unfit(facts, request.baseline)
+    # A side without cases is refused for the same reasons, before it takes time.
+    fingerprint = settings.fingerprint(facts)
+    request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
+    cases = select(load(definitions), request.selection)
+    builds = ComparedBuilds(runner, cases)
+    plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
+    measured = builds.measure(plan)
+    comparison = request.compared(measured.sides[build.name])
+    compared = Compared(comparison, measured.interrupted, measured.run_id)
+    if comparison.suspects and layouts and not compared.interrupted:
+        compared = _verified(builds, compared, request.baseline, layouts)
+    return request.check(compared)
+
+
+def _verified(
+    builds: ComparedBuilds, compared: Compared, baseline: Baseline, layouts: int
+) -> Compared:
+    """The suspects counted again in layouts of the build; the baseline remembers its own."""
+    if not builds.can_verify():
+        return compared
+    comparison = compared.comparison
+    try:
+        (counts,) = builds.count_again(comparison, (comparison.new,), layouts)
+    except KeyboardInterrupt:
+        return attrs.evolve(compared, interrupted=True)
+    return attrs.evolve(compared, comparison=verified_against(comparison, baseline, counts))
+
+
+def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
+    """Refuse a build that would pass because it cannot be measured.
+
+    Raises:
+        BuildError: its instructions cannot be counted, or no C++ where the baseline has some.
+    """
+    if not facts.can_count:
+        raise BuildError(
+            f'build "{facts.build.name}": no valgrind on this machine, so nothing can be checked.',
+            "apt-get install valgrind     or check a run that was counted elsewhere.",
+        )
+    has_cpp = any(one.language is Language.CPP for one in baseline.cases.values())
+    for requirement in missing(facts, {Requirement.COMPILER} if has_cpp else ()):
+        raise BuildError(requirement.what, requirement.remedy)
+
+
+def accept_run(
+    run: str,
+    file: Path,
+    selection: Selection,
+    runs: Runs,
+    *,
+    prune: bool = False,
+    allow_different: bool = False,
+) -> Acceptance:
+    """What the baseline ``file`` becomes with the selected cases of a run; nothing is written.
+
+    Raises:
+        UsageError: there is no such run, or it cannot be accepted.
+        DataError: ``file`` holds something else.
+    """
+    before = read_baseline(file) if file.exists() else None
+    side = narrowed(read_side(run, runs), selection)
+    mine = selected_cases(before, selection).cases if before is not None else {}
+    return accept(before, side, mine, read_noises(), prune=prune, allow_different=allow_different)
+
+
+def selected_cases(baseline: Baseline, selection: Selection) -> Baseline:
+    """The baseline with the selected cases alone."""
+    kept = {key: one for key, one in baseline.cases.items() if selection.keeps_key(key)}
+    return attrs.evolve(baseline, cases=kept)

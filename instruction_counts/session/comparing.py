@@ -1,0 +1,219 @@
+"""Comparing two sides, each stored or measured now: measure, judge, and verify what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from core.types import Case, CaseKey, Language
+from instruction_counts.analysis.comparison import Comparison, compare, verified
+from instruction_counts.analysis.sides import (
+    Side,
+    narrowed,
+    read_side,
+    side_of,
+    with_outputs,
+)
+from instruction_counts.analysis.verdicts import MinEffect
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.engines.engine import Engine
+from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.registry import engine_named
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.lazy_store import LazyStore
+from instruction_counts.session.measuring import Plan
+from instruction_counts.session.observer import Observer
+from instruction_counts.session.time_budget import planned, require_measured
+from instruction_counts.session.verification import Verification
+from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.storage.noise import keep_noises, read_noises
+
+
+@attrs.frozen
+class MeasuredSides:
+    """Builds that were measured by turns."""
+
+    sides: Mapping[str, Side]
+    """By the name of the build."""
+    run_id: int | None = None
+    """The number of the run that holds them; None where it could not be stored."""
+    interrupted: bool = False
+
+
+@attrs.frozen
+class Compared:
+    """A comparison, and how it came to its end."""
+
+    comparison: Comparison
+    interrupted: bool = False
+    run_id: int | None = None
+    """The run of what was measured for it; None where nothing was, or it is not stored."""
+
+
+@attrs.frozen
+class ComparedBuilds:
+    """Cases on builds: measured by turns, and the suspects of a comparison once more."""
+
+    runner: BuildRunner
+    cases: tuple[Case, ...]
+
+    def measure(self, budget: Plan | None = None) -> MeasuredSides:
+        """Measure the builds now; what one of them cannot run is a case that was skipped.
+
+        Raises:
+            UsageError: the budget of time was used up before the first case started.
+            BuildError: an engine cannot start.
+        """
+        measured = self.runner.run(self.runner.orders(self.cases, skip=True), budget=budget)
+        require_measured(measured.run)
+        title = "" if measured.run_id is None else f"run {measured.run_id}, "
+        sides = {name: side_of(measured.run, name, title + name) for name in self.runner.names}
+        return MeasuredSides(sides, measured.run_id, measured.interrupted)
+
+    def verify(self, comparison: Comparison, layouts: int) -> Compared:
+        """Compare what C++ suspects compute, and count all suspects again in other layouts."""
+        if not self.can_verify():
+            return Compared(comparison)
+        try:
+            found = self._with_outputs(comparison)
+            if not found.suspects:
+                return Compared(found)
+            base, new = self.count_again(found, (found.base, found.new), layouts)
+        except KeyboardInterrupt:
+            return Compared(comparison, interrupted=True)
+        return Compared(verified(found, base, new))
+
+    def count_again(
+        self, comparison: Comparison, sides: Sequence[Side], layouts: int
+    ) -> list[list[dict[CaseKey, int]]]:
+        """The counts of the suspects in other layouts: for each build that is measured, by layout.
+
+        ``sides`` are these builds; what layouts were seen to move them by is kept.
+        """
+        counts = self._verification.count(self._suspects(comparison), layouts)
+        for side, of_side in zip(sides, counts, strict=True):
+            keep_noises(side.fingerprint, _layout_noise(side, of_side), self.runner.observer.error)
+        return counts
+
+    def can_verify(self) -> bool:
+        """Whether the engine can count in other layouts; where not, the observer learns it."""
+        engine = self.runner.settings.engine
+        if engine_named(engine).can(Ability.LAYOUTS):
+            return True
+        self.runner.observer.note(f"Nothing is verified: the {engine} engine has one layout.")
+        return False
+
+    @property
+    def _verification(self) -> Verification:
+        runner, settings = self.runner, self.runner.settings
+        return Verification(
+            *(runner.facts, self._make_engine, settings.pool(), runner.lanes, runner.observer),
+            settings.order,
+        )
+
+    def _make_engine(self, facts: BuildFacts, layout: int) -> Engine:
+        return self.runner.engine(facts, self.runner.settings.profile(layout=layout))
+
+    def _with_outputs(self, comparison: Comparison) -> Comparison:
+        cases = [
+            case for case in self._suspects(comparison) if case.autolabels.language is Language.CPP
+        ]
+        if not cases:
+            return comparison
+        base, new = (
+            with_outputs(side, found)
+            for side, found in zip(
+                (comparison.base, comparison.new), self._verification.outputs(cases), strict=True
+            )
+        )
+        return compare(base, new, read_noises(), comparison.min_effect)
+
+    def _suspects(self, comparison: Comparison) -> list[Case]:
+        keys = {one.key for one in comparison.suspects}
+        return [case for case in self.cases if case.key in keys]
+
+
+@attrs.frozen
+class ComparisonRequest:
+    """Which cases are compared, and how."""
+
+    definitions: Definitions
+    selection: Selection = attrs.field(factory=Selection)
+    settings: MeasurementSettings = attrs.field(factory=MeasurementSettings)
+    min_effect: MinEffect = attrs.field(factory=MinEffect)
+    layouts: int = 3
+    """In how many other memory layouts suspects are counted again."""
+    time_budget_s: float | None = None
+    """For the first measurement; suspects are counted again in any case."""
+    defined_only: bool = False
+    """Whether the cases of stored sides that the definitions do not hold are left out, too."""
+
+
+def compare_sides(
+    base: str | Build,
+    new: str | Build,
+    request: ComparisonRequest,
+    runs: LazyStore,
+    observer: Observer,
+) -> Compared:
+    """Compare two sides: a build is measured now, a text names a stored run or a JSON file.
+
+    Where both are measured, what differs is counted again before it is reported.
+
+    Raises:
+        UsageError: a side is not there, or has no case that is asked for.
+        BuildError: a build cannot be measured.
+    """
+    builds = [side for side in (base, new) if isinstance(side, Build)]
+    stored = {  # first: what is not there must not cost a measurement
+        text: _stored_side(text, request, runs) for text in (base, new) if isinstance(text, str)
+    }
+    measured, compared_builds = MeasuredSides({}), None
+    if builds:
+        store = runs.opened()
+        cases = select(load(request.definitions), request.selection)
+        runner = BuildRunner.of(builds, request.settings, observer, store)
+        compared_builds = ComparedBuilds(runner, cases)
+        measured = compared_builds.measure(
+            planned(request.time_budget_s, cases, runner.names, store)
+        )
+    before, after = (
+        measured.sides[side.name] if isinstance(side, Build) else stored[side]
+        for side in (base, new)
+    )
+    comparison = compare(before, after, read_noises(), request.min_effect)
+    is_verified = len(builds) == 2 and comparison.suspects and request.layouts
+    if compared_builds is None or not is_verified or measured.interrupted:
+        return Compared(comparison, measured.interrupted, measured.run_id)
+    found = compared_builds.verify(comparison, request.layouts)
+    return attrs.evolve(found, run_id=measured.run_id)
+
+
+def _stored_side(text: str, request: ComparisonRequest, runs: LazyStore) -> Side:
+    side = narrowed(read_side(text, runs), request.selection)
+    if not request.defined_only:
+        return side
+    keys = frozenset(case.key for case in select(load(request.definitions), request.selection))
+    kept = {key: one for key, one in side.records.items() if key in keys}
+    if not kept:
+        raise UsageError(f"{side.title} contains no cases from these definitions", "See: runs show")
+    return attrs.evolve(side, records=kept)
+
+
+def _layout_noise(side: Side, layouts: Sequence[Mapping[CaseKey, int]]) -> dict[str, Noise]:
+    """What layouts moved each case by, by definition hash."""
+    found = {}
+    for key in {key for counts in layouts for key in counts}:
+        record = side.records[key]
+        counted = record.outcome.instructions
+        counts = [by_key[key] for by_key in layouts if key in by_key]
+        if counted is not None and len(counts) == len(layouts):
+            counts.append(counted.per_run)
+            spread = (max(counts) - min(counts)) / max(1, *counts)
+            found[record.definition_hash] = Noise(key.title, 0.0, spread, len(layouts))
+    return found
