@@ -14,12 +14,12 @@ from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import (
     Difference,
     Layouts,
-    MinEffect,
     Verdict,
     is_suspect,
     judge,
     judge_verified,
 )
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 
 
@@ -30,7 +30,7 @@ class Comparison:
     base: Side
     new: Side
     disagreements: tuple[Disagreement, ...]
-    min_effect: MinEffect
+    min_effect: Effect
     differences: tuple[Difference, ...]
     layouts: int = 0
     """In how many layouts suspects were counted again; 0 where nothing was verified."""
@@ -49,7 +49,7 @@ class Comparison:
 
 
 def compare(
-    base: Side, new: Side, noises: Noises | None = None, min_effect: MinEffect | None = None
+    base: Side, new: Side, noises: Noises | None = None, min_effect: Effect | None = None
 ) -> Comparison:
     """Judge every case of either side, in the order of ``new``, then what is only in ``base``.
 
@@ -57,7 +57,7 @@ def compare(
     """
     found = tuple(disagreements(base, new))
     comparable = not any(one.prevents for one in found)
-    least = min_effect or MinEffect()
+    least = min_effect or MIN_EFFECT
     known = noises or {}
     builds = [fingerprint_hash(side.fingerprint) for side in (base, new)]
     left_out = {

@@ -16,6 +16,7 @@ import attrs
 from core.types import CaseKey, Language
 from instruction_counts.analysis.outputs import OutputDifference
 from instruction_counts.analysis.times import TimeChange, time_change
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.records import Record
@@ -64,19 +65,6 @@ class Reason(enum.Enum):
     FAILED_IN_BASE = "failed in base"
     FAILED_IN_NEW = "failed in new"
     FAILED_IN_BOTH = "failed in both"
-
-
-@attrs.frozen
-class MinEffect:
-    """The smallest change of interest: both have to be reached."""
-
-    relative: float = 0.0005
-    absolute: int = 3
-    """Each count is rounded twice, so up to two instructions of a change may be rounding."""
-
-    def is_reached(self, change: float, base: int) -> bool:
-        """Whether ``change`` instructions are of interest, in a case that cost ``base``."""
-        return abs(change) >= self.absolute and abs(change) >= self.relative * abs(base)
 
 
 @attrs.frozen
@@ -150,7 +138,7 @@ def judge(
     *,
     comparable: bool = True,
     noises: Iterable[Noise] = (),
-    min_effect: MinEffect | None = None,
+    min_effect: Effect | None = None,
     output: OutputDifference | None = None,
 ) -> Difference:
     """The verdict on two records, before anything is measured again.
@@ -163,12 +151,12 @@ def judge(
     if said is None:
         before, after = _instructions(base), _instructions(new)
         noise = noise_floor(before, after, key.language, noises)
-        said = _on_counts(before, after, noise, min_effect or MinEffect())
+        said = _on_counts(before, after, noise, min_effect or MIN_EFFECT)
     verdict, reason = said
     return Difference(key, base, new, verdict, reason, noise, output=output)
 
 
-def is_suspect(difference: Difference, min_effect: MinEffect) -> bool:
+def is_suspect(difference: Difference, min_effect: Effect) -> bool:
     """Whether counting again can change the verdict: the counts differ by enough to be of interest.
 
     What looks like noise is a suspect, too: in several layouts a real change stands out.
@@ -181,7 +169,7 @@ def is_suspect(difference: Difference, min_effect: MinEffect) -> bool:
 
 
 def judge_verified(
-    difference: Difference, layouts: Layouts, min_effect: MinEffect | None = None
+    difference: Difference, layouts: Layouts, min_effect: Effect | None = None
 ) -> Difference:
     """The verdict on a suspect that was counted again in several layouts.
 
@@ -196,7 +184,7 @@ def judge_verified(
     checked = attrs.evolve(difference, layouts=layouts, noise=noise)
     change = checked.change
     assert change is not None, "both sides were counted"
-    if not (min_effect or MinEffect()).is_reached(change, before.per_run):
+    if not (min_effect or MIN_EFFECT).is_reached(change, before.per_run):
         verdict, reason = Verdict.SAME, Reason.BELOW_MIN_EFFECT
     elif gap <= noise:
         verdict, reason = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
@@ -264,7 +252,7 @@ _FAILED = {
 
 
 def _on_counts(
-    base: Instructions, new: Instructions, noise: int, min_effect: MinEffect
+    base: Instructions, new: Instructions, noise: int, min_effect: Effect
 ) -> tuple[Verdict, Reason]:
     change = new.per_run - base.per_run
     if not change:

@@ -15,7 +15,6 @@ import click
 from core.types import Case
 from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.analysis.sides import Side, side_of
-from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.builds.configured import find_interpreter, parse_build, read_builds
 from instruction_counts.builds.probing import probe
 from instruction_counts.cli import console
@@ -25,6 +24,7 @@ from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import definitions_options, mode_options, store_option
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.selection import Selection, select
@@ -96,7 +96,7 @@ def command(
     thorough: bool,
     fresh: bool,
     layouts: int,
-    min_effect: MinEffect,
+    min_effect: Effect,
     form: str,
     measuring: MeasurementSettings,
     db: str | None,

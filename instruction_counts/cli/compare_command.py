@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.cli import console
 from instruction_counts.cli.gating import Gating, exit_code, gate_options
 from instruction_counts.cli.measuring import measuring_options
@@ -15,6 +14,7 @@ from instruction_counts.cli.options import build_options, is_given, selection_op
 from instruction_counts.cli.shown_comparison import show_comparison
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.comparison import causes
@@ -68,7 +68,7 @@ def command(
     builds: tuple[Build, ...],
     measuring: MeasurementSettings,
     db: str | None,
-    min_effect: MinEffect,
+    min_effect: Effect,
     layouts: int,
     limit: int,
     output: tuple[Path, ...],

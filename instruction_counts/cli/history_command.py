@@ -12,10 +12,10 @@ import click
 
 from core.types import CaseKey
 from instruction_counts.analysis.functions import difference, top_causes
-from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.cli import console
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import mode_options, store_option
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.stored import StoredCount
@@ -55,7 +55,7 @@ def command(
     since: dt.datetime | None,
     last: int | None,
     tag: tuple[str, ...],
-    min_effect: MinEffect,
+    min_effect: Effect,
     form: str | None,
     db: str | None,
 ) -> None:

@@ -20,7 +20,7 @@ from platformdirs import user_data_path
 from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison, compare
 from instruction_counts.analysis.sides import Side, side_of
-from instruction_counts.analysis.verdicts import Difference, MinEffect
+from instruction_counts.analysis.verdicts import Difference
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
 from instruction_counts.cli.bisect_command import COMMIT, StoreLab, made_build
@@ -30,6 +30,7 @@ from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import selection_options, store_option
 from instruction_counts.cli.seconds import SecondsRange
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.history import watching
@@ -111,7 +112,7 @@ def command(
     selection: Selection,
     measuring: MeasurementSettings,
     layouts: int,
-    min_effect: MinEffect,
+    min_effect: Effect,
     alert: Path | None,
     webhook: str | None,
     state_file: Path | None,
@@ -250,7 +251,7 @@ class StoreStation:
 
     make: Callable[[str], Build]
     lab: StoreLab
-    min_effect: MinEffect
+    min_effect: Effect
 
     def measure(self, name: str) -> tuple[LastBuild, Side]:
         """See `Station`."""

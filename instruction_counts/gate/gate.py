@@ -148,13 +148,13 @@ def _of_worse(one: Difference, rule: Rule, *, known: bool) -> Finding:
     assert base is not None, "a worse case was counted on both sides"
     if rule.hard is None:
         return Finding(one, Level.FAILS, "it has no hard limit, so whatever got worse fails")
-    allowed = rule.hard.allows(base)
-    band = one.noise if rule.band is None else rule.band.allows(base)
+    allowed = rule.hard.of(base)
+    band = one.noise if rule.band is None else rule.band.of(base)
     if change > allowed + band or (known and change > allowed):
         return Finding(one, Level.FAILS, f"above the hard limit of {rule.hard}")
     if change > allowed:
         why = f"above the hard limit of {rule.hard}, but by no more than {band:,.0f} instructions"
         return Finding(one, Level.EDGE, why)
-    if rule.soft is not None and change > rule.soft.allows(base):
+    if rule.soft is not None and change > rule.soft.of(base):
         return Finding(one, Level.SOFT, f"above the soft limit of {rule.soft}")
     return Finding(one, Level.WITHIN, f"hard limit {rule.hard}")

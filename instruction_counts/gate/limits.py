@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -12,32 +10,10 @@ import cattrs
 
 from core.modes import Mode, by_option
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.domain.effects import EXPECTED, Effect
 from instruction_counts.domain.selection import matches
 from instruction_counts.reading.documents import one_of
 from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
-
-
-@attrs.frozen
-class Limit:
-    """What a change may cost; it is above the limit only if it is above both parts."""
-
-    relative: float = 0.0
-    absolute: float = 0.0
-    """Instructions; infinite where no change is ever above the limit."""
-
-    def allows(self, base: int) -> float:
-        """The largest change, in instructions, of a case that cost ``base``."""
-        return max(self.relative * base, self.absolute)
-
-    def __str__(self) -> str:
-        if math.isinf(self.absolute):
-            return "never"
-        share = f"{self.relative * 100:.10g}%" if self.relative else ""
-        number = f"{self.absolute:,.0f} instructions" if self.absolute else ""
-        return " and ".join(part for part in (share, number) if part) or "0"
-
-
-NEVER = Limit(absolute=math.inf)
 
 
 @attrs.frozen
@@ -48,11 +24,11 @@ class Rule:
     language: Language | None = None
     runtime: RuntimeMode | None = None
     autograd: AutogradMode | None = None
-    soft: Limit | None = None
+    soft: Effect | None = None
     """Beyond it, a change is reported."""
-    hard: Limit | None = None
+    hard: Effect | None = None
     """Beyond it, a change fails."""
-    band: Limit | None = None
+    band: Effect | None = None
     """How far beyond the hard limit a change has to lie; None is the noise floor of the case."""
 
     def applies(self, key: CaseKey) -> bool:
@@ -112,21 +88,13 @@ _EXAMPLE = (
 )
 
 
-def _limit(value: Any, _: type) -> Limit:
-    if value == "never":
-        return NEVER
-    text = str(value) if type(value) is int else value
-    found: dict[str, float] = {}
-    for part in text.split(",") if isinstance(text, str) else ["?"]:
-        match = _PART.fullmatch(part)
-        kind = "relative" if match and match["share"] else "absolute"
-        if match is None or kind in found:  # of two shares, whichever held, one would be ignored
-            raise Mismatch('a share (0.5%), instructions (20), both ("0.5%,20") or never')
-        found[kind] = float(match["share"]) / 100 if match["share"] else int(match["number"])
-    return Limit(**found)
-
-
-_PART = re.compile(r"\s*(?:(?P<share>\d{1,15}(?:\.\d{1,15})?)%|(?P<number>\d{1,15}))\s*")
+def _effect(value: Any, _: type) -> Effect:
+    if not isinstance(value, str) and type(value) is not int:
+        raise Mismatch(EXPECTED)
+    try:
+        return Effect.parse(str(value))
+    except ValueError as error:
+        raise Mismatch(EXPECTED) from error
 
 
 def _mode(value: Any, kind: type[Mode]) -> Mode:
@@ -139,7 +107,7 @@ def _mode(value: Any, kind: type[Mode]) -> Mode:
 
 def _make_converter() -> cattrs.Converter:
     converter = strict_converter()
-    converter.register_structure_hook(Limit, _limit)
+    converter.register_structure_hook(Effect, _effect)
     converter.register_structure_hook(Language, _mode)
     converter.register_structure_hook(RuntimeMode, _mode)
     converter.register_structure_hook(AutogradMode, _mode)

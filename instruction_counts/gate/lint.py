@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.verdicts import MinEffect
+from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
 from instruction_counts.gate.limits import Limits, Rule
 
@@ -74,8 +74,8 @@ def _doubts_of_case(case: BaselineCase, limits: Limits | None) -> Iterator[Doubt
     if hard is None:
         yield Doubt.NO_LIMIT
         return
-    least = MinEffect()
-    allowed = hard.allows(case.instructions)
+    least = MIN_EFFECT
+    allowed = hard.of(case.instructions)
     seen = max(case.noise_floor, least.absolute, least.relative * case.instructions)
     if allowed < case.noise_floor:
         yield Doubt.NARROW

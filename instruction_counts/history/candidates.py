@@ -10,8 +10,9 @@ import attrs
 from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison, compare
 from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Difference, MinEffect, Reason, Verdict
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.noise import Noises
 from instruction_counts.domain.outcomes import Status
@@ -44,7 +45,7 @@ class Candidates:
     """Make the builds; one that cannot be made raises `BuildError`."""
     key: CaseKey
     lab: Lab
-    min_effect: MinEffect = attrs.field(factory=MinEffect)
+    min_effect: Effect = attrs.field(default=MIN_EFFECT)
     sides: dict[int, Side] = attrs.field(factory=dict)
     measurements: int = 0
     """How often a build was measured; each of a pair counts."""

@@ -11,7 +11,8 @@ import attrs
 from core.types import CaseKey
 from instruction_counts.analysis.functions import difference
 from instruction_counts.analysis.names import normalised
-from instruction_counts.analysis.verdicts import MinEffect, Verdict, judge
+from instruction_counts.analysis.verdicts import Verdict, judge
+from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import FunctionCosts
@@ -54,7 +55,7 @@ def _build(point: StoredCount) -> tuple[str, str]:
 def _moved(base: StoredCount, new: StoredCount, noises: Noises) -> bool:
     before, after = count_of(base).per_run, count_of(new).per_run
     floor = max(floor_of(base, noises), floor_of(new, noises))
-    return abs(after - before) > floor and MinEffect().is_reached(after - before, before)
+    return abs(after - before) > floor and MIN_EFFECT.is_reached(after - before, before)
 
 
 def chances(

@@ -10,7 +10,8 @@ import attrs
 from core.types import CaseKey
 from instruction_counts.analysis.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import MinEffect, noise_floor
+from instruction_counts.analysis.verdicts import noise_floor
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.stored import StoredCount
@@ -56,14 +57,14 @@ class Series:
 
 
 def all_series(
-    points: Iterable[StoredCount], noises: Noises | None = None, min_effect: MinEffect | None = None
+    points: Iterable[StoredCount], noises: Noises | None = None, min_effect: Effect | None = None
 ) -> tuple[Series, ...]:
     """A series for each case, in the order of its first point; ``points`` are in order of time."""
     by_case: dict[CaseKey, list[StoredCount]] = {}
     for point in points:
         by_case.setdefault(point.case, []).append(point)
     return tuple(
-        _series(key, mine, noises or {}, min_effect or MinEffect()) for key, mine in by_case.items()
+        _series(key, mine, noises or {}, min_effect or MIN_EFFECT) for key, mine in by_case.items()
     )
 
 
@@ -94,7 +95,7 @@ def floor_of(point: StoredCount, noises: Noises) -> float:
 
 
 def _series(
-    key: CaseKey, points: Iterable[StoredCount], noises: Noises, min_effect: MinEffect
+    key: CaseKey, points: Iterable[StoredCount], noises: Noises, min_effect: Effect
 ) -> Series:
     known = list(points)
     groups = _groups([one for one in known if one.instructions is not None])

@@ -23,7 +23,7 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
-from instruction_counts.analysis.verdicts import MinEffect
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 
 _Array: TypeAlias = npt.NDArray[np.float64]
 
@@ -76,7 +76,7 @@ class Step:
 
 
 def levels(
-    counts: Sequence[int], floors: Sequence[float], min_effect: MinEffect | None = None
+    counts: Sequence[int], floors: Sequence[float], min_effect: Effect | None = None
 ) -> tuple[Level, ...]:
     """The levels of a series, in order; ``floors`` are the noise floors of the counts.
 
@@ -85,7 +85,7 @@ def levels(
     if not counts:
         return ()
     assert len(counts) == len(floors), "each count has a noise floor"
-    effect = min_effect or MinEffect()
+    effect = min_effect or MIN_EFFECT
     least = [max(floor, ROUNDING) for floor in floors]
     found = []
     for start, end, level in _merged(_starts(counts, least), counts, least, effect):
@@ -164,7 +164,7 @@ def _loss(count: int, floor: float, grid: _Array) -> _Array:
 
 
 def _merged(
-    starts: Sequence[int], counts: Sequence[int], floors: Sequence[float], least: MinEffect
+    starts: Sequence[int], counts: Sequence[int], floors: Sequence[float], least: Effect
 ) -> list[tuple[int, int, int]]:
     """Start, end and level of the segments, when those that noise alone could part are joined."""
     bounds = [*starts, len(counts)]

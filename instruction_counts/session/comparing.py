@@ -15,9 +15,9 @@ from instruction_counts.analysis.sides import (
     side_of,
     with_outputs,
 )
-from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.selection import Selection, select
@@ -145,7 +145,7 @@ class ComparisonRequest:
     definitions: Definitions
     selection: Selection = attrs.field(factory=Selection)
     settings: MeasurementSettings = attrs.field(factory=MeasurementSettings)
-    min_effect: MinEffect = attrs.field(factory=MinEffect)
+    min_effect: Effect = attrs.field(default=MIN_EFFECT)
     layouts: int = 3
     """In how many other memory layouts suspects are counted again."""
     time_budget_s: float | None = None

@@ -14,13 +14,13 @@ from instruction_counts.analysis.outputs import OutputDifference, TensorDifferen
 from instruction_counts.analysis.verdicts import (
     Difference,
     Layouts,
-    MinEffect,
     Reason,
     Verdict,
     is_suspect,
     judge,
     judge_verified,
 )
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
 from instruction_counts.domain.records import Record
@@ -57,7 +57,7 @@ def test_equal_counts_are_the_same(count: int) -> None:
 @given(COUNT, COUNT)
 def test_a_better_case_is_worse_the_other_way_round(base: int, new: int) -> None:
     """Unless it is one of those that say the same in both directions."""
-    none = MinEffect(0.0, 1)
+    none = Effect(0.0, 1)
     there, back = (judged(*pair, min_effect=none).verdict for pair in ((base, new), (new, base)))
 
     opposite = {Verdict.BETTER: Verdict.WORSE, Verdict.WORSE: Verdict.BETTER}
@@ -82,7 +82,7 @@ def test_less_than_the_minimum_effect_is_the_same(base: int, new: int) -> None:
 
 def test_the_minimum_effect_itself_is_a_change() -> None:
     """The smallest change of interest is of interest."""
-    assert Verdict.WORSE is judged(10_000, 10_100, min_effect=MinEffect(0.01, 100)).verdict
+    assert Verdict.WORSE is judged(10_000, 10_100, min_effect=Effect(0.01, 100)).verdict
 
 
 def test_what_windows_disagree_by_is_noise() -> None:
@@ -121,14 +121,14 @@ def test_without_knowledge_layouts_move_what_they_usually_do(
     """That is more for Python."""
     key = attrs.evolve(KEY, language=language)
 
-    one = judge(key, record(100_000), record(100_000 + change), min_effect=MinEffect(0.0, 1))
+    one = judge(key, record(100_000), record(100_000 + change), min_effect=Effect(0.0, 1))
 
     assert verdict is one.verdict
 
 
 def test_a_selftest_without_layouts_says_nothing_of_them() -> None:
     """Zero spread over zero layouts is no knowledge."""
-    least, unknown = MinEffect(0.0, 1), Noise("add", 0.0, 0.0, 0)
+    least, unknown = Effect(0.0, 1), Noise("add", 0.0, 0.0, 0)
     one = judge(KEY, record(100_000), record(100_010), noises=[unknown], min_effect=least)
 
     assert Verdict.AMBIGUOUS is one.verdict
@@ -192,20 +192,20 @@ def test_faster_because_wrong_is_not_better() -> None:
 @pytest.mark.parametrize(("new", "suspect"), [(10_000, False), (10_004, False), (10_005, True)])
 def test_a_change_of_interest_is_a_suspect(new: int, suspect: bool) -> None:
     """Whatever is said of it before it is counted again."""
-    assert suspect is is_suspect(judged(10_000, new), MinEffect())
+    assert suspect is is_suspect(judged(10_000, new), MIN_EFFECT)
 
 
 def test_a_change_within_the_windows_is_a_suspect() -> None:
     """Several layouts can tell what windows cannot."""
     one = judge(KEY, record(1000, exact=False, spread=80), record(1040), noises=[STEADY])
 
-    assert is_suspect(one, MinEffect())
+    assert is_suspect(one, MIN_EFFECT)
 
 
 @pytest.mark.parametrize("other", [None, record(1, outcome=failed())])
 def test_what_was_not_counted_is_no_suspect(other: Record | None) -> None:
     """Counting again would not help."""
-    assert not is_suspect(judge(KEY, record(1000), other), MinEffect())
+    assert not is_suspect(judge(KEY, record(1000), other), MIN_EFFECT)
 
 
 @given(COUNT, st.integers(1000, 10**6))
@@ -222,7 +222,7 @@ def test_the_same_counts_in_other_layouts_are_no_change(counts: list[int], order
     """Two builds of the same code differ by which layout they happen to have."""
     other = [counts[place] for place in order]
     layouts = Layouts(tuple(counts[1:]), tuple(other[1:]))
-    one = judge_verified(judged(counts[0], other[0]), layouts, MinEffect(0.0, 1))
+    one = judge_verified(judged(counts[0], other[0]), layouts, Effect(0.0, 1))
 
     assert one.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
 

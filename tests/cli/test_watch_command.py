@@ -25,10 +25,10 @@ from benchmarks import injected
 from instruction_counts import cli
 from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.analysis.sides import Side, side_of
-from instruction_counts.analysis.verdicts import MinEffect
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look, place_of
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.history.watch_state import LastBuild, State, held, read_state, write_state
@@ -135,7 +135,7 @@ def test_a_command_that_fails_is_told() -> None:
 def station_of(store: Store) -> StoreStation:
     """A station that finds what is stored."""
     lab: Any = type("Lab", (), {"store": store})()
-    return StoreStation(lambda _: pytest.fail("nothing is made"), lab, MinEffect())
+    return StoreStation(lambda _: pytest.fail("nothing is made"), lab, MIN_EFFECT)
 
 
 def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ class FakeLab:
 
 def test_a_build_is_measured_and_remembered_by_its_run() -> None:
     """So that the next one can be compared with it."""
-    station = StoreStation(lambda _: Build("a", "/python"), cast("Any", FakeLab()), MinEffect())
+    station = StoreStation(lambda _: Build("a", "/python"), cast("Any", FakeLab()), MIN_EFFECT)
 
     assert LastBuild("a=/python", "a", "/python", 12) == station.measure("a=/python")[0]
 
@@ -203,7 +203,7 @@ def test_a_build_is_measured_and_remembered_by_its_run() -> None:
 def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
     """The next one would have nothing to be compared with."""
     lab = cast("Any", FakeLab(stores=False))
-    station = StoreStation(lambda _: Build("a", "/python"), lab, MinEffect())
+    station = StoreStation(lambda _: Build("a", "/python"), lab, MIN_EFFECT)
     with pytest.raises(DataError, match="could not be stored"):
         station.measure("a=/python")
 
@@ -214,7 +214,7 @@ def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
 def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_path: Path) -> None:
     """Only they are; also where both builds have the same name."""
     lab = FakeLab(Store.open(tmp_path / "runs.db"))
-    station = StoreStation(parse_build, cast("Any", lab), MinEffect())
+    station = StoreStation(parse_build, cast("Any", lab), MIN_EFFECT)
     builds = [LastBuild("l", one, f"/{one}", 1) for one in (name, "new")]
     key = attrs.evolve(make_record().key, label=("Group", "add"))
     found = station.verify(builds[0], builds[1], [key])
@@ -228,7 +228,7 @@ def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_p
 def verify_after(store: Store, day: int) -> Comparison:
     """Verify a suspect, where the base was of this day when it was stored, and is of the first."""
     number = store.import_run(run_of(1000, day))
-    station = StoreStation(parse_build, cast("Any", FakeLab(store)), MinEffect())
+    station = StoreStation(parse_build, cast("Any", FakeLab(store)), MIN_EFFECT)
     builds = [LastBuild("l", "default", "/a", number), LastBuild("m", "new", "/b", 2)]
     return station.verify(builds[0], builds[1], [make_record().key])
 

@@ -10,7 +10,8 @@ import attrs
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Difference, MinEffect, Reason, Verdict
+from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,
@@ -64,4 +65,4 @@ def difference(
 
 def comparison(*differences: Difference) -> Comparison:
     """A comparison of these cases."""
-    return Comparison(side(title="base"), side(title="new"), (), MinEffect(), differences)
+    return Comparison(side(title="base"), side(title="new"), (), MIN_EFFECT, differences)

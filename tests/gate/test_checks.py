@@ -8,14 +8,15 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.checks import exceeded_in, to_check_json
 from instruction_counts.gate.gate import apply_limits
-from instruction_counts.gate.limits import Limit, Limits, Rule
+from instruction_counts.gate.limits import Limits, Rule
 from tests.gate.fakes import comparison, difference, key
 
 TOLD = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}
-LIMITS = Limits(Rule(hard=Limit(absolute=100)))
+LIMITS = Limits(Rule(hard=Effect(absolute=100)))
 CASES = (
     difference(1000, 2000, label="fails"),
     difference(1000, 1050, label="within"),

@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.gate import FailOn, Level, apply_limits
-from instruction_counts.gate.limits import NEVER, Limit, Limits, Rule
+from instruction_counts.gate.limits import Limits, Rule
 from tests.gate.fakes import comparison, counted, cpp, difference, key
 
 BASE = 10_000
 HARD = 100
-LIMITS = Limits(Rule(soft=Limit(absolute=20), hard=Limit(absolute=HARD)))
+LIMITS = Limits(Rule(soft=Effect(absolute=20), hard=Effect(absolute=HARD)))
 OTHERS = [verdict for verdict in Verdict if verdict is not Verdict.WORSE]
 
 
@@ -85,7 +86,7 @@ def test_a_larger_change_is_never_judged_more_kindly(change: int, noise: int) ->
 
 def test_a_band_can_be_given() -> None:
     """Instead of the noise floor."""
-    limits = Limits(Rule(hard=Limit(absolute=HARD), band=Limit(absolute=5)))
+    limits = Limits(Rule(hard=Effect(absolute=HARD), band=Effect(absolute=5)))
 
     assert [Level.EDGE, Level.FAILS] == [
         level(one, noise=50, limits=limits) for one in (HARD + 5, HARD + 6)

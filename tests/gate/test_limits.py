@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.errors import DataError
-from instruction_counts.gate.limits import NEVER, Limit, Limits, Rule, read_limits
+from instruction_counts.gate.limits import Limits, Rule, read_limits
 from tests.gate.fakes import key
 
 FILE = """\
@@ -33,14 +34,14 @@ def test_the_last_rule_that_matches_holds(tmp_path: Path) -> None:
     """What it leaves out comes from the default, not from the rules before it."""
     rule = read(FILE, tmp_path).rule_for(key("MatMul", "mm"))
 
-    assert (Limit(absolute=20), Limit(0.005, 100), Limit()) == (rule.soft, rule.hard, rule.band)
+    assert (Effect(absolute=20), Effect(0.005, 100), Effect()) == (rule.soft, rule.hard, rule.band)
 
 
 @pytest.mark.parametrize(
-    ("label", "hard"), [(("MatMul", "bmm"), Limit(0.1)), (("add",), Limit(0.005, 100))]
+    ("label", "hard"), [(("MatMul", "bmm"), Effect(0.1)), (("add",), Effect(0.005, 100))]
 )
 def test_a_rule_of_another_language_or_label_does_not_hold(
-    label: tuple[str, ...], hard: Limit, tmp_path: Path
+    label: tuple[str, ...], hard: Effect, tmp_path: Path
 ) -> None:
     """Then it is an earlier rule, or the default."""
     assert hard == read(FILE, tmp_path).rule_for(key(*label)).hard
@@ -61,17 +62,17 @@ def test_an_empty_mapping_leaves_no_case_unguarded(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "limit"),
     [
-        ("12", Limit(absolute=12)),
-        ("0", Limit()),
-        ("2%", Limit(0.02)),
-        ("0.25%", Limit(0.0025)),
-        ('"1%, 5"', Limit(0.01, 5)),
-        ('"5,1%"', Limit(0.01, 5)),
+        ("12", Effect(absolute=12)),
+        ("0", Effect()),
+        ("2%", Effect(0.02)),
+        ("0.25%", Effect(0.0025)),
+        ('"1%, 5"', Effect(0.01, 5)),
+        ('"5,1%"', Effect(0.01, 5)),
         ("never", NEVER),
     ],
 )
 def test_limits_are_shares_instructions_both_or_never(
-    text: str, limit: Limit, tmp_path: Path
+    text: str, limit: Effect, tmp_path: Path
 ) -> None:
     """As on the command line of `compare`."""
     assert limit == read(f"default: {{hard: {text}}}", tmp_path).default.hard
@@ -80,20 +81,20 @@ def test_limits_are_shares_instructions_both_or_never(
 @given(st.floats(0, 1), st.integers(0, 10**6), st.integers(0, 10**9))
 def test_a_change_has_to_be_above_both_parts(share: float, number: int, base: int) -> None:
     """A small share of a small case is no regression, and neither are some instructions."""
-    assert max(share * base, number) == Limit(share, number).allows(base)
+    assert max(share * base, number) == Effect(share, number).of(base)
 
 
 @pytest.mark.parametrize(
     ("limit", "text"),
     [
-        (Limit(), "0"),
-        (Limit(0.005), "0.5%"),
-        (Limit(absolute=1200), "1,200 instructions"),
-        (Limit(0.07, 3), "7% and 3 instructions"),
+        (Effect(), "0"),
+        (Effect(0.005), "0.5%"),
+        (Effect(absolute=1200), "1,200 instructions"),
+        (Effect(0.07, 3), "7% and 3 instructions"),
         (NEVER, "never"),
     ],
 )
-def test_limits_are_told_as_they_are_written(limit: Limit, text: str) -> None:
+def test_limits_are_told_as_they_are_written(limit: Effect, text: str) -> None:
     """In findings."""
     assert text == str(limit)
 
@@ -143,7 +144,7 @@ def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "ci.md").read_text()
     found = read(text.partition("```yaml\n")[2].partition("```")[0], tmp_path)
 
-    assert (Rule(soft=Limit(0.001), hard=Limit(0.005)), 2) == (found.default, len(found.limits))
+    assert (Rule(soft=Effect(0.001), hard=Effect(0.005)), 2) == (found.default, len(found.limits))
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

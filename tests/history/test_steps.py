@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts import MinEffect
+from instruction_counts.domain.effects import Effect
 from instruction_counts.history.steps import Step, levels, steps_between
 
 FLOOR = 10
@@ -127,7 +127,7 @@ def test_steps_below_the_minimum_effect_are_none() -> None:
     counts = [10_000] * 5 + [10_050] * 5
 
     assert [1, 0] == [
-        len(steps_between(levels(counts, [5] * 10, MinEffect(share)))) for share in (0.005, 0.006)
+        len(steps_between(levels(counts, [5] * 10, Effect(share)))) for share in (0.005, 0.006)
     ]
 
 

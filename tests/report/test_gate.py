@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.accept import accept
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
-from instruction_counts.gate.limits import Limit, Limits, Rule
+from instruction_counts.gate.limits import Limits, Rule
 from instruction_counts.gate.lint import Doubt, Remark
 from instruction_counts.report import gate as report
 from instruction_counts.report.formats import markdown
@@ -19,7 +20,7 @@ from instruction_counts.report.formats.entry import CheckReport, causes_by_case
 from tests.fakes import failed, make_record
 from tests.gate.fakes import comparison, counted, cpp, difference, key, side
 
-LIMITS = Limits(Rule(soft=Limit(absolute=20), hard=Limit(absolute=100)))
+LIMITS = Limits(Rule(soft=Effect(absolute=20), hard=Effect(absolute=100)))
 CASES = (
     difference(1000, 1005, label="within"),
     difference(1000, 1050, label="soft"),

@@ -8,13 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
-from instruction_counts.gate.limits import Limit, Limits, Rule
+from instruction_counts.gate.limits import Limits, Rule
 from instruction_counts.report.formats.entry import CheckReport
 from instruction_counts.report.formats.junit import check
 from tests.gate.fakes import comparison, difference, key
 
-LIMITS = Limits(Rule(soft=Limit(absolute=10), hard=Limit(absolute=100)))
+LIMITS = Limits(Rule(soft=Effect(absolute=10), hard=Effect(absolute=100)))
 CASES = (
     difference(1000, 2000, label="fails"),
     difference(1000, 1050, label="soft"),

@@ -1,0 +1,78 @@
+"""How large a change is: a percentage, an instruction count, or both; written one way."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import attrs
+
+EXPECTED = 'a percentage (0.5%), an instruction count (20), both ("0.5%,20"), or never'
+
+# A number with more digits can be infinite, or too long to be read.
+_PART = re.compile(
+    r"\s*(?:(?P<percentage>\d{1,15}(?:\.\d{1,15})?)\s*%"
+    r"|(?P<count>\d{1,3}(?:,\d{3}){1,4}(?=\s*instructions)|\d{1,15})(?:\s*instructions)?)\s*"
+)
+_SEPARATOR = re.compile(r"\s*(?:,|and)\s*")
+
+
+@attrs.frozen
+class Effect:
+    """A size of change: a change is as large only if it reaches both parts."""
+
+    relative: float = 0.0
+    """The share of the instructions of the base."""
+    absolute: float = 0
+    """Instructions; infinite where no change is large enough."""
+
+    @classmethod
+    def parse(cls, text: str) -> Effect:
+        """``0.5%``, ``20``, ``0.5%,20``, ``0.5% and 20 instructions``, or ``never``.
+
+        Raises:
+            ValueError: the text is none of these.
+        """
+        if text.strip() == "never":
+            return NEVER
+        parts: dict[str, float] = {}
+        place = 0
+        while True:
+            match = _PART.match(text, place)
+            if match is None:
+                raise ValueError(f"expected {EXPECTED}")
+            name, value = match.lastgroup, match[match.lastgroup or 0]
+            if name is None or name in parts:  # of two of a kind, one would be ignored
+                raise ValueError(f"expected {EXPECTED}")
+            number = float(value.replace(",", ""))
+            parts[name] = number / 100 if name == "percentage" else int(number)
+            if match.end() == len(text):
+                return cls(parts.get("percentage", 0.0), parts.get("count", 0))
+            separator = _SEPARATOR.match(text, match.end())
+            if separator is None:
+                raise ValueError(f"expected {EXPECTED}")
+            place = separator.end()
+
+    def of(self, base: int) -> float:
+        """The change, in instructions, that is this large for a case that cost ``base``."""
+        return max(self.relative * abs(base), self.absolute)
+
+    def is_reached(self, change: float, base: int) -> bool:
+        """Whether ``change`` instructions are as much, for a case that cost ``base``."""
+        return abs(change) >= self.of(base)
+
+    def __str__(self) -> str:
+        if math.isinf(self.absolute):
+            return "never"
+        percentage = f"{self.relative * 100:.10g}%" if self.relative else ""
+        count = f"{self.absolute:,.0f} instructions" if self.absolute else ""
+        return " and ".join(part for part in (percentage, count) if part) or "0"
+
+
+NEVER = Effect(absolute=math.inf)
+
+MIN_EFFECT = Effect(0.0005, 3)
+"""The smallest change of interest, unless the user says otherwise.
+
+Each count is rounded twice, so up to two instructions of a change may be rounding.
+"""
