@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
-import http.client
-import re
-import urllib.error
-import urllib.request
+import asyncio
+import ssl
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import attrs
 import tenacity
 
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.system.loopback import is_loopback
+from instruction_counts.system.endpoints import (
+    TOKEN_PREFIX,
+    check_token,
+    check_url,
+    is_loopback,
+)
+
+if TYPE_CHECKING:
+    import httpx
 
 _TIMEOUT_S = 10.0
+"""For a whole request and its answer, however slowly they go."""
 _TRIES = 4
 _MAY_PASS = (408, 425, 429)
 """Besides those from 500 on: answers that may be another one at the next try."""
-
-_SENDABLE = re.compile(r"[!-~]+")
-"""What stands in the head of a request as it is: printable ASCII."""
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Takes a redirect for an error: the token is for nobody but the server that was named."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        """Follow nothing."""
 
 
 class _PassingError(Exception):
@@ -51,41 +48,21 @@ class Webhook:
     timeout_s: float = _TIMEOUT_S
     notice: Callable[[str], None] = lambda _: None
     what: str = "alerts"
-    token_name: str = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - where the token is
+    token_name: str = TOKEN_PREFIX
     """The variable of the environment that the token comes from, for messages."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse what is no URL of the web, cannot be sent, or would show a secret.
+        """Refuse a URL or a token that would show a secret, or cannot be sent.
 
         No message repeats the URL or the token: either can be a secret.
         """
         try:
-            parts = urlsplit(self.url)
-            _ = parts.port
-        except ValueError:
-            parts = urlsplit("")
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise UsageError("--webhook is no URL", "It begins with https:// or http://.")
-        if not _SENDABLE.fullmatch(self.url):
+            check_url(self.url)
+            check_token(self.token, self.token_name)
+        except ValueError as error:
             raise UsageError(
-                f"the URL for {self.what} holds a space, a line break or what is not ASCII",
-                "Remove a line break at its end; write other characters as %C3%BC, hosts as xn--….",
-            )
-        if parts.password or parts.username:
-            raise UsageError(
-                "--webhook holds a password",
-                "Give a token in the environment: INSTRUCTION_COUNTS_TOKEN.",
-            )
-        if self.token and parts.scheme == "http" and not is_loopback(parts.hostname):
-            raise UsageError(
-                f"--webhook is http://{parts.hostname}: the token would be readable on its way",
-                f"Name an https:// URL, or send no token: it comes from {self.token_name}.",
-            )
-        if self.token and not _SENDABLE.fullmatch(self.token):
-            raise UsageError(
-                f"the token in {self.token_name} holds a space, a line break or what is not ASCII",
-                "Is there a line break at its end? Set it anew without.",
-            )
+                f"{self.what} cannot be sent to this URL, or with this token", f"Expected {error}."
+            ) from None
 
     def send(self, key: str, body: str) -> None:
         """POST ``body``.
@@ -107,38 +84,48 @@ class Webhook:
             raise DataError(f"{host} takes no {self.what}: {error}", "Is the server up?") from error
 
     def _post(self, key: str, body: str) -> None:
+        import httpx  # noqa: PLC0415 - it takes long to import, and is seldom needed
+
         headers = {"Content-Type": "application/json", "Idempotency-Key": key}
         if self.token:
             headers["Authorization"] = f"Bearer {self.token}"
-        request = urllib.request.Request(  # noqa: S310 - the scheme was checked
-            self.url, body.encode(), headers, method="POST"
-        )
+        host = urlsplit(self.url).netloc
         try:
-            with self._opener().open(request, timeout=self.timeout_s) as answer:
-                answer.read()
-        except urllib.error.HTTPError as error:
-            error.close()
-            said = f"HTTP {error.code} {error.reason}"
-            if error.code >= 500 or error.code in _MAY_PASS:
-                raise _PassingError(said) from error
-            raise DataError(
-                f"{urlsplit(self.url).netloc} refuses {self.what}: {said}",
-                f"Check the URL, and the token in {self.token_name}.",
-            ) from error
-        except (OSError, http.client.HTTPException) as error:
+            answer = asyncio.run(self._answer(headers, body.encode()))
+        except (httpx.TransportError, OSError) as error:
             raise _PassingError(str(error) or type(error).__name__) from error
-        except ValueError:
+        except (httpx.InvalidURL, ValueError):
             # What it says may hold the token or the URL.
             raise DataError(
-                f"{urlsplit(self.url).netloc} takes no {self.what}: the request cannot be written",
+                f"{host} takes no {self.what}: the request cannot be written",
                 f"Check the URL, and the token in {self.token_name}.",
             ) from None
+        said = f"HTTP {answer.status_code} {answer.reason_phrase}"
+        if answer.status_code >= 500 or answer.status_code in _MAY_PASS:
+            raise _PassingError(said)
+        if not answer.is_success:
+            raise DataError(
+                f"{host} refuses {self.what}: {said}",
+                f"Check the URL, and the token in {self.token_name}.",
+            )
 
-    def _opener(self) -> urllib.request.OpenerDirector:
-        if is_loopback(urlsplit(self.url).hostname or ""):
-            # A proxy is another machine, or at least another reader of the token.
-            return urllib.request.build_opener(_NoRedirects, urllib.request.ProxyHandler({}))
-        return urllib.request.build_opener(_NoRedirects)
+    async def _answer(self, headers: dict[str, str], body: bytes) -> httpx.Response:
+        """The answer without its body, of any size, which is never read."""
+        import httpx  # noqa: PLC0415
+
+        client = httpx.AsyncClient(
+            timeout=self.timeout_s,
+            # The token is for nobody but the server that was named: no redirect is followed, and on
+            # this machine no proxy asked.
+            follow_redirects=False,
+            trust_env=not is_loopback(urlsplit(self.url).hostname or ""),
+            verify=ssl.create_default_context(),
+        )
+        async with asyncio.timeout(self.timeout_s), client:
+            request = client.build_request("POST", self.url, content=body, headers=headers)
+            answer = await client.send(request, stream=True)
+            await answer.aclose()
+            return answer
 
 
 def _reason(state: tenacity.RetryCallState) -> str:

@@ -97,10 +97,10 @@ def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
 
 def with_endpoint(specification: Path, url: str) -> Reporting:
     """Reporting to ``url``, with a token."""
-    text = SPECIFICATION + f'  - http: {{url: "{url}", token_env: TOKEN_OF_TEST}}\n'
+    text = SPECIFICATION + f'  - http: {{url: "{url}", token_env: INSTRUCTION_COUNTS_TOKEN_TEST}}\n'
     specification.write_text(text, encoding="utf-8")
     stated = read_specification(specification)
-    return Reporting.of(stated, {"TOKEN_OF_TEST": "secret"})
+    return Reporting.of(stated, {"INSTRUCTION_COUNTS_TOKEN_TEST": "secret"})
 
 
 def test_a_run_is_sent_with_the_token(specification: Path, receiver: Receiver) -> None:
@@ -124,7 +124,7 @@ def test_a_refusal_is_told_with_the_name_of_the_token(
 
     assert (False, True, False) == (
         done,
-        "refuses results: HTTP 403" in said and "TOKEN_OF_TEST" in said,
+        "refuses results: HTTP 403" in said and "INSTRUCTION_COUNTS_TOKEN_TEST" in said,
         "secret" in said,
     )
 
@@ -162,7 +162,7 @@ def test_a_token_that_is_not_set_is_told_before_anything_is_measured(specificati
     """A run may take hours."""
     with_endpoint(specification, "https://example.org/")
 
-    with pytest.raises(UsageError, match="Set TOKEN_OF_TEST"):
+    with pytest.raises(UsageError, match="Set INSTRUCTION_COUNTS_TOKEN_TEST"):
         Reporting.of(read_specification(specification), {})
 
 

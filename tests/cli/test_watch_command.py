@@ -278,7 +278,7 @@ def _watched(tmp_path: Path) -> str:
         (["--command", "true", "--once", "--every", "5"], "contradict each other"),
         (["--command", "true", "--no-counts"], "leaves nothing to watch"),
         (["--command", "true", "--build-cmd", "make"], "--build-cmd does not say {commit}"),
-        (["--command", "true", "--webhook", "file:///x"], "--webhook is no URL"),
+        (["--command", "true", "--webhook", "file:///x"], "Expected a URL that begins with https://"),
         (["--command", "exit 2"], "--command ends with 2"),
         (["--command", "echo c1"], 'prints "c1", which is not NAME=PYTHON'),
     ],
@@ -300,7 +300,7 @@ def test_a_token_is_not_sent_in_clear_text(
     code = run_watch(tmp_path, "--command", "true", "--webhook", "http://a.example/hook")
     said = capsys.readouterr().err
 
-    assert (1, True, False) == (code, "readable on its way" in said, "secret" in said)
+    assert (1, True, False) == (code, "anybody on the way could read" in said, "secret" in said)
 
 
 def test_a_token_that_cannot_be_sent_is_refused_before_anything_is_asked_for(
@@ -312,7 +312,11 @@ def test_a_token_that_cannot_be_sent_is_refused_before_anything_is_asked_for(
     code = run_watch(tmp_path, *command)
     said = capsys.readouterr().err
 
-    assert (1, True, False) == (code, "INSTRUCTION_COUNTS_TOKEN holds" in said, "secret" in said)
+    assert (1, True, False) == (
+        code,
+        "line breaks in INSTRUCTION_COUNTS_TOKEN" in said,
+        "secret" in said,
+    )
     assert not (tmp_path / "asked").exists()
 
 

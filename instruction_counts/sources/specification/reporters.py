@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from instruction_counts.reading.documents import (
     Node,
@@ -19,7 +18,7 @@ from instruction_counts.reading.documents import (
     text,
 )
 from instruction_counts.sources.specification.values import Endpoint, Reporters
-from instruction_counts.system.loopback import is_loopback
+from instruction_counts.system.endpoints import TOKEN_PREFIX, check_token_name, check_url
 
 _KINDS = ("screen", "directory", "database", "http")
 
@@ -66,19 +65,14 @@ def _endpoint(node: Node) -> Endpoint:
     parts = fields(node, ("url",), ("token_env",))
     url = text(parts["url"])
     try:
-        split = urlsplit(url)
-        host = split.hostname or ""
-        _ = split.port
-    except ValueError:
-        raise parts["url"].unlike("a URL") from None
-    if split.username or split.password:
-        expected = "a URL without a password; a token is in the environment: token_env"
-        raise parts["url"].unlike(expected, "one with a password")
-    if not host or split.scheme not in {"https", "http"}:
-        raise parts["url"].unlike("a URL that begins with https://")
-    if split.scheme == "http" and not is_loopback(host):
-        raise parts["url"].unlike("https://: results and token would be readable on their way")
+        check_url(url)
+    except ValueError as error:
+        raise parts["url"].unlike(
+            str(error), "one with a password" if "@" in url else None
+        ) from None
     token_env = text(parts["token_env"]) if "token_env" in parts else ""
-    if token_env and not token_env.isidentifier():
-        raise parts["token_env"].unlike("the name of a variable of the environment")
+    try:
+        check_token_name(token_env or TOKEN_PREFIX)
+    except ValueError as error:
+        raise parts["token_env"].unlike(str(error)) from None
     return Endpoint(url, token_env)

@@ -218,7 +218,7 @@ def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> N
           - screen
           - directory: results
           - database: runs.db
-          - http: {{url: "https://example.org/runs", token_env: TOKEN}}
+          - http: {{url: "https://example.org/runs", token_env: INSTRUCTION_COUNTS_TOKEN_RUNS}}
     """)
     found = read_specification(path)
 
@@ -229,7 +229,7 @@ def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> N
             True,
             (tmp_path / "results",),
             str(tmp_path / "runs.db"),
-            (Endpoint("https://example.org/runs", "TOKEN"),),
+            (Endpoint("https://example.org/runs", "INSTRUCTION_COUNTS_TOKEN_RUNS"),),
         ),
     ) == (
         found.timeout_s,
@@ -528,7 +528,11 @@ def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
         ("reporters: [{database: a.db}, {database: b.db}]", "one database"),
         ("reporters: [{http: {url: 'https://me:secret@example.org/'}}]", "without a password"),
         ("reporters: [{http: {url: 'ftp://example.org/'}}]", "begins with https://"),
-        ("reporters: [{http: {url: 'https://a/', token_env: 'a b'}}]", "the name of a variable"),
+        (
+            "reporters: [{http: {url: 'https://a/', token_env: 'a b'}}]",
+            "begins with INSTRUCTION_COUNTS_TOKEN",
+        ),
+        ("reporters: [{http: {url: 'https://a/', token_env: AWS_SECRET}}]", "no other one is ever"),
         ("reporters: [directory]", "one of screen"),
         ("reporters: [[screen]]", "reporters[0]\n  found     ['screen'] (list)\n  expected  a map"),
         ("reporters: [{screen: maybe}]", "reporters[0].screen"),
