@@ -1,4 +1,5 @@
 # make run    set up, then measure (ARGS="--only 'Pointwise/*'" narrows it)
+#             TORCH='torch==2.14.1' installs another torch; BUILD=/path/to/venv uses an existing one
 # make test   set up, then lint, type-check and test
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make bench  set up, then compare the engines' speed (about 10 minutes)
@@ -8,11 +9,12 @@
 
 PYTHON ?= python3
 VENV   := .venv
-STAMP  := $(VENV)/.installed
+# What is named for this call is installed even if another torch already is.
+STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test lint docs test-fast test-builds bench bench-detect bench-guard bench-scale clean system
+.PHONY: help setup run test lint docs test-fast test-builds bench bench-detect bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -24,15 +26,17 @@ test test-fast: SYSTEM = --for-tests
 system:
 	@scripts/system-packages $(SYSTEM)
 
-$(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+$(STAMP): pyproject.toml constraints.txt scripts/set_up.py $(if $(TORCH),always)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	    || { echo "Python 3.11 or later is needed: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	$(BIN)/python scripts/set_up.py $(if $(BUILD),--without-torch,$(if $(TORCH),--torch '$(TORCH)'))
 	@touch $(STAMP)
 
+always:
+
 run: setup
-	@$(BIN)/python main.py $(ARGS)
+	@$(BIN)/python main.py $(if $(BUILD),--build 'build=$(BUILD)') $(ARGS)
 
 lint: setup
 	$(BIN)/ruff check .
