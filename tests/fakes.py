@@ -118,7 +118,7 @@ def together(*actions: Callable[[], None]) -> None:
     begin = threading.Barrier(len(actions))
 
     def act(action: Callable[[], None]) -> None:
-        begin.wait(60)
+        begin.wait(300)
         action()
 
     threads = [threading.Thread(target=act, args=(action,)) for action in actions]
@@ -218,4 +218,4 @@ class HangingEngine(FakeEngine):
 
     def _hang(self, order: WorkOrder) -> None:
         if order.case.label in self._hanging:
-            self.closed.wait(60)
+            self.closed.wait(300)

@@ -144,7 +144,7 @@ def test_callgrind_annotate_accepts_what_is_written(path: Path, tmp_path: Path) 
         done = subprocess.run(
             ["callgrind_annotate", "--auto=no", "--tree=both", "--inclusive=yes", written],
             check=profile.totals > 0,  # it finds nothing to divide by in an empty profile
-            timeout=60,
+            timeout=600,
             capture_output=True,
             text=True,
         )

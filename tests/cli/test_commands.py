@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -171,7 +172,10 @@ def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture
         (["run", "--config", "/nowhere/builds.yaml"], "/nowhere/builds.yaml: No such file"),
         (["run", "--build", "new=/nowhere"], 'build "new": there is no interpreter at /nowhere'),
         (["env", "--build", "/nowhere"], "there is no interpreter at /nowhere"),
-        (["env", "--build", "a=python", "--build", "a=python"], 'two builds are called "a"'),
+        (
+            ["env", "--build", f"a={sys.executable}", "--build", f"a={sys.executable}"],
+            'two builds are called "a"',
+        ),
         (["list", "--definitions", "/nowhere.py"], "there is no file /nowhere.py"),
         (["list", "--only", "Pointwize/*"], "No case matches --only 'Pointwize/*'. Near: Point"),
         (["list", "--seed", "0"], "--seed is for operators"),

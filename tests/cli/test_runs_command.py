@@ -334,7 +334,7 @@ def delete(answer: str | None, db: Path) -> tuple[int, str]:
         text=True,
     ) as process:
         os.write(terminal, (answer or "").encode())
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
     os.close(terminal)
     os.close(end)
     return process.returncode, err

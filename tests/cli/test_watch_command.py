@@ -429,7 +429,7 @@ class Watching:
 
     def until(self, condition: Callable[[], bool]) -> bool:
         """Wait for it, as long as the process runs, and not for ever."""
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + 500
         while not condition() and time.monotonic() < deadline and self.process.poll() is None:
             time.sleep(0.02)
         return condition()
@@ -437,7 +437,7 @@ class Watching:
     def ended_by(self, number: signal.Signals) -> tuple[int, str]:
         """The exit code after this signal, and what was said before and after it."""
         self.process.send_signal(number)
-        output, _ = self.process.communicate(timeout=60)
+        output, _ = self.process.communicate(timeout=600)
         return self.process.returncode, output
 
 
@@ -457,7 +457,7 @@ def watching_process(tmp_path: Path) -> Iterator[Callable[[str], Watching]]:
     for one in begun:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(one.process.pid, signal.SIGKILL)
-        one.process.wait(60)
+        one.process.wait(300)
 
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -37,7 +37,7 @@ def test_every_python_case_of_the_standard_suite_runs() -> None:
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        timeout=300,
+        timeout=600,
     )
 
     assert json.loads(child.stdout) == {case.title: "ran" for case in CASES}

@@ -746,7 +746,7 @@ PYTHON_PROGRAM = "print(sum(i * i for i in range(100)))"
 def compiled(folder: Path, compiler: str, source: Path) -> list[str]:
     """Build a program with debug information."""
     program = folder / "program"
-    subprocess.run([compiler, "-g", "-O1", source, "-o", program], check=True, timeout=60)
+    subprocess.run([compiler, "-g", "-O1", source, "-o", program], check=True, timeout=600)
     return [str(program)]
 
 
@@ -760,7 +760,7 @@ def built(folder: Path, kind: str) -> list[str]:
     (folder / "program.c").write_text(C_PROGRAM)
     command = compiled(folder, "gcc", folder / "program.c")
     if kind == "stripped c":
-        subprocess.run(["strip", "-s", *command], check=True, timeout=60)
+        subprocess.run(["strip", "-s", *command], check=True, timeout=600)
     return command
 
 
@@ -775,7 +775,7 @@ def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     path = folder / "callgrind.out"
     options = ["-q", "--tool=callgrind", "--vgdb=no", f"--callgrind-out-file={path}"]
     command = ["valgrind", *options, *built(folder, request.param)]
-    subprocess.run(command, check=True, timeout=120, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, timeout=600, stdout=subprocess.DEVNULL)
     return path
 
 
@@ -786,7 +786,7 @@ def annotated(path: Path) -> Counter[str]:
     """Let ``callgrind_annotate`` say what each function costs itself, added up over files."""
     options = ["--threshold=100", "--show-percs=no", "--inclusive=no", "--auto=no"]
     command = ["callgrind_annotate", *options, str(path)]
-    done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, timeout=600, capture_output=True, text=True)
     assert not done.stderr
     costs: Counter[str] = Counter()
     for line in done.stdout.partition("file:function")[2].splitlines():

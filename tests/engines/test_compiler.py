@@ -532,7 +532,7 @@ class TestStopping:
         while not (tmp_path / "running").exists():
             time.sleep(0.01)
         compiler.close()
-        thread.join(timeout=10)
+        thread.join(timeout=300)
         assert ["the compiler was stopped"] == [failure.message for failure in failures]
         assert "the compiler was stopped" == failure_of(compiler, source()).message
         assert not list(tmp_path.glob("cache/*/.new-*"))

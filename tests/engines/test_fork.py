@@ -123,7 +123,7 @@ def measured(
 ) -> Outcome:
     """What an engine says of a case."""
     order = WorkOrder(
-        case, BUILD, timeout_s=120, counts=counts, times=times, output=output, cpp_output=output
+        case, BUILD, timeout_s=600, counts=counts, times=times, output=output, cpp_output=output
     )
     with tempfile.TemporaryDirectory() as folder:
         return engine.measure(order, cores or ALL_CORES[: case.num_threads], Path(folder))
@@ -276,7 +276,7 @@ def test_a_case_that_fails_computes_nothing(lab: Lab) -> None:
 
 def resources_of(lab: Lab, case: Case) -> Resources | None:
     """What a case uses."""
-    order = WorkOrder(case, BUILD, timeout_s=120, counts=False, times=False, resources=True)
+    order = WorkOrder(case, BUILD, timeout_s=600, counts=False, times=False, resources=True)
     with tempfile.TemporaryDirectory() as folder:
         return lab.engine.measure(order, ALL_CORES[:1], Path(folder)).resources
 

@@ -142,7 +142,7 @@ def is_running(pid: int) -> bool:
     return status.rpartition(")")[2].split()[0] != "Z"
 
 
-def comes_true(condition: Callable[[], bool], within_s: float = 5) -> bool:
+def comes_true(condition: Callable[[], bool], within_s: float = 300) -> bool:
     """Whether something is so after a while."""
     deadline = time.monotonic() + within_s
     while not condition() and time.monotonic() < deadline:
@@ -638,6 +638,11 @@ bytearray(10 << 30)
 }
 
 
+def time_for(name: str) -> float:
+    """Little for what never ends; on a busy machine anything else may take long."""
+    return 3 if name == "endless" else 300
+
+
 @needs_compiler
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CRASHES)
@@ -645,7 +650,7 @@ def test_a_bad_case_says_what_happened(server: ForkServer, name: str) -> None:
     """In one line."""
     stmt, message = CRASHES[name]
 
-    assert message == failure_in(server, case(stmt), timeout_s=3).message
+    assert message == failure_in(server, case(stmt), timeout_s=time_for(name)).message
 
 
 @needs_compiler
@@ -655,7 +660,7 @@ def test_a_bad_case_costs_itself_alone(server: ForkServer, name: str) -> None:
     """The server goes on, the same as before."""
     server.warm_up()
     before = pid_of(server)
-    failure_in(server, case(CRASHES[name][0]), timeout_s=3)
+    failure_in(server, case(CRASHES[name][0]), timeout_s=time_for(name))
 
     assert (True, before) == (succeeds(server), pid_of(server))
 

@@ -526,7 +526,7 @@ def output_of(*command: str | Path, **environment: str) -> str:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=600,
         env={"PATH": os.environ["PATH"], "LD_BIND_NOW": "1", **environment},
     )
     return finished.stdout

@@ -93,7 +93,7 @@ def server() -> Iterator[str]:
         cwd=folder,
         check=True,
         capture_output=True,
-        timeout=120,
+        timeout=600,
     )
     serve = [binaries / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses="]
     with subprocess.Popen(
@@ -106,13 +106,13 @@ def server() -> Iterator[str]:
         wait_for(folder)
         yield folder
         process.send_signal(signal.SIGQUIT)  # at once: nobody wants its data
-        process.wait(60)
+        process.wait(300)
     shutil.rmtree(folder)
 
 
 def wait_for(server: str) -> None:
     """Until it answers."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while True:
         try:
             psycopg.connect(host=server, user="postgres", dbname="postgres").close()
@@ -662,7 +662,7 @@ def start(where: str, *code: str) -> subprocess.Popen[str]:
 
 def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     """Wait for the end of a process: its exit code, and what else it wrote."""
-    written, _ = process.communicate(timeout=60)
+    written, _ = process.communicate(timeout=600)
     return process.returncode, written
 
 

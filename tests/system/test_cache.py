@@ -39,8 +39,8 @@ def unexpected(folder: Path) -> None:
 
 
 def wait_for(condition: Callable[[], object]) -> None:
-    """Return when ``condition`` holds; fail after 20 seconds."""
-    deadline = time.monotonic() + 20
+    """Return when ``condition`` holds; fail after 300 seconds."""
+    deadline = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.01)

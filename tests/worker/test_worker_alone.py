@@ -87,7 +87,7 @@ def test_it_ends_when_its_controller_leaves(alone: Path) -> None:
     with os.fdopen(answers) as lines:
         hello = json.loads(lines.readline())
 
-    assert ("hello", PROTOCOL_VERSION, 0) == (hello["type"], hello["protocol"], process.wait(30))
+    assert ("hello", PROTOCOL_VERSION, 0) == (hello["type"], hello["protocol"], process.wait(300))
 
 
 def test_without_descriptors_it_explains_itself(alone: Path) -> None:
