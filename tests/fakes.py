@@ -169,11 +169,13 @@ class FakeEngine:
         self._script = {label: list(answers) for label, answers in (script or {}).items()}
         self._during = during
         self._lock = threading.Lock()
-        self.name = "timer"
         self.calls: list[Call] = []
         self.started: list[tuple[list[WorkOrder], tuple[int, ...]]] = []
         self.waited = threading.Event()
         self.closed = threading.Event()
+
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        """It can always start."""
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Answer from the script."""

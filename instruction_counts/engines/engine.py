@@ -15,9 +15,12 @@ from instruction_counts.domain.work import Timing, WorkOrder
 class Engine(Protocol):
     """Measures work orders of one build; called by several lanes at once."""
 
-    @property
-    def name(self) -> str:
-        """What really measures, ``fork`` or ``timer``: an engine may fall back on another one."""
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        """Find out whether ``orders`` can be carried out, before any is.
+
+        Raises:
+            BuildError: the engine cannot start; the error names the reason and the remedy.
+        """
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case on ``cores``, with ``folder`` (empty, private) for its files.

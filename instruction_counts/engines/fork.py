@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
+import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -41,7 +42,6 @@ from instruction_counts.engines.engine import case_message, timing_message
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.output_source import with_output
-from instruction_counts.engines.timer import TimerEngine
 from instruction_counts.engines.waiting import Waiting
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import WORKER, WorkerError, WorkerProcess
@@ -54,12 +54,22 @@ _EMPTY_LOOP = {
 }
 
 
+_CALLGRIND = (
+    "valgrind",
+    "--tool=callgrind",
+    "--instr-atstart=no",
+    "--collect-atstart=yes",
+    "--separate-threads=yes",
+    "--vgdb=no",
+    "--callgrind-out-file=dumps/cg.%p",
+)
+
 _REMOVED = "the statement takes no time: the compiler removes it, since nothing uses it"
 """The worker says the same where it is timed."""
 
 
 class ForkEngine:
-    """Measures in forked children; falls back to the reference engine where that cannot work."""
+    """Measures in forked children of two servers; a server that does not start fails its cases."""
 
     def __init__(
         self,
@@ -81,21 +91,32 @@ class ForkEngine:
         self._timed: dict[WorkOrder, Times] = {}
         self._starting_core: int | None = None
         self._starting: list[threading.Thread] = []
-        self._fallback: TimerEngine | None = None
-        self._crash: Failure | None = None
-        self._lock = threading.Lock()
+        self._start_failure: Failure | None = None
 
-    @property
-    def name(self) -> str:
-        """The reference engine's, where it took over."""
-        return "fork" if self._fallback is None else self._fallback.name
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        """Start Callgrind as the counting server will, without torch: it takes a second.
+
+        A process that crashes there is none of ours: its cases fail, and say so.
+
+        Raises:
+            BuildError: it does not start, and ``orders`` ask for counts.
+        """
+        if not any(order.counts for order in orders):
+            return
+        reason = self._callgrind_fault()
+        if reason:
+            raise BuildError(
+                f'build "{self._facts.build.name}": the fork engine cannot count, because '
+                f"Valgrind does not start:\n{reason}",
+                "Mend it, try the slower engine with --engine timer, or leave the counts out with "
+                "--no-counts.",
+            )
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in children of both servers."""
-        if self._fallback is not None:
-            return self._fallback.measure(order, cores, folder)
-        if self._crash is not None:
-            return Outcome.failed(self._crash)
+        del folder  # the servers have their own
+        if self._start_failure is not None:
+            return Outcome.failed(self._start_failure)
         try:
             return self._measure(order, cores)
         except (WorkerError, CompileError) as error:
@@ -103,11 +124,8 @@ class ForkEngine:
         except (CallgrindFormatError, OSError) as error:
             failure = Failure(FailureKind.EXIT, f"no usable Callgrind dump: {error}")
         except ServerStartError as error:
-            if not error.crashed:
-                return self._fall_back(str(error)).measure(order, cores, folder)
-            # Torch cannot be imported there, and so not by another engine either.
             failure = Failure(FailureKind.REFUSED, f"the server does not start: {error}")
-            self._crash = failure
+            self._start_failure = failure
         return Outcome.failed(failure)
 
     def close(self) -> None:
@@ -117,15 +135,11 @@ class ForkEngine:
         self._compiler.close()
         while self._compiler.notices:
             self._notice(self._compiler.notices.pop())
-        if self._fallback is not None:
-            self._fallback.close()
         shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
     def fingerprint(self) -> Fingerprint:
         """The build's own, with the allocator and the instruction set that are counted."""
-        if self._fallback is not None:
-            return self._fallback.fingerprint
         return attrs.evolve(
             self._facts.fingerprint,
             allocator=self._allocator_name,
@@ -329,18 +343,6 @@ class ForkEngine:
                 "and allocations are not counted."
             )
 
-    def _fall_back(self, reason: str) -> TimerEngine:
-        with self._lock:
-            if self._fallback is None:
-                self._notice(
-                    f"The fork engine cannot work here: {reason}\n"
-                    "Going on with the reference engine (--engine timer), about 100 times slower."
-                )
-                self._fallback = TimerEngine(self._facts)
-                if self._counts.is_closed:
-                    self._fallback.close()
-            return self._fallback
-
     def _server(self, role: str, start: Callable[[Path], WorkerProcess]) -> ForkServer:
         # The worker and the allocator lie in the working folder under fixed names, so that nothing
         # in the memory of the process depends on where this program or its cache is.
@@ -357,16 +359,34 @@ class ForkEngine:
 
     def _start_counting(self, folder: Path) -> WorkerProcess:
         (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
-        command = (
-            "valgrind",
-            "--tool=callgrind",
-            "--instr-atstart=no",
-            "--collect-atstart=yes",
-            "--separate-threads=yes",
-            "--vgdb=no",
-            "--callgrind-out-file=dumps/cg.%p",
+        return self._worker(folder, self._allocator(), _CALLGRIND)
+
+    def _callgrind_fault(self) -> str:
+        """Why Valgrind does not start; empty where it does, or the process crashes."""
+        folder = self._counts.folder
+        (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
+        variables = environment(
+            self._facts.build, {**self._allocator(), **self._perturbation(), "TMPDIR": str(folder)}
         )
-        return self._worker(folder, self._allocator(), command)
+        command = (*without_aslr(), *_CALLGRIND, self._facts.interpreter, "-c", "")
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+        except OSError as error:
+            return str(error)
+        for path in (folder / "dumps").iterdir():
+            path.unlink()
+        last = "\n".join(done.stdout.splitlines()[-5:])
+        return f"exit code {done.returncode}\n{last}".strip() if done.returncode > 0 else ""
 
     def _allocator(self) -> Mapping[str, str]:
         if self._profile.allocator == "system":

@@ -26,14 +26,10 @@ MAX_FILE_BYTES = 1 << 30
 
 
 class ServerStartError(Exception):
-    """A server cannot start; the message is the reason, with what the process printed.
-
-    ``crashed`` tells that its own code was at fault: it was killed by a signal, or raised.
-    """
+    """A server cannot start; the message is the reason, with what the process printed."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(_reason(failure))
-        self.crashed = failure.kind in {FailureKind.SIGNAL, FailureKind.EXCEPTION}
 
 
 class _ServerDiedError(WorkerError):
@@ -162,10 +158,10 @@ class ForkServer:
     def _get_ready(self, process: WorkerProcess) -> None:
         if self._closed:
             process.kill()
-        self._ready = process.ask({**self._serve, "cores": [*self.cores]}, _START_TIMEOUT_S)
-        if self._ready["status"] != "ok":
-            raise WorkerError(failure_of(self._ready["failure"], process.output))
-        self._is_ready = True
+        answer = process.ask({**self._serve, "cores": [*self.cores]}, _START_TIMEOUT_S)
+        if answer["status"] != "ok":
+            raise WorkerError(failure_of(answer["failure"], process.output))
+        self._ready, self._is_ready = answer, True
 
     def _fork(self, request: _Request) -> tuple[WorkerProcess, int]:
         message = {"type": "fork", "request": request.name_of("request")}

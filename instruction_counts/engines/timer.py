@@ -1,7 +1,7 @@
 """The reference engine: one isolated worker for each case, torch's own Timer throughout.
 
 Slow by nature, since each case imports torch under Callgrind; it is the yardstick for the fork
-engine, and the fallback where forking is impossible.
+engine, and measures where forking is impossible.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class TimerEngine:
         self._lock = threading.Lock()
         self._closed = False
 
-    name = "timer"
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        """Nothing to find out: every case has a process of its own, and may fail by itself."""
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in a process of its own."""

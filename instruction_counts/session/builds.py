@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -178,7 +179,7 @@ class BuildRunner:
         profile = settings.profile(callgrind_out)
         measured = Measured(
             settings.engine,
-            {facts.build.name: self.engine(facts, profile) for facts in self.facts},
+            self._engines(orders, profile),
             tuple(exporters),
             self.observer,
             Cache().root / DURATIONS,
@@ -194,6 +195,18 @@ class BuildRunner:
             interrupted,
             frozenset(measured.unsaved),
         )
+
+    def _engines(self, orders: Sequence[WorkOrder], profile: Profile) -> dict[str, Engine]:
+        """An engine for each build, by its name; all of them can start."""
+        engines: dict[str, Engine] = {}
+        with contextlib.ExitStack() as stack:
+            for facts in self.facts:
+                name = facts.build.name
+                engine = engines[name] = self.engine(facts, profile)
+                stack.callback(engine.close)
+                engine.check([order for order in orders if order.build.name == name])
+            stack.pop_all()
+        return engines
 
     def engine(self, facts: BuildFacts, profile: Profile) -> Engine:
         """An engine for one of the builds; whoever asks for it closes it.

@@ -16,10 +16,10 @@ from instruction_counts.builds.missing import Requirement, missing, runtime_refu
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.expected import as_expected
+from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import Identity, Record, Run
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.consistency import AlikeEngine, Kind
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.registry import engine_named
@@ -127,8 +127,7 @@ class Measured:
         plan: Plan | None = None,
     ) -> None:
         self._plan, self._observer = plan, observer
-        self._engine, self._exporters, self._kind = engine, exporters, Kind()
-        self._engines = {name: AlikeEngine(one, self._kind) for name, one in engines.items()}
+        self._engine, self._exporters, self._engines = engine, exporters, engines
         self._machine = machine
         self._durations, self._recorder = durations, recorder
         self._started_at = now().isoformat(timespec="seconds")
@@ -142,15 +141,14 @@ class Measured:
     @property
     def run(self) -> Run:
         """The run, as far as it is."""
-        builds = {name: one.fingerprint for name, one in self._engines.items()}
+        builds = {name: engine.fingerprint for name, engine in self._engines.items()}
         machine = self._machine
         if self._before is not None:
             builds = {**self._before.builds, **builds}
+            builds = {name: _completed(one, self._before, name) for name, one in builds.items()}
             machine = machine or self._before.machine
         records = tuple(self._records)
-        names = {one.name for one in self._engines.values()}
-        engine = self._kind.name or (names.pop() if len(names) == 1 else self._engine)
-        return Run(__version__, engine, builds, records, self._started_at, machine)
+        return Run(__version__, self._engine, builds, records, self._started_at, machine)
 
     def execute(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
@@ -201,11 +199,6 @@ class Measured:
                     f"counted: --engine {done.engine}",
                 )
         self._before = done
-        if any(record.outcome.instructions is not None for record in self._records):
-            self._kind.admits(done.engine)
-        self._engines = {
-            name: engine.after(done.builds[name]) for name, engine in self._engines.items()
-        }
 
     def _measure(self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int) -> None:
         possible = []
@@ -280,6 +273,13 @@ class Measured:
                 self.unsaved.add(exporter)
                 if not was_told:
                     self._observer.error(f"The file with the results is not up to date: {error}")
+
+
+def _completed(now: Fingerprint, before: Run, build: str) -> Fingerprint:
+    """The fingerprint with the instruction set of earlier counts, where no server started since."""
+    if now.counted_capability or build not in before.builds:
+        return now
+    return attrs.evolve(now, counted_capability=before.builds[build].counted_capability)
 
 
 def _checked(event: Event) -> Event:

@@ -587,7 +587,7 @@ class TestShim:
         assert expected == c_compiler(compiler, {"PATH": "/usr/bin", **variables})
 
     def test_no_c_compiler_is_said(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """The engine falls back and says why."""
+        """The engine does not start, and says why."""
         compiler = Compiler(attrs.evolve(facts, compiler=""), Cache(tmp_path), {"PATH": "/nowhere"})
         with pytest.raises(CompileError, match="there is no C compiler"):
             compiler.shim()

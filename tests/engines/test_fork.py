@@ -22,6 +22,7 @@ from core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import default_build
+from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
@@ -648,45 +649,59 @@ def test_the_systems_allocator_can_be_counted(lab: Lab) -> None:
     assert (Status.OK, "system") == (outcome.status, engine.fingerprint.allocator)
 
 
-@pytest.fixture(scope="module")
-def fallen_back(
-    lab: Lab, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[ForkEngine, list[str]]]:
-    """An engine whose Valgrind does not start, after its first case, and what it said."""
-    folder = tmp_path_factory.mktemp("bin")
-    tool = folder / "valgrind"
+@pytest.fixture
+def without_valgrind(lab: Lab, tmp_path: Path) -> Iterator[ForkEngine]:
+    """An engine whose Valgrind does not start."""
+    tool = tmp_path / "valgrind"
     tool.write_text("#!/bin/sh\necho 'valgrind: no such tool today' >&2\nexit 1\n")
     tool.chmod(0o755)
     path = environment(BUILD)["PATH"]
-    build = attrs.evolve(BUILD, env={"PATH": f"{Path(path.split(':')[0])}:{folder}:{path}"})
-    notices: list[str] = []
-    engine = make_engine(attrs.evolve(lab.facts, build=build), lab.cache, notices)
-    measured(engine, CASES_BY_NAME["nothing"])
-    yield engine, notices
+    build = attrs.evolve(BUILD, env={"PATH": f"{Path(path.split(':')[0])}:{tmp_path}:{path}"})
+    engine = make_engine(attrs.evolve(lab.facts, build=build), lab.cache, [])
+    yield engine
     engine.close()
 
 
-def test_an_engine_that_cannot_count_says_so_once(
-    fallen_back: tuple[ForkEngine, list[str]],
+def test_an_engine_that_cannot_count_says_so_before_anything_is_measured(
+    without_valgrind: ForkEngine,
 ) -> None:
-    """With the reason, and what it does instead."""
-    (notice,) = fallen_back[1]
+    """With the reason, and what to do."""
+    order = WorkOrder(CASES_BY_NAME["nothing"], BUILD)
+    with pytest.raises(BuildError, match="valgrind: no such tool today") as caught:
+        without_valgrind.check([order])
 
-    assert [True] * 3 == [
-        text in notice
-        for text in ("cannot work here: ", "valgrind: no such tool today", "reference engine")
+    assert "--engine timer" in caught.value.remedy
+
+
+def test_an_engine_that_is_to_count_nothing_needs_no_valgrind(without_valgrind: ForkEngine) -> None:
+    """Times are taken without it."""
+    order = WorkOrder(CASES_BY_NAME["nothing"], BUILD, counts=False)
+    without_valgrind.check([order])
+
+    assert Status.OK is without_valgrind.measure(order, ALL_CORES[:1], Path()).status
+
+
+def test_a_counting_server_that_does_not_start_costs_its_cases(
+    without_valgrind: ForkEngine,
+) -> None:
+    """Each of them says why; no other engine takes over."""
+    outcomes = [measured(without_valgrind, CASES_BY_NAME["nothing"]) for _ in range(2)]
+
+    assert [(FailureKind.REFUSED, True)] * 2 == [
+        (failure_of(one).kind, "valgrind: no such tool today" in failure_of(one).message)
+        for one in outcomes
     ]
 
 
-def test_an_engine_that_cannot_count_goes_on(fallen_back: tuple[ForkEngine, list[str]]) -> None:
-    """With the reference engine."""
-    outcome = measured(fallen_back[0], CASES_BY_NAME["nothing"], counts=False, times=True)
+def test_an_engine_that_works_passes_its_check(lab: Lab) -> None:
+    """Nothing of it is left behind."""
+    lab.engine.check([WorkOrder(CASES_BY_NAME["nothing"], BUILD)])
 
-    assert (Status.OK, "system") == (outcome.status, fallen_back[0].fingerprint.allocator)
+    assert [] == list((lab.engine._counts.folder / "dumps").iterdir())
 
 
 def test_a_build_that_crashes_under_valgrind_costs_its_cases(lab: Lab, tmp_path: Path) -> None:
-    """The reference engine would crash as well, case by case and slowly."""
+    """Another engine would crash as well, case by case and slowly."""
     (tmp_path / "sitecustomize.py").write_text("import os\nos.abort()\n")
     build = attrs.evolve(BUILD, env={"PYTHONPATH": str(tmp_path)})
     notices: list[str] = []

@@ -4,29 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from core.types import Case
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cli import console
-from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.session.verification import Verification
 from tests.fakes import FACTS, OK, FakeEngine, failed, make_case
 
 CASES = [make_case("a"), make_case("b")]
 COUNT = OK.instructions.per_run if OK.instructions is not None else 0
-
-
-class FailingOver(FakeEngine):
-    """An engine that another one takes over from at its first case."""
-
-    def __init__(self) -> None:
-        super().__init__(during=self._fall_back)
-        self.name = "fork"
-
-    def _fall_back(self, _: WorkOrder) -> None:
-        self.name = "timer"
 
 
 def counts(make_engine: Callable[[BuildFacts, int], FakeEngine]) -> list[list[dict[Case, int]]]:
@@ -56,11 +42,3 @@ def test_a_case_that_fails_in_a_layout_has_no_count_there() -> None:
     found = counts(lambda _, layout: FakeEngine({("a",): [failed()]} if layout == 1 else {}))
 
     assert [[{CASES[1]: COUNT}, dict.fromkeys(CASES, COUNT)]] == found
-
-
-def test_what_another_engine_counted_is_no_count(capsys: pytest.CaptureFixture[str]) -> None:
-    """Else the difference of the engines would be taken for what layouts move."""
-    found = counts(lambda _, layout: FailingOver() if layout == 2 else FakeEngine())
-
-    assert [[dict.fromkeys(CASES, COUNT), {}]] == found
-    assert "what another engine counted verifies nothing" in capsys.readouterr().err

@@ -69,31 +69,6 @@ def test_a_run_names_its_builds() -> None:
     assert {BUILD.name: engine.fingerprint} == run.builds
 
 
-def test_a_run_is_of_the_engine_that_really_measured() -> None:
-    """One that had to fall back counts other instructions, which must not be compared."""
-    engine = FakeEngine(during=lambda _: setattr(engine, "name", "timer"))
-    engine.name = "fork"
-    measured = Measured("fork", {BUILD.name: engine}, [], console)
-    before = measured.run.engine
-    measured.execute(make_orders(1), CorePool((0,)), 1, None)
-
-    assert ("fork", "timer") == (before, measured.run.engine)
-
-
-def test_counts_of_two_engines_are_not_mixed_in_a_run_that_goes_on() -> None:
-    """What the first one counted stays, under its name; what the other would count fails."""
-    engine = FakeEngine(during=lambda _: setattr(engine, "name", "timer"))
-    engine.name = "fork"
-    measured = Measured("fork", {BUILD.name: engine}, [], console)
-    done = attrs.evolve(make_run(DONE), engine="fork")
-    measured.execute([make_order("a"), make_order("b")], CorePool((0,)), 1, done)
-
-    assert ("fork", ["ok", "failed"]) == (
-        measured.run.engine,
-        [record.outcome.status.value for record in measured.run.cases],
-    )
-
-
 def test_what_was_measured_before_is_not_measured_again() -> None:
     """The rest is."""
     engine = FakeEngine()
