@@ -68,7 +68,7 @@ def compare(experiment: Experiment, folder: Path) -> list[dict[str, object]]:
     builds.append({"name": "new", "python": str(new.python), "env": dict(new.env)})
     (folder / "builds.yaml").write_text(yaml.safe_dump({"builds": builds}), encoding="utf-8")
     command = [sys.executable, "main.py", "compare", "base", "new"]
-    command += ["--config", str(folder / "builds.yaml"), "--output", str(folder / "found.json")]
+    command += ["--builds", str(folder / "builds.yaml"), "--output", str(folder / "found.json")]
     command += ["--definitions", "benchmarks/detect_cases.py", "--db", str(folder / "runs.db")]
     if experiment.language != "both":
         command += ["--language", experiment.language]

@@ -96,7 +96,7 @@ def check(trial: Trial, baseline: Path, layouts: int) -> Checked:
     build = {"name": "new", "python": str(trial.build.python), "env": dict(trial.build.env)}
     config.write_text(yaml.safe_dump({"builds": [build]}), encoding="utf-8")
     summary.unlink(missing_ok=True)
-    options = ["--config", str(config), "--layouts", str(layouts), "--output", str(summary)]
+    options = ["--builds", str(config), "--layouts", str(layouts), "--output", str(summary)]
     begin = time.perf_counter()
     code = program(folder, "baseline", "check", str(baseline), *measuring(), *options)
     wall_s = time.perf_counter() - begin

@@ -79,7 +79,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     (folder / "builds.yaml").write_text(yaml.safe_dump({"builds": builds}))
     (folder / "cases.py").write_text(_CASES)
     database, output = folder / "runs.db", folder / "compared.json"
-    command = ["compare", "base", "new", "--config", str(folder / "builds.yaml")]
+    command = ["compare", "base", "new", "--builds", str(folder / "builds.yaml")]
     command += ["--definitions", str(folder / "cases.py"), "--layouts", "2", "--no-times"]
     command += ["--time-budget", "1h"]
     command += ["--db", str(database), "--output", str(output)]

@@ -12,6 +12,7 @@ from core.errors import DefinitionError, DefinitionErrors
 from instruction_counts import __version__
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.help import Group
 from instruction_counts.cli.streams import lossy_streams
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.program import PROGRAM, program_name
@@ -36,7 +37,7 @@ _COMMANDS = {
 }
 
 
-class _Commands(click.Group):
+class _Commands(Group):
     """Imports a command when it is used, and runs ``run`` where none is named."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

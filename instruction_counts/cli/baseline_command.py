@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 
 from instruction_counts.cli.baseline import accept, check, lint, show
+from instruction_counts.cli.help import Group
 
 
-@click.group("baseline")
+@click.group("baseline", cls=Group)
 def command() -> None:
     """Accept, show and check a baseline: what cases cost, in a file that is committed.
 

@@ -20,7 +20,9 @@ from instruction_counts.builds.probing import probe
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.format_option import format_option
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.merging import merged
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import definitions_options, mode_options, store_option
 from instruction_counts.domain.build import Build
@@ -43,7 +45,7 @@ COMMIT = "{commit}"
 """What stands for the commit in a build command."""
 
 
-@click.command("bisect")
+@click.command("bisect", cls=Command)
 @click.argument("label")
 @definitions_options
 @mode_options
@@ -52,34 +54,35 @@ COMMIT = "{commit}"
     "build",
     multiple=True,
     metavar="NAME=PYTHON",
-    help="A build: an interpreter or a virtual environment. Repeatable, the oldest first.",
+    help="Interpreter or virtual environment. Repeatable, the oldest first.",
 )
 @click.option(
     "--builds",
     "config",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="A YAML file of builds as for run --config, the oldest first.",
+    help="YAML file of builds, the oldest first.",
 )
 @click.option(
     "--commits",
     type=click.File(encoding="utf-8"),
     metavar="FILE",
-    help="Commits, one a line, the oldest first (git log --reverse --format=%H A..B); - is stdin.",
+    help="Commits, one per line, the oldest first. - is stdin.",
 )
 @click.option(
     "--build-cmd",
     metavar="COMMAND",
-    help="Makes the build of {commit}; its last line says where: an interpreter or environment.",
+    help="Shell command that makes the build of {commit}. The last line that it prints is the "
+    "interpreter or virtual environment.",
 )
-@click.option("--thorough", is_flag=True, help="Also look between builds that do not differ.")
-@click.option("--fresh", is_flag=True, help="Measure builds that were measured before, too.")
+@click.option("--thorough", is_flag=True, help="Also search between builds that do not differ.")
+@click.option("--fresh", is_flag=True, help="Do not use stored counts.")
 @click.option(
     "--layouts",
     type=click.IntRange(min=0),
     default=3,
     show_default=True,
     metavar="K",
-    help="Verify each change in K memory layouts of both builds; 0 only measures once more.",
+    help="Memory layouts in which changes are verified. 0 only measures once more.",
 )
 @min_effect_option
 @format_option("each change with its verdict, counts and causes")
@@ -87,7 +90,7 @@ COMMIT = "{commit}"
 @store_option
 def command(
     label: str,
-    definitions: Definitions,
+    definitions: Definitions | None,
     modes: Selection,
     build: tuple[str, ...],
     config: Path | None,
@@ -103,9 +106,8 @@ def command(
 ) -> int:
     """Find the builds between which a case changed: worse, better, or with other results.
 
-    LABEL is a glob over the label path that leaves one case. Builds are given in order, the oldest
-    first. Only those are measured that a bisection needs; what was measured before is taken from
-    the store, and broken builds are passed over. Exits with 3 where the case got worse.
+    LABEL is a glob that leaves one case. Builds are given in order, the oldest first.
+    Exits with 3 if the case got worse.
 
     \b
     Examples:
@@ -113,9 +115,14 @@ def command(
       git log --reverse --format=%H v1..v2 > commits
       python main.py bisect MatMul/mm --language python --runtime eager \\
         --commits commits --build-cmd './make_venv {commit}'
+
+    \f
+    Only the builds that a bisection needs are measured. Stored counts are used again, and broken
+    builds are skipped.
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to bisect by", "Drop it.")
+    definitions, _, measuring, db = merged(definitions, (), measuring, db)
     selection = attrs.evolve(modes, only=(label,))
     case = _only_case(definitions, selection)
     makers = _makers(build, config, commits, build_cmd)

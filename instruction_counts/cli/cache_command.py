@@ -5,10 +5,11 @@ from __future__ import annotations
 import click
 
 from instruction_counts.cli import console
+from instruction_counts.cli.help import Group
 from instruction_counts.system.cache import Cache
 
 
-@click.group("cache")
+@click.group("cache", cls=Group)
 def command() -> None:
     """Show or clear what is kept between runs: compiled C++ cases and precompiled headers."""
 

@@ -8,9 +8,11 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.gating import Gating, exit_code, gate_options
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.merging import merged
 from instruction_counts.cli.min_effect import min_effect_option
-from instruction_counts.cli.options import build_options, is_given, selection_options, store_option
+from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.shown_comparison import show_comparison
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build
@@ -28,7 +30,7 @@ from instruction_counts.sources.definitions import Definitions
 _SHOWN = 20
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @click.argument("base")
 @click.argument("new")
 @selection_options
@@ -42,7 +44,7 @@ _SHOWN = 20
     default=3,
     show_default=True,
     metavar="K",
-    help="Count suspects again in K memory layouts of both builds; 0 verifies nothing.",
+    help="Memory layouts in which suspects are verified. 0 verifies nothing.",
 )
 @click.option(
     "--limit",
@@ -50,20 +52,20 @@ _SHOWN = 20
     default=_SHOWN,
     show_default=True,
     metavar="N",
-    help="Show at most N cases of a verdict; 0 shows all.",
+    help="Cases shown per verdict. 0 shows all.",
 )
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     multiple=True,
-    help="Write the comparison: .json, .json.gz, .csv or .md. Repeatable.",
+    help="Write the comparison: .json, .csv or .md. Also .json.gz. Repeatable.",
 )
 @gate_options
 @time_budget_option
 def command(
     base: str,
     new: str,
-    definitions: Definitions,
+    definitions: Definitions | None,
     selection: Selection,
     builds: tuple[Build, ...],
     measuring: MeasurementSettings,
@@ -77,22 +79,25 @@ def command(
 ) -> int:
     """Compare two builds: BASE and NEW.
 
-    Each is a stored run (its number or tag), a JSON file of `run --output`, or the name of a build
-    given with --build or --config, which is then measured now. RUN:NAME is one build of a run that
-    has several.
-
-    Builds that are measured now take turns, case by case. What differs is counted again, in fresh
-    servers and in other memory layouts of both, before it is reported. Exits with 3 where a case
-    got worse by more than the limits allow (without any, at all), or computes something else.
+    Each is a stored run (number or tag), a JSON file, or the name of a build given with --build.
+    Exits with 3 if a case got worse.
 
     \b
     Examples:
       python main.py compare base new --build base=/usr/bin/python3 --build new=.venv
       python main.py compare 11 12 --only 'Pointwise/*'
       python main.py compare before.json after.json --output report.md
+
+    \f
+    RUN:NAME is one build of a run that has several. Builds are measured now, and take turns, case
+    by case. Cases that differ are counted again before they are reported, in fresh servers and in
+    other memory layouts of both builds. The exit code is 3 where a case got worse by more than the
+    limits allow (without limits, at all), or computes something else.
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if base == new:
         raise UsageError(f"both sides are {base}", "Name two runs, files or builds.")
+    defined_only = definitions is not None
+    definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     destinations = [Destination.of(path, ComparisonReport) for path in output]
     named = {build.name: build for build in builds}
     sides = [named.get(name, name) for name in (base, new)]
@@ -106,7 +111,7 @@ def command(
         min_effect,
         layouts,
         time_budget,
-        defined_only=is_given("definitions") or is_given("operators"),
+        defined_only=defined_only,
     )
     with LazyStore(db, must_exist=not is_measured) as runs:
         compared = compare_sides(sides[0], sides[1], request, runs, console)

@@ -9,9 +9,10 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import build_options
 from instruction_counts.cli.saving import save
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import coverage as report
 from instruction_counts.sources.operators.catalogue import load_public_operators
@@ -23,11 +24,11 @@ from instruction_counts.system.cache import Cache
 _SHOWN = 10
 
 
-@click.command("coverage")
+@click.command("coverage", cls=Command)
 @click.option(
     "--operators-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Another file of operators than definitions/operators.yaml.",
+    help="File of operators  [default: definitions/operators.yaml]",
 )
 @click.option(
     "--category",
@@ -61,6 +62,7 @@ def command(
       python main.py operators coverage --category torch.linalg --all
       python main.py operators coverage --build old=.venv-old --output uncovered.md
     """  # noqa: D301 - \b keeps click from reflowing the examples
+    builds = builds or (default_build(),)
     if len(builds) > 1:
         raise UsageError("coverage is that of one build", "Name one --build.")
     if output is not None and output.suffix != ".md":

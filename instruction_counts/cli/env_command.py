@@ -11,15 +11,17 @@ from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import probe
 from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import build_options
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, default_build
 
 
-@click.command("env")
+@click.command("env", cls=Command)
 @build_options
 @format_option("an object with the fingerprint of each build, by its name")
 def command(builds: tuple[Build, ...], form: str) -> None:
     """Show the fingerprint of each build: all that may change a count without a change of code."""
+    builds = builds or (default_build(),)
     facts = [probe(build) for build in builds]
     if form == "json":
         data = {one.build.name: attrs.asdict(one.fingerprint) for one in facts}

@@ -13,6 +13,7 @@ from instruction_counts.analysis.functions import difference
 from instruction_counts.analysis.profiles import write_callgrind, write_speedscope
 from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.cli import console
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import mode_options, store_option
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
@@ -27,7 +28,7 @@ _NAMED = 12
 _SHOWN = 15
 
 
-@click.command("explain")
+@click.command("explain", cls=Command)
 @click.argument("base")
 @click.argument("new")
 @click.argument("label")
@@ -44,7 +45,7 @@ _SHOWN = 15
     default=_SHOWN,
     show_default=True,
     metavar="N",
-    help="Show at most N functions; 0 shows all that changed.",
+    help="Functions shown. 0 shows all that changed.",
 )
 @click.option(
     "--output",
@@ -57,13 +58,13 @@ _SHOWN = 15
     "--callgrind",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Write callgrind.out.base and callgrind.out.new, for KCachegrind.",
+    help="Write both sides for KCachegrind. Files: callgrind.out.base and callgrind.out.new.",
 )
 @click.option(
     "--speedscope",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write flame graphs of base, new and the difference, for https://www.speedscope.app.",
+    help="Write flame graphs for speedscope.app: base, new and the difference.",
 )
 @store_option
 def command(
@@ -80,9 +81,8 @@ def command(
 ) -> None:
     """Say which functions changed between two measurements of a case; nothing is measured.
 
-    BASE and NEW are each a stored run (its number or tag) or a JSON file of `run --output`.
-    RUN:NAME is one build of a run that has several. LABEL is a glob over the label path, as for
-    --only, that leaves one case, with the options below where it has several modes.
+    BASE and NEW are each a stored run (its number or tag) or a JSON file. RUN:NAME is one build of
+    a run that has several. LABEL is a glob that leaves one case.
 
     \b
     Examples:

@@ -26,20 +26,22 @@ _OPTIONS = (
         "limits_file",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE.yaml",
-        help="Allowed increase of each case, by label. Default: none.",
+        help="Allowed increase per case, by label  [default: none]",
     ),
     click.option(
         "--fail-on",
         type=click.Choice([one.value for one in FailOn]),
         default=FailOn.REGRESSION.value,
         show_default=True,
-        help="regression: beyond a hard limit. any: whatever got worse. never: only report.",
+        metavar="WHEN",
+        help="When to fail: regression, any, never. A regression is beyond a hard limit; any case "
+        "that got worse fails with any.",
     ),
     click.option(
         "--junit",
         type=click.Path(path_type=Path, dir_okay=False),
         metavar="FILE.xml",
-        help="Write JUnit XML: a test case for each case.",
+        help="Write JUnit XML, with a test case for each case.",
     ),
 )
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import build_options
-from instruction_counts.domain.build import Build
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import models as report
 from instruction_counts.sources.models.layers import Mode, ModelTrace, take_apart
@@ -26,14 +27,14 @@ from instruction_counts.system.files import check_writable, unwritable, write_at
 _TIMEOUT_S = 600.0
 
 
-@click.command("generate")
+@click.command("generate", cls=Command)
 @click.option(
     "--model",
     "models",
     multiple=True,
     required=True,
     metavar="MODULE:FACTORY[=NAME]",
-    help="A function that returns a torch.nn.Module, or a file: .pt2 (torch.export), .ts or .pt "
+    help="Function that returns a module, or a model file. Files: .pt2 (torch.export), .ts or .pt "
     "(TorchScript), .onnx (needs onnx2torch in the build). Repeatable.",
 )
 @click.option(
@@ -41,28 +42,28 @@ _TIMEOUT_S = 600.0
     "inputs",
     multiple=True,
     metavar="SIZES",
-    help="An input: 1,3,224,224; with a dtype and a limit, 1,128:int64<30522; of an argument, "
-    "input_ids=…; for one of several models, NAME@…. Repeatable.",
+    help="Sizes of an input: 1,3,224,224. With a dtype and a limit: 1,128:int64<30522. For an "
+    "argument: input_ids=…. For one of several models: NAME@…. Repeatable.",
 )
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),
     metavar="N",
-    help="The first size of each input, instead of what --input says.",
+    help="First size of each input, in place of that in --input.",
 )
 @click.option("--backward", is_flag=True, help="Also measure forward and backward together.")
-@click.option("--train", "training", is_flag=True, help="In training mode.  [default: eval]")
+@click.option("--train", "training", is_flag=True, help="Use training mode  [default: eval]")
 @click.option(
     "--level",
     type=click.Choice(["modules", "operators"]),
     default="modules",
     show_default=True,
-    help="modules: torch's own modules, and the operators outside of them.",
+    help="Layers to write. modules: torch's own modules, and the operators outside of them.",
 )
 @click.option(
     "--real-data",
     is_flag=True,
-    help="Run models on random values, instead of tensors that have shapes only.",
+    help="Run models on random values, not on shapes alone.",
 )
 @click.option(
     "--output",
@@ -88,9 +89,7 @@ def command(
 ) -> None:
     """Write the unique layers of models as a definition file; nothing is measured.
 
-    Each model runs once, on tensors that have shapes and no values, in the build's interpreter
-    and in the working directory. A layer that occurs several times, in one model or in several, is
-    written once, with its places. `run` measures the file, `predict` adds the layers up again.
+    `run` measures the file, `predict` adds the layers up again.
 
     \b
     Examples:
@@ -98,7 +97,13 @@ def command(
       python main.py generate --model examples.models:bert --input 'input_ids=1,32:int64<30522'
       python main.py run --definitions definitions/generated/models.py --output result.json
       python main.py predict result.json
+
+    \f
+    Each model runs once, on tensors that have shapes but no values, in the build's interpreter and
+    in the working directory. A layer that occurs several times, in one model or in several, is
+    written once, together with its places.
     """  # noqa: D301 - \b keeps click from reflowing the examples
+    builds = builds or (default_build(),)
     sources = [parse_source(one) for one in models]
     specs = [parse_input(one) for one in inputs]
     check(sources, specs)

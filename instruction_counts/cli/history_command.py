@@ -13,6 +13,7 @@ import click
 from core.types import CaseKey
 from instruction_counts.analysis.functions import difference, top_causes
 from instruction_counts.cli import console
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import mode_options, store_option
 from instruction_counts.domain.effects import Effect
@@ -30,17 +31,19 @@ _MOST_PLOTS = 8
 _FOR_PEOPLE = ("plot", "table")
 
 
-@click.command("history")
+@click.command("history", cls=Command)
 @click.argument("label")
 @mode_options
 @click.option(
     "--since",
     type=click.DateTime(["%Y-%m-%d", "%Y-%m-%dT%H:%M"]),
     metavar="DATE",
-    help="Only runs that began then (UTC) or later: 2026-01-31, or with T and a time.",
+    help="Only runs since then (UTC): 2026-01-31. Or with a time: 2026-01-31T12:00.",
 )
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs.")
-@click.option("--tag", multiple=True, metavar="GLOB", help="Only runs with such a tag. Repeatable.")
+@click.option(
+    "--tag", multiple=True, metavar="GLOB", help="Only runs with a matching tag. Repeatable."
+)
 @min_effect_option
 @click.option(
     "--format",

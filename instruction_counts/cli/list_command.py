@@ -9,20 +9,21 @@ import click
 from core.types import Case
 from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import selection_options
 from instruction_counts.domain.selection import Selection, select
-from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.sources.definitions import STANDARD, Definitions, load
 
 
-@click.command("list")
+@click.command("list", cls=Command)
 @selection_options
 @format_option("identity fields and code, as in the files of `run --output`")
-def command(definitions: Definitions, selection: Selection, form: str) -> None:
+def command(definitions: Definitions | None, selection: Selection, form: str) -> None:
     """List the cases that a selection holds; nothing is run.
 
     One line for each case: its label path and its modes, which together are its identity.
     """
-    cases = select(load(definitions), selection)
+    cases = select(load(definitions or STANDARD), selection)
     if form == "json":
         document = [_as_json(case) for case in cases]
         console.write(json.dumps(document, indent=2, allow_nan=False))

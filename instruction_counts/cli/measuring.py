@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from instruction_counts.cli.options import is_given, specification_of
-from instruction_counts.cli.seconds import SecondsRange
+from instruction_counts.cli.durations import DurationType
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import DEFAULT, engines, require
@@ -28,35 +27,36 @@ _OPTIONS = (
         type=click.Choice(["steady", "system"]),
         default="steady",
         show_default=True,
-        help="What allocates in the counted process: a constant-time stand-in, or the C library.",
+        help="Allocator of the counted process: constant-time, or that of the C library.",
     ),
     click.option(
         "--pin-isa",
         type=click.Choice(["avx2", "default"]),
-        help="Make times and counts run the same kernels (Valgrind has no AVX-512).",
+        help="Instruction set for both times and counts (Valgrind has no AVX-512).",
     ),
     click.option(
-        "--jobs", type=click.IntRange(min=1), metavar="N", help="Lanes. Default: one a core."
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Parallel lanes  [default: one per core]",
     ),
-    click.option("--cores", metavar="LIST", help="Cores to use: 0-1,3. Default: all available."),
+    click.option("--cores", metavar="LIST", help="Cores to use: 0-1,3  [default: all]"),
     click.option(
         "--timeout",
         "timeout_s",
-        type=SecondsRange(),
-        default=600,
-        show_default=True,
-        metavar="SECONDS",
-        help="Limit for each step of a case, such as compiling, timing and counting it.",
+        type=DurationType(),
+        metavar="DURATION",
+        help="Time limit for each step of a case, such as counting it  [default: 10m]",
     ),
     click.option(
         "--retries",
         type=click.IntRange(min=0),
         default=1,
         show_default=True,
-        help="Further tries for a case whose process died or timed out.",
+        help="Retries for a case whose process died or timed out.",
     ),
-    click.option("--no-counts", is_flag=True, help="Leave the instruction counts out."),
-    click.option("--no-times", is_flag=True, help="Leave the wall times out."),
+    click.option("--no-counts", is_flag=True, help="Do not count instructions."),
+    click.option("--no-times", is_flag=True, help="Do not measure wall times."),
 )
 
 
@@ -79,9 +79,6 @@ def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         own = {name: kwargs.pop(name) for name in _NAMES}
-        stated = specification_of(kwargs.get("definitions"))
-        if stated is not None and stated.timeout_s is not None and not is_given("timeout_s"):
-            own["timeout_s"] = stated.timeout_s
         if own["no_counts"] and own["no_times"]:
             raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
         if own["pin_isa"]:

@@ -33,6 +33,6 @@ def min_effect_option(function: Callable[..., Any]) -> Callable[..., Any]:
         default="0.05%,3",
         show_default=True,
         metavar="EFFECT",
-        help="Smallest change of interest: a percentage, an instruction count, or both (0.05%,3).",
+        help="Smallest change of interest. A percentage, an instruction count, or both: 0.05%,3.",
     )
     return decorator(function)

@@ -20,6 +20,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.coverage_command import command as coverage_command
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.format_option import format_option
+from instruction_counts.cli.help import Group
 from instruction_counts.cli.measured_run import measured_run
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.options import build_options, mode_options, store_option
@@ -61,7 +62,7 @@ _FILE = click.option(
 )
 
 
-@click.group("operators")
+@click.group("operators", cls=Group)
 def command() -> None:
     """List operators, tell which of torch's are not covered, measure one over many sizes.
 
@@ -200,6 +201,7 @@ def sizes_command(
     sizes = sizes_in(stated) if stated else usual_sizes(shapes)
     check_sizes(shapes, sizes)
     console.note(_shapes(shapes))
+    builds = builds or (default_build(),)
     modes = attrs.evolve(
         modes,
         runtimes=modes.runtimes or ("Eager",),

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import click
-from click.core import ParameterSource
 
 from core.modes import by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.sources.definitions import STANDARD, Definitions, opened
@@ -25,6 +24,7 @@ from instruction_counts.sources.registry import (
     operator_source,
     operator_sources,
 )
+from instruction_counts.system.program import DATABASE_VARIABLE
 
 if TYPE_CHECKING:
     from instruction_counts.sources.specification.values import Specification
@@ -33,7 +33,10 @@ _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that select cases; the command gets ``definitions`` and ``selection``."""
+    """Add the options that select cases; the command gets ``definitions`` and ``selection``.
+
+    ``definitions`` is None where the command line names none.
+    """
     return definitions_options(case_options(function))
 
 
@@ -44,8 +47,7 @@ def case_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--only",
         multiple=True,
         metavar="GLOB",
-        help="Cases whose label path matches, or lies below a match: 'Pointwise/*/add'. "
-        "Repeatable.",
+        help="Cases whose label matches: 'Pointwise/*/add'. Repeatable.",
     )
     @mode_options
     @wraps(function)
@@ -56,67 +58,68 @@ def case_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that say which definitions; the command gets ``definitions``."""
+    """Add the options that say which definitions; the command gets ``definitions``.
+
+    It is None where the command line names none: see `merged`.
+    """
 
     @click.option(
         "--definitions",
-        metavar="MODULE_OR_FILE",
-        help="Where the definitions are: a module, a .py file with BENCHMARKS, or a "
-        "specification (.yaml, .json). "
-        f"Default: {STANDARD}.",
+        metavar="MODULE",
+        help="Module or file with the cases: .py, .yaml, .json. YAML and JSON are specifications.  "
+        f"[default: {STANDARD}]",
     )
     @click.option(
         "--operators",
         multiple=True,
         metavar="PATTERN",
-        help="Operators of torch instead: torch.add, 'torch.fft.*', category:reduction, '*'. "
-        "Repeatable.",
+        help="Operators of torch: torch.add, 'torch.fft.*'. Replaces --definitions. Repeatable.",
     )
     @click.option(
         "--source",
         type=click.Choice(operator_sources()),
-        help="Where the inputs of operators come from: a file of operators, or the samples that "
-        "torch tests itself with. Default: yaml.",
+        help="Source of the operators' inputs: the file of operators, or the samples that torch "
+        "tests itself with  [default: yaml]",
     )
     @click.option(
         "--samples",
         type=click.IntRange(min=1),
         metavar="N",
-        help="How many samples of an operator, with --source op_db. Default: 3.",
+        help="Samples of each operator, with --source op_db  [default: 3]",
     )
     @click.option(
         "--operators-file",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="Another file of operators than definitions/operators.yaml.",
+        help="File of operators  [default: definitions/operators.yaml]",
     )
     @click.option(
         "--shape",
         multiple=True,
         type=click.Choice([*VARIANTS, "all"]),
-        help="Which shapes of an operator. Repeatable. Default: typical.",
+        help="Shapes of the operator's inputs. Repeatable.  [default: typical]",
     )
     @click.option(
         "--dtype",
         multiple=True,
         type=click.Choice(DTYPES),
-        help="Of an operator's inputs. Repeatable.",
+        help="dtype of the operator's inputs. Repeatable.",
     )
     @click.option(
         "--input",
         "inputs",
         multiple=True,
         metavar="NAME=[SIZES]",
-        help="The shape of an operator's input: input=[32,3,256,256]. Repeatable.",
+        help="Shape of one input of the operator: input=[32,3,256,256]. Repeatable.",
     )
     @click.option(
         "--seed",
         type=click.IntRange(0, LARGEST_SEED),
-        help="Of an operator's inputs. Default: 0.",
+        help="Random seed of the operator's inputs  [default: 0]",
     )
     @click.option(
         "--overrides",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="A YAML file of shape, dtype, input and seed; options win over it.",
+        help="YAML file with shape, dtype, input and seed; options take precedence.",
     )
     @wraps(function)
     def wrapper(*args: Any, definitions: str | None, **kwargs: Any) -> Any:
@@ -129,7 +132,8 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
                         f"{option.replace('_', '-')} is for operators",
                         "Name some: --operators torch.add",
                     )
-            return function(*args, definitions=opened(definitions or STANDARD), **kwargs)
+            named = None if definitions is None else opened(definitions)
+            return function(*args, definitions=named, **kwargs)
         if definitions:
             raise UsageError("--definitions and --operators exclude each other", "Drop one.")
         return function(*args, definitions=_operators(**own), **kwargs)
@@ -173,11 +177,15 @@ def _operators(
 def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that narrow a label down to modes; the command gets them as ``modes``."""
 
-    @_choices("--language", by_option(Language))
-    @_choices("--runtime", by_option(RuntimeMode))
-    @_choices("--autograd", by_option(AutogradMode))
+    @_choices("--language", by_option(Language), "Language")
+    @_choices("--runtime", by_option(RuntimeMode), "Runtime")
+    @_choices("--autograd", by_option(AutogradMode), "Autograd")
     @click.option(
-        "--num-threads", multiple=True, type=click.IntRange(min=1), help="Thread count. Repeatable."
+        "--num-threads",
+        multiple=True,
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Number of threads of the case. Repeatable.",
     )
     @wraps(function)
     def wrapper(
@@ -201,50 +209,39 @@ def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def build_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name builds; the command gets ``builds``."""
+    """Add the options that name builds; the command gets ``builds``, empty where none is named."""
 
     @click.option(
         "--build",
         "build",
         multiple=True,
         metavar="NAME=PYTHON",
-        help="A build to measure: an interpreter or a virtual environment. Repeatable. "
-        "Default: the current interpreter.",
+        help="Interpreter or virtual environment to measure. Repeatable.  "
+        "[default: this interpreter]",
     )
     @click.option(
-        "--config",
+        "--builds",
+        "config",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="A YAML file of builds: name, python or source_cmd, env.",
+        metavar="FILE",
+        help="YAML file of builds. Each has name, python or source_cmd, env.",
     )
     @wraps(function)
     def wrapper(*args: Any, build: tuple[str, ...], config: Path | None, **kwargs: Any) -> Any:
-        stated = specification_of(kwargs.get("definitions"))
-        if stated is not None and stated.builds and not build and config is None:
-            return function(*args, builds=stated.builds, **kwargs)
         return function(*args, builds=_builds(build, config), **kwargs)
 
     return wrapper
 
 
 def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the option that names the database of runs; the command gets ``db``."""
-
-    @click.option(
+    """Add the option that names the database of runs; the command gets ``db``, or None."""
+    decorator: _Decorator = click.option(
         "--db",
-        envvar="INSTRUCTION_COUNTS_DB",
-        show_envvar=True,
         metavar="FILE_OR_URL",
-        help="The database of runs: a file (SQLite), or postgresql://USER@HOST/NAME. "
-        "Default: runs.db in the user's data folder.",
+        help="Database of runs: SQLite file or postgresql:// URL  "
+        f"[default: {DATABASE_VARIABLE}, or runs.db in the user's data folder]",
     )
-    @wraps(function)
-    def wrapper(*args: Any, db: str | None, **kwargs: Any) -> Any:
-        stated = specification_of(kwargs.get("definitions"))
-        if stated is not None and stated.reporters.database and not is_given("db"):
-            db = stated.reporters.database
-        return function(*args, db=db, **kwargs)
-
-    return wrapper
+    return decorator(function)
 
 
 def specification_of(definitions: Definitions | None) -> Specification | None:
@@ -253,15 +250,15 @@ def specification_of(definitions: Definitions | None) -> Specification | None:
     return getattr(definitions, "specification", None)
 
 
-def is_given(option: str) -> bool:
-    """Whether the command line says it: that wins over a specification, and nothing else does."""
-    source = click.get_current_context().get_parameter_source(option)
-    return source is ParameterSource.COMMANDLINE
-
-
-def _choices(option: str, names: Iterable[str]) -> _Decorator:
+def _choices(option: str, names: Iterable[str], meaning: str) -> _Decorator:
     kind = click.Choice(list(names), case_sensitive=False)
-    decorator: _Decorator = click.option(option, multiple=True, type=kind, help="Repeatable.")
+    decorator: _Decorator = click.option(
+        option,
+        multiple=True,
+        type=kind,
+        metavar="MODE",
+        help=f"{meaning}: {', '.join(names)}. Repeatable.",
+    )
     return decorator
 
 
@@ -271,4 +268,4 @@ def _builds(texts: tuple[str, ...], config: Path | None) -> tuple[Build, ...]:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f'two builds are called "{name}"', "Give each a name of its own.")
-    return builds or (default_build(),)
+    return builds

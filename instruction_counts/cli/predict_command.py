@@ -9,6 +9,7 @@ from instruction_counts.analysis.model_costs import Measured, measured, models_i
 from instruction_counts.analysis.prediction import predict
 from instruction_counts.analysis.sides import Side, read_side
 from instruction_counts.cli import console
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import store_option
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import models as report
@@ -19,24 +20,24 @@ _LANGUAGES = {"python": Language.PYTHON, "c++": Language.CPP}
 _AUTOGRADS = {"forward": AutogradMode.FORWARD, "backward": AutogradMode.FORWARD_BACKWARD}
 
 
-@click.command("predict")
+@click.command("predict", cls=Command)
 @click.argument("run")
 @click.option(
-    "--model", "models", multiple=True, metavar="NAME", help="Repeatable.  [default: all]"
+    "--model", "models", multiple=True, metavar="NAME", help="Model to show.  [default: all]"
 )
 @click.option(
     "--language",
     type=click.Choice(list(_LANGUAGES), case_sensitive=False),
     default="python",
     show_default=True,
-    help="Of the layers.",
+    help="Language of the layers.",
 )
 @click.option(
     "--autograd",
     type=click.Choice(list(_AUTOGRADS), case_sensitive=False),
     default="forward",
     show_default=True,
-    help="backward: forward and backward together.",
+    help="Autograd mode of the layers. backward: forward and backward together.",
 )
 @store_option
 def command(

@@ -11,7 +11,9 @@ import click
 from core.types import Case
 from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.merging import merged
 from instruction_counts.cli.options import (
     build_options,
     selection_options,
@@ -35,7 +37,7 @@ from instruction_counts.storage.store import Store
 from instruction_counts.system.files import check_writable
 
 
-@click.command("run")
+@click.command("run", cls=Command)
 @selection_options
 @build_options
 @measuring_options
@@ -47,30 +49,30 @@ from instruction_counts.system.files import check_writable
 @click.option(
     "--callgrind-out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="A folder for Callgrind's own file of each case (one window), to open in KCachegrind.",
+    help="Keep Callgrind's raw file of each case (one window) in this folder, for KCachegrind.",
 )
 @click.option(
     "--resources/--no-resources",
     default=None,
     help="Also measure memory, floating point operations and what this machine can do, for eager "
-    "Python. Default: for operators.",
+    "Python  [default: for operators]",
 )
 @click.option("--allocations", is_flag=True, help="Show allocation calls per run too.")
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
     multiple=True,
-    help="Write results as they come: .json, .json.gz, .csv or .md. Repeatable.",
+    help="Write results: .json, .json.gz, .csv or .md. They are saved as they come. Repeatable.",
 )
 @click.option(
     "--resume",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Go on from a JSON file: cases measured there are not measured again.",
+    help="Continue the run in a JSON file. Cases measured there are not measured again.",
 )
 @time_budget_option
 @store_option
 def command(
-    definitions: Definitions,
+    definitions: Definitions | None,
     selection: Selection,
     builds: tuple[Build, ...],
     measuring: MeasurementSettings,
@@ -96,6 +98,7 @@ def command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if callgrind_out:
         require(measuring.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
+    definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     cases = select(load(definitions), selection)
     reporting = Reporting.of(specification_of(definitions))
     files = {path: Exporter(path) for path in (*output, *reporting.files)}

@@ -10,6 +10,7 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
+from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import store_option
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.domain.errors import UsageError
@@ -19,7 +20,7 @@ from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 
 
-@click.group("runs")
+@click.group("runs", cls=Group)
 def command() -> None:
     """List, show, export, import, tag and delete stored runs.
 
@@ -122,7 +123,7 @@ def _agreed(titles: list[str]) -> bool:
 @command.command("tag")
 @click.argument("run")
 @click.argument("name")
-@click.option("--force", is_flag=True, help="Move the tag where another run has it.")
+@click.option("--force", is_flag=True, help="Move the tag if another run has it.")
 @store_option
 def tag(run: str, name: str, force: bool, db: str | None) -> None:
     """Give a run a NAME, that stands for its number in all commands."""

@@ -9,6 +9,8 @@ from core.types import Case
 from instruction_counts.builds.probing import probe
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.help import Command
+from instruction_counts.cli.merging import merged
 from instruction_counts.cli.options import build_options, selection_options
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
@@ -20,7 +22,7 @@ from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.noise import keep_noises
 
 
-@click.command("selftest")
+@click.command("selftest", cls=Command)
 @selection_options
 @build_options
 @click.option(
@@ -39,7 +41,7 @@ from instruction_counts.storage.noise import keep_noises
     help="What allocates in the counted process, as for run.",
 )
 def command(
-    definitions: Definitions,
+    definitions: Definitions | None,
     selection: Selection,
     builds: tuple[Build, ...],
     layouts: int,
@@ -51,6 +53,7 @@ def command(
     inherited environment must not change a count. Without a selection, a representative set is
     taken. Exits with 4 where a case failed or its count changed.
     """
+    definitions, builds, _, _ = merged(definitions, builds)
     if len(builds) != 1:
         names = ", ".join(build.name for build in builds)
         raise UsageError(f"a selftest measures one build, and there are: {names}", "Name one.")

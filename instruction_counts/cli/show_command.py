@@ -9,21 +9,22 @@ import click
 
 from core.types import Case
 from instruction_counts.cli import console
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import selection_options
 from instruction_counts.domain.selection import Selection, select
-from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.sources.definitions import STANDARD, Definitions, load
 
 
-@click.command("show")
+@click.command("show", cls=Command)
 @click.argument("label")
 @selection_options
-def command(label: str, definitions: Definitions, selection: Selection) -> None:
+def command(label: str, definitions: Definitions | None, selection: Selection) -> None:
     """Show the code of the cases at LABEL as it will be executed.
 
     LABEL is a glob over the label path, as for --only: 'Pointwise/Math/add/*'.
     """
     selection = attrs.evolve(selection, only=(*selection.only, label))
-    for number, case in enumerate(select(load(definitions), selection)):
+    for number, case in enumerate(select(load(definitions or STANDARD), selection)):
         if number:
             console.write("")
         console.line(case.title, style="bold")

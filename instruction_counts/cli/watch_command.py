@@ -24,11 +24,13 @@ from instruction_counts.analysis.verdicts import Difference
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
 from instruction_counts.cli.bisect_command import COMMIT, StoreLab, made_build
+from instruction_counts.cli.durations import DurationType
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.merging import merged
 from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import selection_options, store_option
-from instruction_counts.cli.seconds import SecondsRange
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
@@ -53,18 +55,20 @@ from instruction_counts.storage.store import Store
 _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
 
 
-@click.command("watch")
+@click.command("watch", cls=Command)
 @click.option(
     "--command",
     "listing",
     required=True,
     metavar="COMMAND",
-    help="Prints the builds there are, the oldest first: NAME=PYTHON or commits, one a line.",
+    help="Shell command that prints the builds. NAME=PYTHON or commits, one per line, the "
+    "oldest first.",
 )
 @click.option(
     "--build-cmd",
     metavar="COMMAND",
-    help="Makes the build of {commit}; its last line says where: an interpreter or environment.",
+    help="Shell command that makes the build of {commit}. The last line that it prints is the "
+    "interpreter or virtual environment.",
 )
 @selection_options
 @measuring_options
@@ -74,41 +78,41 @@ _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
     default=3,
     show_default=True,
     metavar="K",
-    help="Verify suspects in K memory layouts of both builds; 0 only measures once more.",
+    help="Memory layouts in which suspects are verified. 0 only measures once more.",
 )
 @min_effect_option
 @click.option(
     "--alert",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Append each alert to FILE: JSON, one a line.",
+    help="Append each alert to FILE as a line of JSON.",
 )
 @click.option(
     "--webhook",
     envvar="INSTRUCTION_COUNTS_WEBHOOK",
     show_envvar=True,
     metavar="URL",
-    help=f"POST each alert to URL as JSON, with the token of {_TOKEN} if it is set.",
+    help=f"POST each alert to URL as JSON. With the token in {_TOKEN}, if that is set.",
 )
 @click.option(
     "--state",
     "state_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Where to keep the place. Default: a file for each watch in the user's data folder.",
+    help="File that remembers what was seen  [default: one per watch in the user's data folder]",
 )
-@click.option("--once", is_flag=True, help="Look once, and end. The default.")
+@click.option("--once", is_flag=True, help="Look once and exit. This is the default.")
 @click.option(
     "--every",
-    type=SecondsRange(),
-    metavar="SECONDS",
-    help="Look again and again, with so long a pause, until interrupted.",
+    type=DurationType(),
+    metavar="DURATION",
+    help="Look again after each pause of this length.",
 )
 @store_option
 def command(
     listing: str,
     build_cmd: str | None,
-    definitions: Definitions,
+    definitions: Definitions | None,
     selection: Selection,
     measuring: MeasurementSettings,
     layouts: int,
@@ -122,15 +126,18 @@ def command(
 ) -> int:
     """Measure each new build, compare it with the one before, and alert once for each step.
 
-    COMMAND prints what builds there are; those that were seen are passed over. A suspect is
-    measured again with the build before it, in fresh servers and in other memory layouts, before
-    it alerts. Looking once exits with 3 where a new step was found.
+    COMMAND prints the builds; those already seen are skipped. Without --every, it looks
+    once, and exits with 3 if it found a new step.
 
     \b
     Examples:
       python main.py watch --command ./list_nightlies --only 'Pointwise/*' --alert steps.jsonl
       python main.py watch --command 'git log --reverse --since=1.week --format=%H' \\
-        --build-cmd './make_venv {commit}' --every 3600
+        --build-cmd './make_venv {commit}' --every 1h
+
+    \f
+    A suspect is measured again together with the build before it, in fresh servers and in other
+    memory layouts, before it alerts.
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if once and every is not None:
         raise UsageError("--once and --every contradict each other", "Drop one.")
@@ -138,6 +145,7 @@ def command(
         raise UsageError("--no-counts leaves nothing to watch", "Drop it.")
     if build_cmd is not None and COMMIT not in build_cmd:
         raise UsageError(f"--build-cmd does not say {COMMIT}", "It stands for the commit.")
+    definitions, _, measuring, db = merged(definitions, (), measuring, db)
     outlets = Outlets(
         alert,
         Webhook(webhook, os.environ.get(_TOKEN, ""), notice=console.note) if webhook else None,

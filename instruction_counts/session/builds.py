@@ -34,6 +34,8 @@ from instruction_counts.session.measuring import (
 from instruction_counts.session.observer import Observer, Silent
 from instruction_counts.system.cache import Cache
 
+_TIMEOUT_S = 600.0
+
 
 @attrs.frozen
 class MeasurementSettings:
@@ -49,7 +51,8 @@ class MeasurementSettings:
     """How many lanes; None is one for each core."""
     cores: str | None = None
     """The cores to use, such as ``0-1,3``; None is all that are available."""
-    timeout_s: float = 600.0
+    timeout_s: float | None = None
+    """The limit for each step of a case; None is the usual one, ten minutes."""
     retries: int = 1
     counts: bool = True
     times: bool = True
@@ -69,7 +72,7 @@ class MeasurementSettings:
 
     def order(self, case: Case, build: Build, **kwargs: Any) -> WorkOrder:
         """The order to measure ``case`` on ``build``, within the limits."""
-        return WorkOrder(case, build, self.timeout_s, self.retries, **kwargs)
+        return WorkOrder(case, build, self.timeout_s or _TIMEOUT_S, self.retries, **kwargs)
 
     def fingerprint(self, facts: BuildFacts) -> Fingerprint:
         """The fingerprint that the counts of a build will have, before it is measured."""

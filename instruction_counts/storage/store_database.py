@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.storage.store_tables import HEAD, VERSION
 from instruction_counts.system.files import locked
+from instruction_counts.system.program import DATABASE_VARIABLE
 
 LOCK_TIMEOUT_S = 30.0
 """How long a writer waits for another one."""
@@ -55,6 +57,8 @@ class Database:
     ) -> Self:
         """The database at a path or URL, or the user's own; made there, or migrated, if need be.
 
+        The user's own is the one that the environment names, or else in the user's data folder.
+
         Raises:
             UsageError: ``where`` cannot be a database, or ``must_exist`` and nothing is there.
             DataError: it cannot be reached or written, is damaged, or is not one of ours.
@@ -69,6 +73,7 @@ class Database:
 
     @classmethod
     def _connected(cls, where: str | Path | None, must_exist: bool, lock_timeout_s: float) -> Self:
+        where = where or os.environ.get(DATABASE_VARIABLE) or None
         if isinstance(where, str) and "://" in where:
             url = _parsed(where)
             if url.get_backend_name() != "sqlite":

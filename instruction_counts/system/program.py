@@ -8,6 +8,9 @@ from pathlib import Path
 PROGRAM = "instruction-counts"
 """The name of the installed program."""
 
+DATABASE_VARIABLE = "INSTRUCTION_COUNTS_DB"
+"""The variable of the environment that names the database of runs."""
+
 
 def program_name() -> str:
     """What starts the program: ``python main.py`` in a checkout, or the installed program."""

@@ -339,4 +339,4 @@ def test_the_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
     """With an example."""
     code, out, _ = explain(capsys, ["--help"])
 
-    assert (0, True) == (code, "python main.py explain 11 12" in out)
+    assert (0, True) == (code, "instruction-counts explain 11 12" in out)

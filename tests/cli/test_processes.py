@@ -295,7 +295,7 @@ def interrupted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
     builds.write_text(
         f"builds: [{{name: mine, python: {sys.executable}, env: {{MARK: {mark}}}}}]\n"
     )
-    args = ["run", *TIMES, "--definitions", definitions, "--config", "builds.yaml", "--jobs", "1"]
+    args = ["run", *TIMES, "--definitions", definitions, "--builds", "builds.yaml", "--jobs", "1"]
     process = subprocess.Popen(
         [*MAIN, *args, "--output", "r.json"],
         cwd=folder,

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 from instruction_counts import cli
 from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.merging import merged
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.reporting import Reporting
 from instruction_counts.domain.errors import UsageError
@@ -59,8 +60,12 @@ def understood(specification: Path, *args: str, db: str = "") -> list[Any]:
     @build_options
     @measuring_options
     @store_option
-    def command(builds: Any, measuring: MeasurementSettings, db: str | None, **_: Any) -> None:
-        got.extend([[build.name for build in builds], measuring.timeout_s, db])
+    def command(
+        definitions: Any, builds: Any, measuring: MeasurementSettings, db: str | None, **_: Any
+    ) -> None:
+        asked = merged(definitions, builds, measuring, db)
+        names = [build.name for build in asked.builds]
+        got.extend([names, asked.measuring.timeout_s, asked.db])
 
     environment = {"INSTRUCTION_COUNTS_DB": db or None}
     CliRunner(env=environment).invoke(

@@ -7,12 +7,10 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import attrs
-import click
 import pytest
 
 from core.types import Language
 from instruction_counts import cli
-from instruction_counts.cli.time_budget import SecondsType
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.report import table
@@ -25,22 +23,6 @@ from tests.gate.fakes import counted
 from tests.history.made import stored
 
 LEFT_OUT = Outcome.out_of_time("60 s")
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("60", 60), ("1.5", 1.5), ("90s", 90), ("10m", 600), ("10 min", 600), ("1h", 3600)],
-)
-def test_a_budget_can_be_written_in_several_ways(text: str, seconds: float) -> None:
-    """Seconds, or with a unit."""
-    assert seconds == SecondsType().convert(text, None, None)
-
-
-@pytest.mark.parametrize("text", ["", "0", "-1", "ten", "1d", "1h30m", "inf", "nan", "1e3", "m"])
-def test_what_is_no_time_is_refused(text: str) -> None:
-    """With what it can be."""
-    with pytest.raises(click.BadParameter, match="10m, 1h"):
-        SecondsType().convert(text, None, None)
 
 
 def test_the_store_says_what_moved(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.baseline.file import FILE
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import case_options, store_option
 from instruction_counts.cli.saving import check_folder, save
 from instruction_counts.domain.selection import Selection
@@ -18,7 +19,7 @@ from instruction_counts.session.checking import accept_run
 from instruction_counts.storage.store import Store
 
 
-@click.command("accept")
+@click.command("accept", cls=Command)
 @click.argument("run")
 @click.option(
     "--output",

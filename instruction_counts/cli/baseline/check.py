@@ -12,7 +12,9 @@ from instruction_counts.cli import console
 from instruction_counts.cli.baseline.file import FILE
 from instruction_counts.cli.check_report import conclude
 from instruction_counts.cli.gating import Gating, gate_options
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.merging import merged
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build, default_build
@@ -29,7 +31,7 @@ from instruction_counts.storage.store import Store
 _SHOWN = 20
 
 
-@click.command("check")
+@click.command("check", cls=Command)
 @click.argument("file", type=FILE)
 @click.argument("run", required=False)
 @selection_options
@@ -44,7 +46,7 @@ _SHOWN = 20
     default=3,
     show_default=True,
     metavar="K",
-    help="Count suspects of a build again in K memory layouts; 0 verifies nothing.",
+    help="Memory layouts in which suspects are verified. 0 verifies nothing.",
 )
 @click.option(
     "--allow-different",
@@ -55,8 +57,8 @@ _SHOWN = 20
     "--previous",
     type=FILE,
     metavar="FILE.json",
-    help="The --output of the last check, if it is there: what failed there fails until it is "
-    "within its limit.",
+    help="JSON of the last check, if it exists. What failed there fails until it is within "
+    "its limit.",
 )
 @click.option(
     "--limit",
@@ -64,18 +66,18 @@ _SHOWN = 20
     default=_SHOWN,
     show_default=True,
     metavar="N",
-    help="Show at most N cases of a kind; 0 shows all.",
+    help="Cases shown of each kind. 0 shows all.",
 )
 @click.option(
     "--output",
     type=FILE,
     multiple=True,
-    help="Write the check: .md (for a pull request) or .json. Repeatable.",
+    help="Write the check: .md or .json. Repeatable.",
 )
 def command(
     file: Path,
     run: str | None,
-    definitions: Definitions,
+    definitions: Definitions | None,
     selection: Selection,
     builds: tuple[Build, ...],
     measuring: MeasurementSettings,
@@ -91,17 +93,21 @@ def command(
 ) -> int:
     """Compare RUN, or a build that is measured now, with the baseline FILE.
 
-    RUN is a stored run (its number or tag) or a JSON file. Without it, the build that --build names
-    is measured, or else the interpreter that runs this program. Exits with 3 where a hard limit is
-    exceeded, and with 4 where none is but cases failed; where nothing could be compared, with 1.
+    RUN is a stored run (its number or tag) or a JSON file. Without it, the build of --build is
+    measured. Exits with 3 if a hard limit is exceeded.
 
     \b
     Examples:
       python main.py baseline check baseline.json --limits limits.yaml --junit junit.xml
-      python main.py baseline check baseline.json 12 --only 'Pointwise/*' --output comment.md
+      python main.py baseline check baseline.json 12 --output comment.md
+
+    \f
+    Without --build, the interpreter that runs this program is measured. The exit code is 4 where no
+    limit is exceeded but cases failed, and 1 where nothing could be compared.
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to check", "Drop it.")
+    definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     destinations = [Destination.of(path, CheckReport) for path in output]
     build = _one_build(builds, run)
     if time_budget is not None and run is not None:

@@ -9,13 +9,14 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.baseline.file import FILE
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.help import Command
 from instruction_counts.gate import lint as linting
 from instruction_counts.gate.baseline import read_baseline
 from instruction_counts.gate.limits import read_limits
 from instruction_counts.report import gate as report
 
 
-@click.command("lint")
+@click.command("lint", cls=Command)
 @click.argument("file", type=FILE)
 @click.option("--limits", type=FILE, help="Limits to check with the baseline.")
 def command(file: Path, limits: Path | None) -> int:

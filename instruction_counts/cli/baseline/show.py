@@ -9,6 +9,7 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.baseline.file import FILE
+from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import case_options
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.baseline import read_baseline, sorted_keys
@@ -16,7 +17,7 @@ from instruction_counts.report import gate as report
 from instruction_counts.session.checking import selected_cases
 
 
-@click.command("show")
+@click.command("show", cls=Command)
 @click.argument("file", type=FILE)
 @case_options
 def command(file: Path, selection: Selection) -> None:

@@ -157,7 +157,7 @@ def test_an_entry_of_several_operators_needs_no_label(write: WRITE) -> None:
 def test_paths_may_begin_with_the_home_folder(
     write: WRITE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in the file of --config."""
+    """As in the file of --builds."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "python").symlink_to(sys.executable)
