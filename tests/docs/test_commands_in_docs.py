@@ -13,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import attrs
 import click
@@ -27,6 +28,7 @@ LANGUAGES = {"sh", "console", "text", "python", "yaml", "json"}
 
 PROGRAM = re.compile(r"^(?:\S*/?bin/)?(?:python3? main\.py|instruction-counts)(?=\s|$)")
 SAFE = ("list", "show", "env", "cache show", "runs list", "operators list", "--help", "--version")
+SLOW = "op_db"  # imports what torch tests itself with
 
 # Commands of other programs, by their first word.
 UNCHECKED = {
@@ -149,7 +151,7 @@ def _prose(page: Path) -> str:
 
 
 LINES = list(_lines())
-OWN = [line for line in LINES if line.arguments is not None]
+OWN = list({tuple(line.arguments): line for line in LINES if line.arguments is not None}.values())
 
 
 def _problem(arguments: list[str]) -> str:
@@ -179,7 +181,7 @@ def _problem(arguments: list[str]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("line", OWN, ids=lambda line: f"{line.place} {line.text}"[:100])
+@pytest.mark.parametrize("line", OWN, ids=lambda line: " ".join(line.words))
 def test_a_command_parses(line: Line) -> None:
     """Its options exist, and its arguments are valid."""
     assert line.arguments is not None
@@ -280,11 +282,15 @@ def _environment(sandbox: Path) -> dict[str, str]:
     return kept | {"XDG_DATA_HOME": str(sandbox / "data"), "PYTHONPATH": str(ROOT)}
 
 
-@pytest.mark.parametrize(
-    "line",
-    [line for line in OWN if " ".join(line.arguments or []).startswith(SAFE)],
-    ids=lambda line: f"{line.place} {line.text}"[:100],
-)
+def _executed() -> Iterator[Any]:
+    for line in OWN:
+        given = " ".join(line.arguments or [])
+        if given.startswith(SAFE):
+            marks = [pytest.mark.slow] if SLOW in given else []
+            yield pytest.param(line, id=given, marks=marks)
+
+
+@pytest.mark.parametrize("line", list(_executed()))
 def test_a_command_that_only_reads_is_executed(line: Line, sandbox: Path) -> None:
     """In a folder of its own, on an empty database."""
     done = subprocess.run(
@@ -316,6 +322,19 @@ def test_python_that_is_marked_is_executed(block: Block, sandbox: Path) -> None:
     )
 
     assert done.returncode == 0, done.stderr
+
+
+def test_links_of_the_pages_outside_the_site_lead_somewhere() -> None:
+    """The site checks its own; these are read in the repository."""
+    outside = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    links = [
+        (page.name, target)
+        for page in outside
+        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", _prose(page))
+        if "://" not in target
+    ]
+
+    assert [link for link in links if not (ROOT / link[1]).exists()] == []
 
 
 @pytest.mark.slow
