@@ -7,14 +7,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from instruction_counts.report.visible import visible
+
 if TYPE_CHECKING:
     from instruction_counts.execution.events import Event
     from instruction_counts.session.observer import Progress
 
 
 def write(text: str) -> None:
-    """Plain text to stdout, as it is."""
-    sys.stdout.write(text if text.endswith("\n") else text + "\n")
+    """Plain text to stdout, as it is; a terminal obeys nothing in it."""
+    shown = visible(text) if sys.stdout.isatty() else text
+    sys.stdout.write(shown if shown.endswith("\n") else shown + "\n")
 
 
 def error(text: str) -> None:
@@ -29,7 +32,7 @@ def note(text: str) -> None:
 
 def _remark(text: str, style: str) -> None:
     if not sys.stderr.isatty():
-        sys.stderr.write(f"{text}\n")  # no style, and so no need for rich
+        sys.stderr.write(f"{visible(text)}\n")  # no style, and so no need for rich
         return
     _rich(stderr=True).print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
@@ -69,7 +72,7 @@ class _PlainProgress:
 
         if isinstance(event, Finished):
             self._done += 1
-            sys.stderr.write(f"[{self._done}/{self._total}] {describe(event)}\n")
+            sys.stderr.write(f"[{self._done}/{self._total}] {visible(describe(event))}\n")
             sys.stderr.flush()
 
 
@@ -130,7 +133,7 @@ def describe(event: Any) -> str:
 
 
 def _rich(*, stderr: bool) -> Any:
-    from rich.console import Console  # noqa: PLC0415 - start-up
+    from instruction_counts.report.terminal import TerminalConsole  # noqa: PLC0415 - start-up
 
     # Code holds texts like ``:b:``, which must not become pictures.
-    return Console(stderr=stderr, emoji=False)
+    return TerminalConsole(stderr=stderr, emoji=False)

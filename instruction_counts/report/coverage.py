@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
+from instruction_counts.report.markdown import escaped
 from instruction_counts.sources.operators.coverage import Coverage, total
 
 LEGEND = (
@@ -69,18 +70,19 @@ def markdown(categories: Sequence[Coverage], build: str) -> str:
 
 def _markdown_lines(categories: Sequence[Coverage], build: str) -> Iterator[str]:
     everything = total(categories)
-    yield from (f"# Public operators without an entry: build `{build}`", "")
+    yield from (f"# Public operators without an entry: build {escaped(build)}", "")
     yield from (f"{summary(everything)}.", "")
     yield from LEGEND
     yield from ("", "| category | calls | covered | by calls |", "|---|---:|---:|---:|")
     for one in (*categories, everything):
-        yield f"| {' | '.join(_sums(one))} |"
+        yield f"| {' | '.join(map(escaped, _sums(one)))} |"
     for one in categories:
         if one.uncovered:
-            yield from ("", f"## {one.category}", "")
+            yield from ("", f"## {escaped(one.category)}", "")
             yield from ("| operator | native name | calls |", "|---|---|---:|")
         for operator in one.uncovered:
-            yield f"| `{operator.entry_name}` | {operator.native or '–'} | {operator.uses:,} |"
+            native = escaped(operator.native or "–")
+            yield f"| <code>{escaped(operator.entry_name)}</code> | {native} | {operator.uses:,} |"
 
 
 def as_json(categories: Sequence[Coverage], build: str) -> dict[str, Any]:

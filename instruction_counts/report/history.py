@@ -36,14 +36,14 @@ def plots(series: Series, causes: StepCauses, width: int = WIDTH) -> Iterator[Te
     for number, segment in enumerate(series.segments, 1):
         if segment.apart:
             why = f"segment {number} of {total}, not comparable: {' · '.join(segment.apart)}"
-            yield Text(_plain(why), style="yellow")
+            yield Text(why, style="yellow")
         yield from _plot(segment, width)
         yield from _steps(segment, causes)
     if not series.segments:
         yield Text(f"{_INDENT}never counted")
     for point in series.uncounted:
         why = point.failure or point.status.value
-        yield Text(_plain(f"{_INDENT}no count in {title_of_point(point)}: {why}"), style="red")
+        yield Text(f"{_INDENT}no count in {title_of_point(point)}: {why}", style="red")
 
 
 def table(series: Sequence[Series]) -> Table:
@@ -57,16 +57,16 @@ def table(series: Sequence[Series]) -> Table:
     result.add_column("", overflow="fold")
     for one in series:
         result.add_section()
-        result.add_row(Text(_plain(title_of(one.key)), style="bold"))
+        result.add_row(Text(title_of(one.key), style="bold"))
         for row in rows(one):
             print_ = row.point.fingerprint
             result.add_row(
                 _minute(row.point),
                 str(row.point.run_id),
-                Text(_plain(print_.torch)),
-                Text(_plain(print_.torch_git[:10])),
+                Text(print_.torch),
+                Text(print_.torch_git[:10]),
                 fmt.count(row.point.instructions),
-                Text(_plain(row.remark), style=_style(row)),
+                Text(row.remark, style=_style(row)),
             )
     return result
 
@@ -121,7 +121,7 @@ def _plot(segment: Segment, width: int) -> Iterator[Text]:
         yield Text(f"{shown:>{margin}} ┤{''.join(line)}".rstrip())
     first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
     total = f"{len(points)} count{'' if len(points) == 1 else 's'}"
-    yield Text(_plain(f"{'':{margin}}  {total}, {first_day} to {last_day}"), style="dim")
+    yield Text(f"{'':{margin}}  {total}, {first_day} to {last_day}", style="dim")
 
 
 def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:
@@ -130,16 +130,16 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:
         style = "red" if step.change > 0 else "green"
         sure = "" if step.confirmed else "  one count only"
         yield Text(f"{_INDENT}{change(step.base, step.new)}{sure}", style=style)
-        yield Text(_plain(f"{_INDENT}  before  {title_of_point(base)}"))
-        yield Text(_plain(f"{_INDENT}  after   {title_of_point(new)}"))
+        yield Text(f"{_INDENT}  before  {title_of_point(base)}")
+        yield Text(f"{_INDENT}  after   {title_of_point(new)}")
         between = step.after - step.before - 1
         if between:
             yield Text(f"{_INDENT}  with {between} outlying between them")
         for one in surroundings(base, new):
             differs = f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
-            yield Text(_plain(f"{_INDENT}  differs too: {differs}"), style="yellow")
+            yield Text(f"{_INDENT}  differs too: {differs}", style="yellow")
         for cause in causes.get((base, new), ()):
-            yield Text(_plain(f"{_INDENT}  {cause}"))
+            yield Text(f"{_INDENT}  {cause}")
     if not segment.steps:
         yield Text(f"{_INDENT}no step")
 
@@ -182,12 +182,7 @@ def _style(row: Row) -> str:
 
 
 def _minute(point: StoredCount) -> Text:
-    return Text(_plain(point.started_at.replace("T", " ")[:16] or "–"))
-
-
-def _plain(text: str) -> str:
-    # Names come from files and builds, and can hold what moves the cursor.
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+    return Text(point.started_at.replace("T", " ")[:16] or "–")
 
 
 # Bisection
@@ -201,19 +196,19 @@ def bisection(result: Bisection, names: Sequence[str], found: Candidates) -> Ite
         style = "red" if is_regression(difference) else "green"
         yield Text(f"{_INDENT}{_headline(difference)}", style=style)
         for role, place in (("before", one.before), ("after ", one.after)):
-            yield Text(_plain(f"{_INDENT}  {role}  {_build(place, names, found)}"))
+            yield Text(f"{_INDENT}  {role}  {_build(place, names, found)}")
         if one.gradual:
             yield Text(f"{_INDENT}  in small steps: no two neighbours differ by enough")
         for place in one.broken:
-            yield Text(_plain(f"{_INDENT}  or {names[place]}, which cannot be measured"))
+            yield Text(f"{_INDENT}  or {names[place]}, which cannot be measured")
         if difference.output is not None and difference.output.differs:
-            yield Text(_plain(f"{_INDENT}  output: {difference.output.text}"))
+            yield Text(f"{_INDENT}  output: {difference.output.text}")
         for cause in causes_of_difference(difference):
-            yield Text(_plain(f"{_INDENT}  {cause}"))
+            yield Text(f"{_INDENT}  {cause}")
     if not result.changes:
         yield Text(f"{_INDENT}no change")
     for place, why in result.broken.items():
-        yield Text(_plain(f"{_INDENT}broken: {names[place]}: {why}"), style="yellow")
+        yield Text(f"{_INDENT}broken: {names[place]}: {why}", style="yellow")
     yield Text(_effort(result, len(names), found))
 
 

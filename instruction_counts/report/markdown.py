@@ -1,29 +1,13 @@
-"""Markdown: tables, text that is shown as it is, and as much of it as a comment takes."""
+"""Text in Markdown that is shown as it is, and as much of it as a comment takes."""
 
 from __future__ import annotations
 
 import html
-import io
 import itertools
 import re
 from collections.abc import Iterable
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
-
-def empty_table() -> Table:
-    """A table to fill, that `table_lines` makes Markdown of."""
-    return Table(box=box.MARKDOWN, pad_edge=True)
-
-
-def table_lines(table: Table) -> list[str]:
-    """The lines of a table, as wide as they need to be."""
-    stream = io.StringIO()
-    console = Console(file=stream, width=10_000, color_system=None, legacy_windows=False)
-    console.print(table)
-    return [line.strip() for line in stream.getvalue().strip().splitlines()]
+from instruction_counts.report.visible import visible
 
 
 def escaped(text: str) -> str:
@@ -32,7 +16,7 @@ def escaped(text: str) -> str:
     GitHub makes links of addresses, of @names and of issue numbers, and tells who is named, however
     that is escaped. What it looks for is broken by a comment, which is not shown.
     """
-    plain = html.escape(" ".join(text.split()), quote=False)
+    plain = html.escape(visible(" ".join(text.split())), quote=False)
     plain = re.sub(r"([\\`*_{}\[\]|~!])", r"\\\1", plain)
     return _LINKED.sub(r"\g<0><!-- -->", plain)
 

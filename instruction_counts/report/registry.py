@@ -101,18 +101,28 @@ class Destination:
         """
         content = self.format.render(report)
         try:
-            write_atomically(self.path, _compressed(content) if self.compressed else content)
+            write_atomically(self.path, _bytes(content, compressed=self.compressed))
         except OSError as error:
             raise unwritable(self.path, self.option, error) from error
         return self.path
 
 
-def _compressed(content: Content) -> Iterator[bytes]:
-    """``content`` in gzip's format; the same content always gives the same bytes."""
-    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
+def _bytes(content: Content, *, compressed: bool) -> Iterator[bytes]:
+    """``content`` as a file holds it; the same content always gives the same bytes.
+
+    What no file can hold, as half of a surrogate pair, is spelled out.
+    """
     parts: Iterable[str | bytes] = [content] if isinstance(content, str | bytes) else content
-    for part in parts:
-        yield compressor.compress(part if isinstance(part, bytes) else part.encode())
+    encoded = (
+        part if isinstance(part, bytes) else part.encode(errors="backslashreplace")
+        for part in parts
+    )
+    if not compressed:
+        yield from encoded
+        return
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
+    for part in encoded:
+        yield compressor.compress(part)
     yield compressor.flush()
 
 

@@ -32,7 +32,7 @@ def table(summaries: Sequence[RunSummary]) -> Table:
             Text(_versions(one.builds)),
             str(one.cases),
             Text(str(one.failed), style="red" if one.failed else ""),
-            Text(_plain(one.state), style=_STYLES.get(one.state, "")),
+            Text(one.state, style=_STYLES.get(one.state, "")),
             Text(", ".join(one.tags)),
         )
     return result
@@ -51,14 +51,14 @@ def head(summary: RunSummary, fingerprints: Mapping[str, Fingerprint]) -> Iterat
         summary.state,
         f"started {_minute(summary.started_at)} UTC" if summary.started_at else "",
         f"engine {summary.engine}",
-        *(f"instruction-counts {_plain(tool)}" for tool in sorted(tools)),
+        *(f"instruction-counts {tool}" for tool in sorted(tools)),
     ]
-    yield " · ".join(_plain(part) for part in parts if part)
+    yield " · ".join(part for part in parts if part)
     if summary.tags:
         yield f"tags: {', '.join(summary.tags)}"
     for name, one in fingerprints.items():
         facts = [f"torch {one.torch}", f"Python {one.python}", one.cpu, one.valgrind]
-        yield f"{_plain(name)}: {' · '.join(_plain(fact) for fact in facts if fact)}"
+        yield f"{name}: {' · '.join(fact for fact in facts if fact)}"
 
 
 def title(summary: RunSummary) -> str:
@@ -69,15 +69,10 @@ def title(summary: RunSummary) -> str:
 
 
 def _minute(started_at: str) -> str:
-    return _plain(started_at).replace("T", " ")[:16] or "–"
+    return started_at.replace("T", " ")[:16] or "–"
 
 
 def _versions(builds: Mapping[str, str]) -> str:
     if list(builds) == [DEFAULT_NAME]:
-        return _plain(builds[DEFAULT_NAME])
-    return _plain(", ".join(f"{name} {torch}" for name, torch in builds.items()))
-
-
-def _plain(text: str) -> str:
-    # An imported file can hold anything, also what moves the cursor or cannot be printed.
-    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
+        return builds[DEFAULT_NAME]
+    return ", ".join(f"{name} {torch}" for name, torch in builds.items())

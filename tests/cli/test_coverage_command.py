@@ -54,7 +54,7 @@ def test_the_screen_shows_ten_of_a_category_at_most_and_the_file_all(
         len(shown) <= 10 * sum(line.startswith("torch.linalg") for line in lines),
         max(len(line) for line in lines) <= 80,
     )
-    assert output.read_text(encoding="utf-8").count("| `torch.linalg.") > len(shown) >= 10
+    assert output.read_text(encoding="utf-8").count("| <code>torch.linalg.") > len(shown) >= 10
 
 
 @pytest.mark.parametrize(

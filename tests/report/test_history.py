@@ -111,13 +111,6 @@ def test_what_else_changed_with_a_step_is_said() -> None:
     assert "differs too: Python 3.11.7 → 3.13.0" in text_of(series)
 
 
-def test_what_could_move_the_cursor_is_spelled_out() -> None:
-    """Names of builds come from files."""
-    (series,) = all_series([point(1000), point(None, build="\x1b[2J")])
-
-    assert "\x1b" not in text_of(series)
-
-
 def test_json_holds_all_points_and_steps() -> None:
     """With the causes."""
     (case,) = json.loads(json_format.history(shown(made([*COUNTS, None]))))["cases"]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.report.markdown import clipped, escaped, fitting, size
+from instruction_counts.report.visible import visible
 
 LINKED = ["http", "HTTPS", "://", "www", "WWW", ".", "@", "#", "GH-", "gh-", "1", "a", " ", "/"]
 TEXTS = st.text() | st.lists(st.sampled_from(LINKED)).map("".join)
@@ -17,13 +18,15 @@ TEXTS = st.text() | st.lists(st.sampled_from(LINKED)).map("".join)
 
 @given(TEXTS)
 def test_any_text_is_one_cell_of_plain_text(text: str) -> None:
-    """No formatting, no HTML, no second cell or line; and nothing is lost."""
+    """No formatting, no HTML, no second cell or line; and nothing is lost, but made visible."""
     shown = escaped(text)
     bare = shown.replace("<!-- -->", "")
 
     assert len(shown.splitlines()) <= 1
     assert not re.search(r"[<>]|(?<!\\)(?:\\\\)*[|`]", bare)
-    assert " ".join(text.split()) == html.unescape(re.sub(r"\\([\\`*_{}\[\]|~!])", r"\1", bare))
+    assert visible(" ".join(text.split())) == html.unescape(
+        re.sub(r"\\([\\`*_{}\[\]|~!])", r"\1", bare)
+    )
 
 
 @given(TEXTS)
