@@ -19,6 +19,7 @@ from instruction_counts import cli
 
 pytestmark = [
     pytest.mark.slow,
+    pytest.mark.thorough,
     pytest.mark.skipif(
         not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
     ),

@@ -478,6 +478,7 @@ BENCHMARKS = {"tiny": GroupedStmts("x = 1", None)}
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
 def test_the_example_workflow_measures(place: Workplace) -> None:
     """Without a run, its check measures the interpreter; a count that is too low fails it."""

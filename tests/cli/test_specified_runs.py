@@ -221,6 +221,7 @@ def test_a_specification_is_run_and_compared(
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_the_example_is_run_and_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

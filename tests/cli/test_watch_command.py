@@ -278,7 +278,10 @@ def _watched(tmp_path: Path) -> str:
         (["--command", "true", "--once", "--every", "5"], "contradict each other"),
         (["--command", "true", "--no-counts"], "leaves nothing to watch"),
         (["--command", "true", "--build-cmd", "make"], "--build-cmd does not say {commit}"),
-        (["--command", "true", "--webhook", "file:///x"], "Expected a URL that begins with https://"),
+        (
+            ["--command", "true", "--webhook", "file:///x"],
+            "Expected a URL that begins with https://",
+        ),
         (["--command", "exit 2"], "--command ends with 2"),
         (["--command", "echo c1"], 'prints "c1", which is not NAME=PYTHON'),
     ],
