@@ -2,28 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
 import json
 import os
-import re
-import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import click
-from platformdirs import user_data_path
 
-from core.types import CaseKey
-from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.sides import Side, side_of
 from instruction_counts.analysis.verdicts import Difference
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
-from instruction_counts.cli.bisect_command import COMMIT, StoreLab, made_build
 from instruction_counts.cli.durations import DurationType
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Command
@@ -33,23 +24,18 @@ from instruction_counts.cli.min_effect import min_effect_option
 from instruction_counts.cli.options import selection_options, store_option
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
-from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.history import watching
-from instruction_counts.history.watch_state import (
-    Alert,
-    LastBuild,
-    State,
-    held,
-    read_state,
-    write_state,
-)
-from instruction_counts.history.watching import Station
+from instruction_counts.history.watch_state import State, held, read_state, write_state
+from instruction_counts.history.watching import text_of
 from instruction_counts.history.webhook import Webhook
-from instruction_counts.report.comparison import causes, title_of
+from instruction_counts.report.comparison import causes
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.lab import StoreLab
+from instruction_counts.session.made_builds import check_build_command, made_build
+from instruction_counts.session.watch_files import state_file_of
+from instruction_counts.session.watching import AlertOutlets, StoreStation, listed, look, place_of
 from instruction_counts.sources.definitions import Definitions
-from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 
 _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
@@ -143,31 +129,33 @@ def command(
         raise UsageError("--once and --every contradict each other", "Drop one.")
     if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to watch", "Drop it.")
-    if build_cmd is not None and COMMIT not in build_cmd:
-        raise UsageError(f"--build-cmd does not say {COMMIT}", "It stands for the commit.")
+    if build_cmd is not None:
+        check_build_command(build_cmd)
     definitions, _, measuring, db = merged(definitions, (), measuring, db)
-    outlets = Outlets(
-        alert,
-        Webhook(webhook, os.environ.get(_TOKEN, ""), notice=console.note) if webhook else None,
+    hook = Webhook(webhook, os.environ.get(_TOKEN, ""), notice=console.note) if webhook else None
+    outlets = AlertOutlets(
+        _described, lambda alert: console.line(text_of(alert)), console, alert, hook
     )
     asked = [listing, build_cmd, str(definitions), attrs.asdict(selection)]
     with Store.open(db) as store:
         names = [json.dumps([*asked, place_of(store)]), json.dumps(asked)]
-        path = state_file or _state_file(*names)
+        path = state_file or state_file_of(*names)
         with held(path):
             state = read_state(path, *names)
-            made = {} if state.last is None else {state.last.python: state.last.name}
-            make = (
-                functools.partial(made_build, build_cmd, made=made) if build_cmd else _given_build
-            )
-            lab = StoreLab(definitions, selection, measuring, store, layouts)
-            station = StoreStation(make, lab, min_effect)
+            make = _given_build if build_cmd is None else _maker(build_cmd, state)
+            lab = StoreLab(definitions, selection, measuring, store, layouts, console)
+            station = StoreStation(make, lab, min_effect, console)
             save = functools.partial(write_state, path)
 
             def look_again(state: State) -> State:
-                return look(state, listed(listing), station, outlets.send, save)
+                return look(state, listed(listing), station, outlets, save)
 
             return _watch(state, look_again, every)
+
+
+def _maker(build_cmd: str, state: State) -> Callable[[str], Build]:
+    made = {} if state.last is None else {state.last.python: state.last.name}
+    return functools.partial(made_build, build_cmd, made=made, notice=console.note)
 
 
 def _watch(state: State, look_again: Callable[[State], State], every: float | None) -> ExitCode:
@@ -182,134 +170,6 @@ def _watch(state: State, look_again: Callable[[State], State], every: float | No
     return ExitCode.REGRESSION if found else ExitCode.OK
 
 
-def place_of(store: Store) -> str:
-    """Which database it is, wherever the program is started: runs are known by their numbers."""
-    return store.name if "://" in store.name else str(Path(store.name).resolve())
-
-
-def look(
-    state: State,
-    lines: str,
-    station: Station,
-    send: Callable[[Alert], None],
-    save: Callable[[State], None],
-) -> State:
-    """Look at the builds in ``lines`` that are new, and save the state after each."""
-    state = watching.deliver(state, send, save, console.note)
-    for name in watching.new_names(lines, state.seen):
-        before = len(state.alerts)
-        state = watching.look_at(state, name, station, _described, console.note)
-        save(state)
-        for one in state.alerts[before:]:
-            console.line(watching.text_of(one))
-        state = watching.deliver(state, send, save, console.note)
-    return state
-
-
-def listed(source: str) -> str:
-    """What the command prints that tells the builds.
-
-    Raises:
-        BuildError: it fails.
-    """
-    done = subprocess.run(
-        ["/bin/bash", "-c", source],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        errors="replace",
-        check=False,
-    )
-    if done.returncode:
-        raise BuildError(f"--command ends with {done.returncode}", f"Try it: {source}")
-    return done.stdout
-
-
-@attrs.frozen
-class Outlets:
-    """Where alerts go."""
-
-    file: Path | None = None
-    webhook: Webhook | None = None
-
-    def send(self, alert: Alert) -> None:
-        """Send an alert to all; the file takes one only once, so that this can be tried again.
-
-        Raises:
-            OSError, DataError: it did not arrive.
-        """
-        text = watching.alert_to_json(alert)
-        if self.file is not None and not self._is_in_file(alert.id):
-            with self.file.open("a", encoding="utf-8") as stream:
-                stream.write(f"{text}\n")
-        if self.webhook is not None:
-            self.webhook.send(alert.id, text)
-
-    def _is_in_file(self, number: str) -> bool:
-        assert self.file is not None, "asked where there is one"
-        try:
-            return f'"id": "{number}"' in self.file.read_text(encoding="utf-8", errors="replace")
-        except FileNotFoundError:
-            return False
-
-
-@attrs.define
-class StoreStation:
-    """Measures builds as `compare` does, and keeps them in the store; a `Station`."""
-
-    make: Callable[[str], Build]
-    lab: StoreLab
-    min_effect: Effect
-
-    def measure(self, name: str) -> tuple[LastBuild, Side]:
-        """See `Station`."""
-        build = self.make(name)
-        side = self.lab.measure([build])[build.name]
-        run = re.match(r"run (\d+), ", side.title)
-        if run is None:
-            raise DataError(
-                f"{name} was measured, but could not be stored",
-                "The next build is compared with what is stored. Mend the database first.",
-            )
-        return LastBuild(name, build.name, build.python or "", int(run[1])), side
-
-    def stored(self, last: LastBuild) -> Side | None:
-        """See `Station`."""
-        if self.lab.store.find(str(last.run_id)) is None:
-            console.note(f"Run {last.run_id} of {last.name} is gone: nothing to compare with.")
-            return None
-        run = self.lab.store.load(last.run_id)
-        if last.name not in run.builds:
-            console.note(f"Run {last.run_id} has no {last.name}: nothing to compare with.")
-            return None
-        return side_of(run, last.name, f"run {last.run_id}, {last.name}")
-
-    def compare(self, base: Side, new: Side) -> Comparison:
-        """See `Station`."""
-        return compare(base, new, read_noises(), self.min_effect)
-
-    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
-        """See `Station`."""
-        console.note(f"Measuring {len(keys)} suspects once more")
-        labels = tuple(dict.fromkeys(key.path for key in keys))
-        lab = attrs.evolve(
-            self.lab,
-            selection=attrs.evolve(self.lab.selection, only=labels),
-            measuring=attrs.evolve(self.lab.measuring, times=False),
-        )
-        # A command may call each build the same, say ``nightly``.
-        before = base.name if base.name != new.name else f"{base.name} before"
-        sides = lab.measure([Build(before, base.python), Build(new.name, new.python)])
-        known = self.stored(base)
-        if known is not None and _torch_of(known) != _torch_of(sides[before]):
-            raise BuildError(f"{base.python} is not {base.line} any more", "Keep it for a while.")
-        return lab.check(self.compare(sides[before], sides[new.name]))
-
-
-def _torch_of(side: Side) -> tuple[str, str]:
-    return side.fingerprint.torch, side.fingerprint.torch_git
-
-
 def _given_build(line: str) -> Build:
     if "=" not in line:
         raise UsageError(
@@ -319,22 +179,5 @@ def _given_build(line: str) -> Build:
     return parse_build(line)
 
 
-def _described(one: Difference) -> tuple[str, tuple[str, ...]]:
-    return title_of(one.key), causes(one)
-
-
-def _state_file(watched: str, first_name: str) -> Path:
-    """The file for what is watched; one that an earlier version wrote of it is taken over."""
-    folder = user_data_path("instruction-counts")
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be made: {error.strerror}", "Name --state.") from error
-    path, before = (
-        folder / f"watch-{hashlib.sha256(one.encode()).hexdigest()[:12]}.json"
-        for one in (watched, first_name)
-    )
-    if not path.exists():
-        with contextlib.suppress(FileNotFoundError):
-            before.rename(path)
-    return path
+def _described(difference: Difference) -> tuple[str, tuple[str, ...]]:
+    return difference.key.title, causes(difference)

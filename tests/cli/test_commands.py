@@ -373,7 +373,7 @@ def test_a_broken_definition_file_exits_with_1(
     path.write_text("x = 1\nraise ValueError('on purpose')\n")
     code = cli.main([name, *(["a"] if name == "show" else []), "--definitions", str(path)])
 
-    assert (1, f"{path}, line 2: ValueError: on purpose\n  Mend the definition file.\n") == (
+    assert (1, f"{path}, line 2: ValueError: on purpose\n  Fix the definition file.\n") == (
         code,
         capsys.readouterr().err,
     )

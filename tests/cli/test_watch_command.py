@@ -26,13 +26,18 @@ from instruction_counts import cli
 from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.analysis.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
-from instruction_counts.cli.watch_command import Outlets, StoreStation, listed, look, place_of
+from instruction_counts.cli import console
+from instruction_counts.cli.watch_command import _described
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.history.watch_state import LastBuild, State, held, read_state, write_state
+from instruction_counts.history.watching import text_of
+from instruction_counts.history.webhook import Webhook
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.comparing import MeasuredSides
+from instruction_counts.session.watching import AlertOutlets, StoreStation, listed, look, place_of
 from instruction_counts.storage.store import Store
 from tests.fakes import make_record
 from tests.history.made import run_of
@@ -47,6 +52,13 @@ BENCHMARKS = {"mm": GroupedStmts("torch.mm(x, x)", None, SETUP)}
 """
 
 
+def outlets_to(file: Path | None, webhook: Webhook | None = None) -> AlertOutlets:
+    """Alerts that are shown, and written to a file."""
+    return AlertOutlets(
+        _described, lambda alert: console.line(text_of(alert)), console, file, webhook
+    )
+
+
 @attrs.define
 class Watch:
     """A watch over builds that come one after the other; each look starts from the file."""
@@ -54,13 +66,13 @@ class Watch:
     folder: Path
     counts: dict[str, int | None] = attrs.field(factory=dict)
 
-    def look(self, outlets: Outlets | None = None) -> list[tuple[str, str, str]]:
+    def look(self, outlets: AlertOutlets | None = None) -> list[tuple[str, str, str]]:
         """Look at what is there; the steps that were found since the first look."""
         path = self.folder / "state.json"
-        send = (outlets or Outlets(self.folder / "alerts.jsonl")).send
+        outlets = outlets or outlets_to(self.folder / "alerts.jsonl")
         save = functools.partial(write_state, path)
         before = read_state(path, "w")
-        state = look(before, "\n".join(self.counts), FakeStation(self.counts), send, save)
+        state = look(before, "\n".join(self.counts), FakeStation(self.counts), outlets, save)
         assert state == read_state(path, "w")
         return steps_in(state)
 
@@ -97,7 +109,7 @@ def test_looking_again_tells_nothing_again(tmp_path: Path) -> None:
 def test_an_alert_that_could_not_be_written_comes_later(tmp_path: Path) -> None:
     """The folder may be there the next time."""
     watch = Watch(tmp_path, {"a": 1000, "b": 2000})
-    watch.look(Outlets(tmp_path / "none" / "alerts.jsonl"))
+    watch.look(outlets_to(tmp_path / "none" / "alerts.jsonl"))
     before = len(watch.sent)
     watch.look()
 
@@ -116,7 +128,7 @@ def test_a_file_takes_an_alert_once(tmp_path: Path) -> None:
     watch = Watch(tmp_path, {"a": 1000, "b": 2000})
     watch.look()
     (alert,) = read_state(tmp_path / "state.json", "w").alerts
-    Outlets(tmp_path / "alerts.jsonl").send(alert)
+    outlets_to(tmp_path / "alerts.jsonl").send(alert)
 
     assert 1 == len(watch.sent)
 
@@ -135,7 +147,7 @@ def test_a_command_that_fails_is_told() -> None:
 def station_of(store: Store) -> StoreStation:
     """A station that finds what is stored."""
     lab: Any = type("Lab", (), {"store": store})()
-    return StoreStation(lambda _: pytest.fail("nothing is made"), lab, MIN_EFFECT)
+    return StoreStation(lambda _: pytest.fail("nothing is made"), lab, MIN_EFFECT, console)
 
 
 def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
@@ -183,10 +195,12 @@ class FakeLab:
         self.asked.append((self.selection.only, [one.name for one in builds]))
         sides = {}
         for count, build in enumerate(builds, 1):
-            title = f"run 12, {build.name}" if self.stores else build.name
-            side = side_of(run_of(1000 * count, 1), "default", title)
-            sides[build.name] = side
+            sides[build.name] = side_of(run_of(1000 * count, 1), "default", build.name)
         return sides
+
+    def measured(self, builds: Sequence[Build]) -> MeasuredSides:
+        """See `StoreLab`."""
+        return MeasuredSides(self.measure(builds), 12 if self.stores else None)
 
     def check(self, comparison: Comparison) -> Comparison:
         """See `Lab`."""
@@ -195,7 +209,9 @@ class FakeLab:
 
 def test_a_build_is_measured_and_remembered_by_its_run() -> None:
     """So that the next one can be compared with it."""
-    station = StoreStation(lambda _: Build("a", "/python"), cast("Any", FakeLab()), MIN_EFFECT)
+    station = StoreStation(
+        lambda _: Build("a", "/python"), cast("Any", FakeLab()), MIN_EFFECT, console
+    )
 
     assert LastBuild("a=/python", "a", "/python", 12) == station.measure("a=/python")[0]
 
@@ -203,7 +219,7 @@ def test_a_build_is_measured_and_remembered_by_its_run() -> None:
 def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
     """The next one would have nothing to be compared with."""
     lab = cast("Any", FakeLab(stores=False))
-    station = StoreStation(lambda _: Build("a", "/python"), lab, MIN_EFFECT)
+    station = StoreStation(lambda _: Build("a", "/python"), lab, MIN_EFFECT, console)
     with pytest.raises(DataError, match="could not be stored"):
         station.measure("a=/python")
 
@@ -214,7 +230,7 @@ def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
 def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_path: Path) -> None:
     """Only they are; also where both builds have the same name."""
     lab = FakeLab(Store.open(tmp_path / "runs.db"))
-    station = StoreStation(parse_build, cast("Any", lab), MIN_EFFECT)
+    station = StoreStation(parse_build, cast("Any", lab), MIN_EFFECT, console)
     builds = [LastBuild("l", one, f"/{one}", 1) for one in (name, "new")]
     key = attrs.evolve(make_record().key, label=("Group", "add"))
     found = station.verify(builds[0], builds[1], [key])
@@ -228,7 +244,7 @@ def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_p
 def verify_after(store: Store, day: int) -> Comparison:
     """Verify a suspect, where the base was of this day when it was stored, and is of the first."""
     number = store.import_run(run_of(1000, day))
-    station = StoreStation(parse_build, cast("Any", FakeLab(store)), MIN_EFFECT)
+    station = StoreStation(parse_build, cast("Any", FakeLab(store)), MIN_EFFECT, console)
     builds = [LastBuild("l", "default", "/a", number), LastBuild("m", "new", "/b", 2)]
     return station.verify(builds[0], builds[1], [make_record().key])
 

@@ -1,0 +1,104 @@
+"""Finding the builds between which a case changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import attrs
+
+from core.types import Case
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import Effect
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.history.bisection import Bisection, bisect
+from instruction_counts.history.candidates import Candidates, is_regression
+from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.lab import StoreLab
+from instruction_counts.session.observer import Observer
+from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.storage.store import Store
+
+_NAMED = 12
+
+
+@attrs.frozen
+class BisectionRequest:
+    """Which case is looked for, and how."""
+
+    definitions: Definitions
+    selection: Selection
+    settings: MeasurementSettings
+    min_effect: Effect
+    layouts: int
+    """In how many memory layouts a change is verified; 0 only measures once more."""
+    thorough: bool = False
+    """Also look between builds that do not differ."""
+    fresh: bool = False
+    """Do not use stored counts."""
+
+
+@attrs.frozen
+class Found:
+    """What a bisection found."""
+
+    names: tuple[str, ...]
+    """The builds, in their order."""
+    candidates: Candidates
+    result: Bisection
+
+    @property
+    def is_conclusive(self) -> bool:
+        """Whether at least two builds could be measured."""
+        return self.result.ends is not None
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the case got worse somewhere, or computes something else."""
+        return any(
+            is_regression(self.candidates.difference(change.before, change.after))
+            for change in self.result.changes
+        )
+
+
+def find_changes(
+    makers: Mapping[str, Callable[[], Build]],
+    request: BisectionRequest,
+    store: Store,
+    observer: Observer,
+) -> Found:
+    """Search builds, the oldest first, for the changes of one case.
+
+    ``makers`` make each build when it is needed, by its name.
+
+    Raises:
+        UsageError: the selection leaves no case, or several.
+        KeyboardInterrupt: it was interrupted; what was measured is stored.
+    """
+    case = only_case(request.definitions, request.selection)
+    # Times decide nothing, and take longer than counts.
+    settings = attrs.evolve(request.settings, times=False)
+    lab = StoreLab(
+        *(request.definitions, request.selection, settings, store, request.layouts, observer),
+        case=None if request.fresh else case,
+    )
+    candidates = Candidates(list(makers.values()), case.key, lab, request.min_effect)
+    result = bisect(len(makers), candidates, thorough=request.thorough)
+    return Found(tuple(makers), candidates, result)
+
+
+def only_case(definitions: Definitions, selection: Selection) -> Case:
+    """The one case that is selected.
+
+    Raises:
+        UsageError: it is none, or several.
+    """
+    cases = select(load(definitions), selection)
+    if len(cases) == 1:
+        return cases[0]
+    found = [f"  {case.key.title}" for case in cases]
+    listed = "\n".join([*found[:_NAMED], *(["  …"] if len(found) > _NAMED else [])])
+    raise UsageError(
+        f"{len(cases)} cases match '{selection.only[0]}':\n{listed}",
+        "Narrow it: a longer LABEL, --language, --runtime, --autograd or --num-threads.",
+    )

@@ -1,0 +1,89 @@
+"""Builds measured for a bisection or a watch, and what the store knows of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from core.types import Case
+from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.sides import Side, side_of
+from instruction_counts.builds.probing import probe
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.noise import Noises, fingerprint_hash
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.comparing import ComparedBuilds, MeasuredSides
+from instruction_counts.session.observer import Observer
+from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.storage.noise import read_noises
+from instruction_counts.storage.store import Store
+
+
+@attrs.define
+class StoreLab:
+    """Measures builds as `compare` does, and takes what is known from the store; a `Lab`."""
+
+    definitions: Definitions
+    selection: Selection
+    measuring: MeasurementSettings
+    store: Store
+    layouts: int
+    observer: Observer
+    case: Case | None = None
+    """The one case whose stored counts may be used; None measures everything anew."""
+    _last: ComparedBuilds | None = None
+
+    def known(self, build: Build) -> Side | None:
+        """See `Lab`.
+
+        A build is known by its name and its fingerprint: two builds of one commit with different
+        patches have the same fingerprint.
+        """
+        facts = probe(build)
+        if self.case is None:
+            return None
+        with_engine = fingerprint_hash(self.measuring.fingerprint(facts))
+        key = self.case.key
+        for one in reversed(self.store.counts([key])):
+            if (
+                (one.build, one.engine) == (build.name, self.measuring.engine)
+                and one.definition_hash == self.case.definition_hash
+                and one.instructions is not None
+                and fingerprint_hash(one.fingerprint) == with_engine
+            ):
+                self.observer.note(f"{build.name}: known from run {one.run_id}")
+                run = self.store.load(one.run_id)
+                title = f"run {one.run_id}, {build.name}"
+                side = side_of(run, build.name, title)
+                return attrs.evolve(side, records={key: side.records[key]})
+        return None
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """See `Lab`."""
+        return self.measured(builds).sides
+
+    def measured(self, builds: Sequence[Build]) -> MeasuredSides:
+        """The same, with the number of the run."""
+        cases = select(load(self.definitions), self.selection)
+        runner = BuildRunner.of(builds, self.measuring, self.observer, self.store)
+        self._last = ComparedBuilds(runner, cases)
+        measured = self._last.measure()
+        if measured.interrupted:
+            raise KeyboardInterrupt
+        return measured
+
+    def check(self, comparison: Comparison) -> Comparison:
+        """See `Lab`."""
+        assert self._last is not None, "something was measured"
+        if not (self.layouts and comparison.suspects):
+            return comparison
+        checked = self._last.verify(comparison, self.layouts)
+        if checked.interrupted:
+            raise KeyboardInterrupt
+        return checked.comparison
+
+    def noises(self) -> Noises:
+        """See `Lab`."""
+        return read_noises()
