@@ -54,6 +54,7 @@ FOREIGN_OPTIONS = {
     "--vgdb": "valgrind",
     "--read-fd": "the worker",
     "--write-fd": "the worker",
+    "--no-deps": "pip",
     "--strict": "mypy and mkdocs",
     "--check": "ruff",
 }
