@@ -21,7 +21,12 @@ from typing import Any
 import attrs
 
 from instruction_counts import __version__
-from instruction_counts.analysis.functions import CallerChange, Difference, FunctionChange, Key
+from instruction_counts.analysis.function_changes import (
+    CallerChange,
+    FunctionChange,
+    FunctionDifference,
+    FunctionKey,
+)
 from instruction_counts.analysis.layers import Layer
 from instruction_counts.analysis.names import UNKNOWN, printable, without_recursion
 from instruction_counts.domain.errors import UsageError
@@ -110,7 +115,7 @@ def _settled(costs: Sequence[int], libraries: Sequence[str]) -> list[int]:
 # ------------------------------------------------------------------------------ speedscope
 
 
-def write_speedscope(path: Path, title: str, difference: Difference) -> None:
+def write_speedscope(path: Path, title: str, difference: FunctionDifference) -> None:
     """Write one file with four flame graphs: base, new, what grew and what shrank.
 
     Raises:
@@ -125,13 +130,13 @@ def write_speedscope(path: Path, title: str, difference: Difference) -> None:
         ) from error
 
 
-def speedscope(title: str, difference: Difference) -> dict[str, Any]:
+def speedscope(title: str, difference: FunctionDifference) -> dict[str, Any]:
     """The document, of weights in whole instructions per run.
 
     Those of base and new add up to their counts, those of what grew and what shrank to the sums of
     the positive and of the negative changes of functions.
     """
-    frames: dict[Key, int] = {}
+    frames: dict[FunctionKey, int] = {}
     stacked = [any(_cost(one, side) for one in difference.calls) for side in ("base", "new")]
     graphs = [_side(difference, "base"), _side(difference, "new")]
     for sign, side in ((1, "new"), (-1, "base")):
@@ -153,7 +158,9 @@ def speedscope(title: str, difference: Difference) -> dict[str, Any]:
     }
 
 
-def _profile(name: str, graph: _Graph, total: int, frames: dict[Key, int]) -> dict[str, Any]:
+def _profile(
+    name: str, graph: _Graph, total: int, frames: dict[FunctionKey, int]
+) -> dict[str, Any]:
     stacks = list(_stacks(graph))
     weights = _rounded([weight for _, weight in stacks], total)
     kept = [(stack, weight) for (stack, _), weight in zip(stacks, weights, strict=True) if weight]
@@ -185,8 +192,8 @@ def _rounded(weights: Sequence[float], total: int) -> list[int]:
 class _Graph:
     """Functions with what they cost themselves, and who calls them, with weights to share by."""
 
-    costs: Mapping[Key, Fraction]
-    callers: Mapping[Key, Mapping[Key, Fraction]]
+    costs: Mapping[FunctionKey, Fraction]
+    callers: Mapping[FunctionKey, Mapping[FunctionKey, Fraction]]
 
 
 def _cost(one: CallerChange, side: str) -> Fraction:
@@ -199,7 +206,7 @@ def _calls(one: CallerChange, side: str) -> Fraction:
     return max(calls or Fraction(), Fraction())
 
 
-def _side(difference: Difference, side: str) -> _Graph:
+def _side(difference: FunctionDifference, side: str) -> _Graph:
     present = [one for one in difference.functions if getattr(one, side) is not None]
     return _graph(
         present,
@@ -209,7 +216,7 @@ def _side(difference: Difference, side: str) -> _Graph:
     )
 
 
-def _change(difference: Difference, sign: int, side: str | None) -> _Graph:
+def _change(difference: FunctionDifference, sign: int, side: str | None) -> _Graph:
     """What grew (1) or shrank (-1), shared among callers by what grew or shrank below each."""
     costs = [max(sign * one.delta, Fraction()) for one in difference.functions]
     if side is None:
@@ -232,11 +239,11 @@ def _graph(
     denominator = math.lcm(*(cost.denominator for cost in costs))
     whole = [int(cost * denominator) for cost in costs]
     settled = _settled(whole, [one.key.library for one in functions])
-    into: dict[Key, list[CallerChange]] = defaultdict(list)
+    into: dict[FunctionKey, list[CallerChange]] = defaultdict(list)
     for one in calls:
         if one.caller != one.callee:
             into[one.callee].append(one)
-    callers: dict[Key, dict[Key, Fraction]] = {}
+    callers: dict[FunctionKey, dict[FunctionKey, Fraction]] = {}
     for callee, edges in into.items():
         for weight in weights:
             shares = {one.caller: weight(one) for one in edges if weight(one)}
@@ -247,20 +254,20 @@ def _graph(
     return _Graph({one.key: Fraction(cost, denominator) for one, cost in spent}, callers)
 
 
-def _stacks(graph: _Graph) -> Iterator[tuple[tuple[Key, ...], float]]:
+def _stacks(graph: _Graph) -> Iterator[tuple[tuple[FunctionKey, ...], float]]:
     """Every stack with what its last function costs there; from the outermost function inwards."""
     order, callees = _without_cycles(graph)
     called = {callee for targets in callees.values() for callee in targets}
     costs = {key: float(cost) for key, cost in graph.costs.items()}
-    inclusive: dict[Key, float] = {}
+    inclusive: dict[FunctionKey, float] = {}
     for key in order:
         below = sum(share * inclusive[callee] for callee, share in callees[key].items())
         inclusive[key] = costs.get(key, 0.0) + below
     smallest = max(_SMALLEST_STACK, sum(costs.values()) / _MOST_STACKS)
-    small = Key(f"(stacks below {smallest:,.3g} instructions)", "", Layer.OTHER)
+    small = FunctionKey(f"(stacks below {smallest:,.3g} instructions)", "", Layer.OTHER)
     roots = [key for key in order if key not in called]
     roots.sort(key=lambda key: (inclusive[key], key))
-    pending: list[tuple[tuple[Key, ...], float]] = [((key,), 1.0) for key in roots]
+    pending: list[tuple[tuple[FunctionKey, ...], float]] = [((key,), 1.0) for key in roots]
     while pending:
         stack, share = pending.pop()
         key = stack[-1]
@@ -276,9 +283,11 @@ def _stacks(graph: _Graph) -> Iterator[tuple[tuple[Key, ...], float]]:
         pending += [((*stack, callee), share * part) for callee, part in targets if whole]
 
 
-def _without_cycles(graph: _Graph) -> tuple[list[Key], dict[Key, dict[Key, float]]]:
+def _without_cycles(
+    graph: _Graph,
+) -> tuple[list[FunctionKey], dict[FunctionKey, dict[FunctionKey, float]]]:
     """Callees before their callers, and what part of each callee belongs to a caller."""
-    callees: dict[Key, dict[Key, Fraction]] = defaultdict(dict)
+    callees: dict[FunctionKey, dict[FunctionKey, Fraction]] = defaultdict(dict)
     for callee, callers in graph.callers.items():
         for caller, weight in callers.items():
             callees[caller][callee] = weight
@@ -286,23 +295,23 @@ def _without_cycles(graph: _Graph) -> tuple[list[Key], dict[Key, dict[Key, float
     outside = {key: sum(callees[key].values(), Fraction()) for key in nodes}
     starts = sorted(nodes, key=lambda key: (key in graph.callers, -outside[key], key))
     order, kept = _depth_first(starts, callees)
-    sums: dict[Key, Fraction] = defaultdict(Fraction)
+    sums: dict[FunctionKey, Fraction] = defaultdict(Fraction)
     for caller, callee in kept:
         sums[callee] += callees[caller][callee]
-    parts: dict[Key, dict[Key, float]] = {key: {} for key in order}
+    parts: dict[FunctionKey, dict[FunctionKey, float]] = {key: {} for key in order}
     for caller, callee in kept:
         parts[caller][callee] = float(callees[caller][callee] / sums[callee])
     return order, parts
 
 
 def _depth_first(
-    starts: Iterable[Key], callees: Mapping[Key, Mapping[Key, Fraction]]
-) -> tuple[list[Key], list[tuple[Key, Key]]]:
+    starts: Iterable[FunctionKey], callees: Mapping[FunctionKey, Mapping[FunctionKey, Fraction]]
+) -> tuple[list[FunctionKey], list[tuple[FunctionKey, FunctionKey]]]:
     """The order in which functions are left, and the calls that do not lead back."""
-    order: list[Key] = []
-    kept: list[tuple[Key, Key]] = []
-    open_keys: set[Key] = set()
-    seen: set[Key] = set()
+    order: list[FunctionKey] = []
+    kept: list[tuple[FunctionKey, FunctionKey]] = []
+    open_keys: set[FunctionKey] = set()
+    seen: set[FunctionKey] = set()
     for start in starts:
         if start in seen:
             continue
@@ -325,6 +334,8 @@ def _depth_first(
     return order, kept
 
 
-def _heaviest_first(callees: Mapping[Key, Mapping[Key, Fraction]], key: Key) -> Iterator[Key]:
+def _heaviest_first(
+    callees: Mapping[FunctionKey, Mapping[FunctionKey, Fraction]], key: FunctionKey
+) -> Iterator[FunctionKey]:
     targets = callees.get(key, {})
     return iter(sorted(targets, key=lambda callee: (-targets[callee], callee)))

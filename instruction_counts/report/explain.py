@@ -14,15 +14,14 @@ from rich.text import Text
 
 from core.types import CaseKey
 from instruction_counts.analysis.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.functions import (
+from instruction_counts.analysis.function_changes import (
     CallerChange,
-    Difference,
     FunctionChange,
-    Move,
+    FunctionDifference,
     Share,
-    nameless_libraries,
-    shown,
 )
+from instruction_counts.analysis.functions import nameless_libraries, shown
+from instruction_counts.analysis.inlining import Inlining, inlinings
 from instruction_counts.analysis.layers import Layer
 from instruction_counts.analysis.names import short
 from instruction_counts.analysis.sides import Side
@@ -53,7 +52,7 @@ class Explanation:
     key: CaseKey
     base: Side
     new: Side
-    difference: Difference
+    difference: FunctionDifference
 
     @property
     def records(self) -> tuple[Record, Record]:
@@ -246,7 +245,7 @@ def _functions(explanation: Explanation, limit: int, width: int) -> Iterator[Ren
     renamed = ", ".join(short(one.key.name, 40) for one in kept if one.was)
     if renamed:
         yield Padding(Text(f"With other parameters than in base: {renamed}."), (0, 0, 0, 2))
-    for move in difference.moves():
+    for move in inlinings(difference):
         yield Padding(Text(move_text(move)), (0, 0, 0, 2))
     explained = [one for one in kept if difference.callers(one.key)][:_EXPLAINED_CALLERS]
     for one in explained:
@@ -348,10 +347,10 @@ def calls_text(base: Fraction | None, new: Fraction | None) -> str:
     return " → ".join("?" if calls is None else shown(calls) for calls in (base, new))
 
 
-def move_text(move: Move) -> str:
+def move_text(move: Inlining) -> str:
     """What was inlined into a function, or is no longer."""
     names = [short(key.name, 40) for key in move.functions]
     what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
     verb = "are" if len(names) > 1 else "is"
-    how = "inlined into" if move.inlined else "not inlined any more into"
+    how = "inlined into" if move.inlined else "no longer inlined into"
     return f"{what} {verb} {how} {short(move.caller.name, 40)}: {round(move.delta):+,} in all"

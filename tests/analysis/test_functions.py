@@ -9,15 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.functions import (
-    Difference,
+from instruction_counts.analysis.function_changes import (
+    ChangeKind,
     FunctionChange,
-    Kind,
-    difference,
-    more_calls,
-    shown,
-    top_causes,
+    FunctionDifference,
 )
+from instruction_counts.analysis.functions import difference, more_calls, shown, top_causes
+from instruction_counts.analysis.inlining import inlinings
 from instruction_counts.analysis.layers import Layer
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
@@ -41,7 +39,7 @@ def costs_of(
     )
 
 
-def change_of(found: Difference, name: str) -> FunctionChange:
+def change_of(found: FunctionDifference, name: str) -> FunctionChange:
     """The only function of that name."""
     (change,) = (one for one in found.functions if one.key.name == name)
     return change
@@ -134,7 +132,7 @@ def test_nothing_changes_between_a_side_and_itself(side: FunctionCosts) -> None:
     """No function, no move and no cause."""
     found = difference(side, side)
 
-    assert ((), (), ()) == (found.changed, found.moves(), top_causes(found))
+    assert ((), (), ()) == (found.changed, inlinings(found), top_causes(found))
 
 
 @given(costs(), costs())
@@ -161,7 +159,7 @@ def test_the_largest_change_comes_first(base: FunctionCosts, new: FunctionCosts)
 @given(costs(), costs())
 def test_moves_tell_each_function_once(base: FunctionCosts, new: FunctionCosts) -> None:
     """So that no change is told twice."""
-    moves = difference(base, new).moves()
+    moves = inlinings(difference(base, new))
     told = [key for move in moves for key in (move.caller, *move.functions)]
 
     assert len(set(told)) == len(told)
@@ -181,7 +179,7 @@ def test_amounts_are_exact() -> None:
     """A third of an instruction is no third of an instruction more."""
     found = difference(costs_of({"f": 1}, runs=3), costs_of({"f": 2}, runs=6))
 
-    assert Kind.SAME is found.functions[0].kind
+    assert ChangeKind.SAME is found.functions[0].kind
 
 
 # What happened to a function
@@ -190,14 +188,14 @@ def test_amounts_are_exact() -> None:
 @pytest.mark.parametrize(
     ("base", "new", "expected"),
     [
-        ({}, {"f": 5}, Kind.ENTERED),
-        ({"f": 5}, {}, Kind.LEFT),
-        ({"f": 5}, {"f": 6}, Kind.CHANGED),
-        ({"f": 5}, {"f": 5}, Kind.SAME),
+        ({}, {"f": 5}, ChangeKind.ENTERED),
+        ({"f": 5}, {}, ChangeKind.LEFT),
+        ({"f": 5}, {"f": 6}, ChangeKind.CHANGED),
+        ({"f": 5}, {"f": 5}, ChangeKind.SAME),
     ],
 )
 def test_a_function_enters_leaves_changes_or_stays(
-    base: dict[str, int], new: dict[str, int], expected: Kind
+    base: dict[str, int], new: dict[str, int], expected: ChangeKind
 ) -> None:
     """By the sides that it is on."""
     assert expected is difference(costs_of(base), costs_of(new)).functions[0].kind
@@ -207,14 +205,14 @@ def test_a_side_without_functions_spends_nothing() -> None:
     """All functions of the other one enter."""
     found = difference(None, costs_of({"f": 5, "g": 6}))
 
-    assert ([Kind.ENTERED] * 2, 11) == ([one.kind for one in found.functions], found.delta)
+    assert ([ChangeKind.ENTERED] * 2, 11) == ([one.kind for one in found.functions], found.delta)
 
 
 def test_a_function_of_another_library_is_another_one() -> None:
     """Inline functions are compiled into each library that uses them."""
     found = difference(costs_of({"f": 5}, library="a.so"), costs_of({"f": 5}, library="b.so"))
 
-    assert {Kind.ENTERED, Kind.LEFT} == {one.kind for one in found.functions}
+    assert {ChangeKind.ENTERED, ChangeKind.LEFT} == {one.kind for one in found.functions}
 
 
 def test_versions_of_a_library_are_the_same_one() -> None:
@@ -279,7 +277,7 @@ def test_a_function_that_stays_gives_its_name_to_no_other() -> None:
     """An overload that enters beside it is new."""
     found = difference(costs_of({"at::f(int)": 5}), costs_of({"at::f(int)": 5, "at::f(long)": 6}))
 
-    assert Kind.ENTERED is change_of(found, "at::f(long)").kind
+    assert ChangeKind.ENTERED is change_of(found, "at::f(long)").kind
 
 
 # Calls
@@ -380,14 +378,14 @@ def test_a_function_that_is_no_longer_inlined_is_one_change_with_its_caller() ->
     """The same the other way round."""
     base, new = inlined()
 
-    assert ("+5 caller (callee not inlined any more)",) == top_causes(difference(new, base))
+    assert ("+5 caller (callee no longer inlined)",) == top_causes(difference(new, base))
 
 
 def test_functions_inlined_into_each_other_are_one_change_with_the_last() -> None:
     """However many there are."""
     names = {"f": 100, "g": 30, "h": 20}
     base = costs_of(names, [("f", "g", 1, 50), ("g", "h", 1, 20)])
-    (move,) = difference(base, costs_of({"f": 145}, [("f", "f", 0, 0)])).moves()
+    (move,) = inlinings(difference(base, costs_of({"f": 145}, [("f", "f", 0, 0)])))
 
     assert (["g", "h"], -5) == ([key.name for key in move.functions], move.delta)
 
@@ -405,14 +403,14 @@ def test_a_function_with_several_callers_is_not_taken_as_inlined() -> None:
     calls = [("f", "h", 1, 10), ("g", "h", 1, 10)]
     base = costs_of({"f": 10, "g": 10, "h": 20}, calls)
 
-    assert () == difference(base, costs_of({"f": 20, "g": 20})).moves()
+    assert () == inlinings(difference(base, costs_of({"f": 20, "g": 20})))
 
 
 def test_functions_that_call_each_other_are_not_inlined_into_each_other() -> None:
     """The search for a caller that is left ends."""
     base = costs_of({"f": 5, "g": 6}, [("f", "g", 1, 6), ("g", "f", 1, 5)])
 
-    assert () == difference(base, costs_of({"h": 11})).moves()
+    assert () == inlinings(difference(base, costs_of({"h": 11})))
 
 
 # Numbers for people

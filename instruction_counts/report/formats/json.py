@@ -14,7 +14,9 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.fingerprints import disagreements
-from instruction_counts.analysis.functions import CallerChange, FunctionChange, Share, top_causes
+from instruction_counts.analysis.function_changes import CallerChange, FunctionChange, Share
+from instruction_counts.analysis.functions import top_causes
+from instruction_counts.analysis.inlining import inlinings
 from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import Difference
 from instruction_counts.domain.outcomes import Instructions
@@ -134,7 +136,7 @@ def explanation(report: Report) -> str:
                 "inlined": move.inlined,
                 "change": _number(move.delta),
             }
-            for move in difference.moves()
+            for move in inlinings(difference)
         ],
     }
     return _text(document)

@@ -7,7 +7,8 @@ import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from instruction_counts.analysis.functions import FunctionChange, Share
+from instruction_counts.analysis.function_changes import FunctionChange, Share
+from instruction_counts.analysis.inlining import inlinings
 from instruction_counts.analysis.model_impact import Models
 from instruction_counts.analysis.operator_metrics import metrics_of
 from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
@@ -215,7 +216,7 @@ def explanation(report: explain.Report) -> str:
         _shares("layer", found.difference.by_layer()),
         _shares("library", found.difference.by_library()),
         _functions(found.difference.changed, report.limit),
-        [f"- {escaped(explain.move_text(move))}" for move in found.difference.moves()],
+        [f"- {escaped(explain.move_text(move))}" for move in inlinings(found.difference)],
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, blocks) if lines) + "\n"
 
