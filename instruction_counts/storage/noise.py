@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import cattrs
-from platformdirs import user_data_path
 
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
 from instruction_counts.system.files import locked, write_atomically
+from instruction_counts.system.folders import data_folder
 
 _VERSION = 2
 _READABLE = (1, 2)
@@ -24,7 +24,7 @@ _READABLE = (1, 2)
 
 def noise_file() -> Path:
     """Where noise floors are kept."""
-    return user_data_path("instruction-counts") / "noise.json"
+    return data_folder() / "noise.json"
 
 
 def store_noises(

@@ -15,13 +15,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Self
 
-from platformdirs import user_data_path
 from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.storage.store_tables import HEAD, VERSION
 from instruction_counts.system.files import locked
+from instruction_counts.system.folders import make_data_folder
 from instruction_counts.system.program import DATABASE_VARIABLE
 
 LOCK_TIMEOUT_S = 30.0
@@ -205,12 +205,7 @@ def _migrations() -> ModuleType:
 
 
 def _default_path() -> Path:
-    path = user_data_path("instruction-counts") / "runs.db"
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise _not_writable(str(path), error.strerror or str(error)) from error
-    return path
+    return make_data_folder("--db") / "runs.db"
 
 
 def _parsed(text: str) -> URL:

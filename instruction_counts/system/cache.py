@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import attrs
-from platformdirs import user_cache_path
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.files import locked
+from instruction_counts.system.folders import default_cache, take
 
 VARIABLE = "INSTRUCTION_COUNTS_CACHE"
 DEFAULT_LIMIT_BYTES = 10 << 30
@@ -44,7 +44,7 @@ class _Entry:
 def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
     """The user's cache folder, or the one that INSTRUCTION_COUNTS_CACHE names."""
     named = environ.get(VARIABLE, "")
-    return Path(named).absolute() if named else user_cache_path("instruction-counts")
+    return Path(named).absolute() if named else default_cache()
 
 
 def key_of(*parts: str) -> str:
@@ -63,7 +63,7 @@ class Cache:
     has used: it may be about to use it again.
 
     Raises:
-        UsageError: the folder cannot be made, or belongs to another user, whose code would run.
+        UsageError: the folder cannot be made, or is not ours: code in it would run.
     """
 
     def __init__(self, root: Path | None = None, limit_bytes: int = DEFAULT_LIMIT_BYTES) -> None:
@@ -71,7 +71,7 @@ class Cache:
         self._limit_bytes = limit_bytes
         self._in_use: set[Path] = set()
         self._being_made: set[Path] = set()
-        _make_private(self.root)
+        take(self.root, f"Set {VARIABLE} to an empty folder of yours.", is_cache=True)
 
     def find(
         self, kind: str, key: str, is_current: Callable[[Path], bool] = lambda _: True
@@ -182,30 +182,26 @@ class Cache:
         left = {path for one in (".new-*", ".old-*") for path in (self.root / kind).glob(one)}
         for folder in left - self._being_made:
             key = folder.name.split("-")[1]
+            if not _is_ours(folder, key):
+                continue
             with contextlib.suppress(TimeoutError), locked(folder.with_name(key), patience_s=0):
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _kinds(self) -> tuple[str, ...]:
-        return tuple(sorted(path.name for path in self.root.iterdir() if path.is_dir()))
+        folders = (path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
+        return tuple(sorted(path.name for path in folders if not path.name.startswith(".")))
 
 
-def _make_private(root: Path) -> None:
-    try:
-        root.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if root.stat().st_uid != os.getuid():
-            raise UsageError(
-                f"the cache folder {root} belongs to another user", f"Set {VARIABLE} to your own."
-            )
-        root.chmod(0o700)
-    except OSError as error:
-        raise UsageError(
-            f"the cache folder {root} cannot be made: {error.strerror}",
-            f"Set {VARIABLE} to a folder that can be written.",
-        ) from error
+def _is_ours(path: Path, key: str) -> bool:
+    """Whether this is an entry, or a part of one: each was made under its lock, which stays."""
+    lock = path.with_name(f".{key}.lock")
+    return path.is_dir() and not path.is_symlink() and lock.is_file()
 
 
 def _entries(folder: Path) -> Iterator[_Entry]:
     for path in sorted(folder.glob("[!.]*")):
+        if not _is_ours(path, path.name):
+            continue
         with contextlib.suppress(OSError):  # removed by another process just now
             sizes = [file.lstat().st_size for file in path.rglob("*") if file.is_file()]
             yield _Entry(path, path.stat().st_mtime_ns, sum(sizes))

@@ -70,14 +70,16 @@ class TestRoot:
         """Without the variable it is a folder of ours in the user's cache folder."""
         assert "instruction-counts" == cache_root({}).name
 
-    @pytest.mark.parametrize("before", [None, 0o755])
-    def test_the_folder_is_private(self, tmp_path: Path, before: int | None) -> None:
-        """Its code is loaded, so only its owner may write it; an open one is closed."""
+    def test_the_folder_is_private(self, tmp_path: Path) -> None:
+        """Its code is loaded, so only its owner may write it."""
         root = tmp_path / "deep" / "cache"
-        if before:
-            root.mkdir(parents=True, mode=before)
         Cache(root)
         assert 0o700 == stat.S_IMODE(root.stat().st_mode)
+
+    def test_backups_leave_it_out(self, cache: Cache) -> None:
+        """By the tag that they know."""
+        tag = (cache.root / "CACHEDIR.TAG").read_text()
+        assert tag.startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
 
     def test_a_folder_that_cannot_be_made_is_the_users_to_change(self, tmp_path: Path) -> None:
         """The error names the variable that helps."""
@@ -197,6 +199,7 @@ class TestProcesses:
         """Making any entry removes the half-made folders that nobody is making."""
         for name in (".new-other", ".old-other-123"):
             (cache.root / "cases" / name).mkdir(parents=True)
+        (cache.root / "cases" / ".other.lock").touch()  # made before them, and left
         cache.entry("cases", "k", writing("text"))
         assert [] == [*cache.root.glob("*/.new-*"), *cache.root.glob("*/.old-*")]
 
@@ -284,6 +287,30 @@ class TestSize:
         cache.find("cases", "b")
         assert (Usage("cases", 2, 200),) == cache.clear()
         assert (Usage("cases", 1, 100),) == cache.usage()
+
+    def test_what_others_put_there_stays(self, filled: Path) -> None:
+        """Files, folders without a lock, and what links lead to."""
+        (filled / "cases" / "notes").mkdir()
+        (filled / "cases" / "notes" / "a.txt").write_text("mine")
+        (filled / "mine").mkdir()
+        (filled / "mine" / "b.txt").write_text("mine")
+        (filled / "cases" / ".old-notes-1").mkdir()
+        outside = filled.parent / "outside"
+        outside.mkdir()
+        (filled / "linked").symlink_to(outside)
+        (outside / "k").mkdir()
+        (outside / ".k.lock").touch()
+        (filled / "cases" / "link").symlink_to(outside)
+        (filled / "cases" / ".link.lock").touch()
+        Cache(filled, 0).entry("cases", "d", writing("x"))
+        Cache(filled).clear()
+
+        left = {str(path.relative_to(filled)) for path in filled.rglob("[!.]*")}
+        assert {
+            *("CACHEDIR.TAG", "cases", "cases/notes", "cases/notes/a.txt", "cases/link"),
+            *("mine", "mine/b.txt", "linked"),
+        } == left
+        assert (outside / "k").is_dir()
 
     def test_an_empty_cache_uses_nothing(self, cache: Cache) -> None:
         """No kinds, no entries."""

@@ -1,0 +1,97 @@
+"""Folders of this program: marked when they are made, so that no other one is taken for ours.
+
+What lies in them is executed or trusted later, and some of it is deleted again. So a folder that
+another user could change, or that holds what this program did not put there, is refused.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from platformdirs import user_cache_path, user_data_path
+
+from instruction_counts.domain.errors import UsageError
+
+_NAME = "instruction-counts"
+_MARK = ".instruction-counts"
+_MARK_TEXT = b"A folder of instruction-counts, format 1.\n"
+_CACHE_TAG = "CACHEDIR.TAG"
+_CACHE_TAG_TEXT = (
+    b"Signature: 8a477f597d28d172789f06886806bc55\n"
+    b"# What lies here can be made again: https://bford.info/cachedir/\n"
+)
+
+
+def default_cache() -> Path:
+    """Where the cache is unless something else is said."""
+    return user_cache_path(_NAME)
+
+
+def data_folder() -> Path:
+    """Where runs, noise floors and the state of watches are kept; it need not be there."""
+    return user_data_path(_NAME)
+
+
+def make_data_folder(option: str) -> Path:
+    """`data_folder`, made where it is missing; a file elsewhere can be named with ``option``.
+
+    Raises:
+        UsageError: it cannot be made, or is not ours.
+    """
+    path = data_folder()
+    take(path, f"Name a file elsewhere with {option}, or set XDG_DATA_HOME.")
+    return path
+
+
+def take(path: Path, remedy: str, *, is_cache: bool = False) -> None:
+    """Make the folder at ``path``, or see that the one there is ours; its mode is left as it is.
+
+    Raises:
+        UsageError: it cannot be made, another user owns it or can write to it, or it is somebody
+            else's. The error ends with ``remedy``.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _check(path, remedy)
+        with contextlib.nullcontext() if is_cache else contextlib.suppress(OSError):
+            # Data that are only read may lie where nothing can be written.
+            _mark(path, _MARK, _MARK_TEXT)
+        if is_cache:
+            _mark(path, _CACHE_TAG, _CACHE_TAG_TEXT)
+    except OSError as error:
+        raise UsageError(f"the folder {path} cannot be made: {error.strerror}", remedy) from error
+
+
+def _check(path: Path, remedy: str) -> None:
+    status = path.stat()
+    if {status.st_uid, path.lstat().st_uid} != {os.getuid()}:
+        raise UsageError(f"the folder {path} belongs to another user", remedy)
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UsageError(f"other users can write to the folder {path}", f"chmod go-w {path}")
+    names = {below.name for below in path.iterdir()}
+    # Nobody else calls a folder so; a link of that name may lead anywhere.
+    is_named_so = path in {default_cache(), data_folder()} and not path.is_symlink()
+    if names - {_MARK, _CACHE_TAG} and not is_named_so and not _is_marked(path):
+        raise UsageError(
+            f"the folder {path} is not empty, and was not made by instruction-counts", remedy
+        )
+
+
+def _is_marked(path: Path) -> bool:
+    try:
+        return (path / _MARK).read_bytes() == _MARK_TEXT
+    except OSError:
+        return False
+
+
+def _mark(folder: Path, name: str, content: bytes) -> None:
+    path = folder / name
+    if path.exists():
+        return
+    # Never shorter than before: of several processes that begin at once, each sees a mark.
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb", closefd=True) as stream:
+        stream.write(content)

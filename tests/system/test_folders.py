@@ -1,0 +1,169 @@
+"""Folders of this program: only its own ones, and those that nobody else can change."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.system.cache import VARIABLE, Cache
+from instruction_counts.system.folders import data_folder, make_data_folder, take
+
+
+def mode(path: Path) -> int:
+    """The rights of a folder."""
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def content(path: Path) -> set[str]:
+    """Everything in a folder."""
+    return {str(below.relative_to(path)) for below in path.rglob("*")}
+
+
+def test_a_folder_is_made_private_and_is_ours_from_then_on(tmp_path: Path) -> None:
+    """Whatever this program puts there."""
+    folder = tmp_path / "deep" / "folder"
+    take(folder, "")
+    (folder / "runs.db").touch()
+    take(folder, "")
+
+    assert 0o700 == mode(folder)
+
+
+def test_an_empty_folder_is_taken_as_it_is(tmp_path: Path) -> None:
+    """Its owner decided who may look into it."""
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    folder.chmod(0o755)
+    take(folder, "")
+
+    assert 0o755 == mode(folder)
+
+
+@pytest.mark.parametrize("name", ["thesis.tex", ".git", "CACHEDIR.TAG.txt"])
+def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path, name: str) -> None:
+    """And stays as it is."""
+    folder = tmp_path / "home"
+    folder.mkdir()
+    folder.chmod(0o755)
+    (folder / name).touch()
+    with pytest.raises(UsageError, match=f"not made by instruction-counts\n  Set {VARIABLE}"):
+        Cache(folder)
+
+    assert {name} == content(folder)
+    assert 0o755 == mode(folder)
+
+
+def test_a_cache_of_another_program_is_refused(tmp_path: Path) -> None:
+    """It has the same tag."""
+    (tmp_path / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+    (tmp_path / "theirs").mkdir()
+    with pytest.raises(UsageError, match="not made by instruction-counts"):
+        Cache(tmp_path)
+
+
+def test_a_mark_of_another_format_is_none(tmp_path: Path) -> None:
+    """What would be in such a folder is not known."""
+    (tmp_path / ".instruction-counts").write_text("A folder of instruction-counts, format 9.\n")
+    (tmp_path / "a").mkdir()
+    with pytest.raises(UsageError, match="not made by instruction-counts"):
+        take(tmp_path, "")
+
+
+def test_no_mode_is_changed_through_a_link(tmp_path: Path) -> None:
+    """The folder that it leads to is treated as if it was named."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    folder.chmod(0o750)
+    (tmp_path / "link").symlink_to(folder)
+    Cache(tmp_path / "link")
+
+    assert 0o750 == mode(folder)
+
+
+def test_a_link_to_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
+    """As if that was named."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "mine").touch()
+    (tmp_path / "link").symlink_to(folder)
+    with pytest.raises(UsageError, match="not made by instruction-counts"):
+        Cache(tmp_path / "link")
+
+    assert {"mine"} == content(folder)
+
+
+def test_a_link_called_like_the_default_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name says nothing of the folder that it leads to."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "mine").touch()
+    data_folder().symlink_to(tmp_path / "folder")
+    with pytest.raises(UsageError, match="not made by instruction-counts"):
+        make_data_folder("--db")
+
+
+def test_the_default_folder_is_ours_by_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where something lies in it already."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    data_folder().mkdir()
+    (data_folder() / "runs.db").touch()
+
+    assert data_folder() == make_data_folder("--db")
+
+
+@pytest.mark.parametrize("rights", [0o777, 0o770, 0o1777])
+def test_a_folder_that_others_can_write_to_is_refused(tmp_path: Path, rights: int) -> None:
+    """They could put code there; whoever made it changes it."""
+    folder = tmp_path / "open"
+    folder.mkdir()
+    folder.chmod(rights)
+    with pytest.raises(UsageError, match=f"chmod go-w {folder}"):
+        take(folder, "")
+
+    assert rights == mode(folder)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+@pytest.mark.parametrize("given", ["folder", "link"])
+def test_what_another_user_owns_is_refused(tmp_path: Path, given: str) -> None:
+    """The folder, or the link to it."""
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    os.chown(tmp_path / given, 12345, -1, follow_symlinks=False)
+    with pytest.raises(UsageError, match="belongs to another user"):
+        take(tmp_path / "link", "")
+
+
+@pytest.mark.parametrize("name", ["file", "file/below", "dangling"])
+def test_what_cannot_be_made_is_refused(tmp_path: Path, name: str) -> None:
+    """With the remedy."""
+    (tmp_path / "file").touch()
+    (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match=r"cannot be made: .*\n  Do this"):
+        take(tmp_path / name, "Do this")
+
+
+def _take_and_fill(folder: Path) -> None:
+    take(folder, "", is_cache=True)
+    (folder / f"{os.getpid()}").touch()
+
+
+def test_processes_that_begin_at_once_share_a_new_folder(tmp_path: Path) -> None:
+    """None takes it for somebody else's."""
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_take_and_fill, args=(tmp_path / "c",)) for _ in range(8)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+
+    assert [0] * 8 == [process.exitcode for process in processes]
