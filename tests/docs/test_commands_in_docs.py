@@ -325,6 +325,19 @@ def test_python_that_is_marked_is_executed(block: Block, sandbox: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_every_file_that_is_named_exists() -> None:
+    """Files of the program, by their path in the repository."""
+    named = {
+        (str(page.relative_to(ROOT)), path)
+        for page in PAGES
+        for path in re.findall(
+            r"`((?:instruction_counts|core|worker|tests)/[\w./-]+)`", _prose(page)
+        )
+    }
+
+    assert sorted((page, path) for page, path in named if not (ROOT / path).exists()) == []
+
+
 def test_links_of_the_pages_outside_the_site_lead_somewhere() -> None:
     """The site checks its own; these are read in the repository."""
     outside = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
