@@ -134,7 +134,7 @@ def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: 
     if found:
         told = "; ".join(f"{one.name} {one.base or 'none'} → {one.new or 'none'}" for one in found)
         raise UsageError(
-            f"{number} cases of the baseline would stay, and are of another build: {told}",
+            f"{number} baseline cases would be kept, but were recorded with another build: {told}",
             "Accept a run of all cases (--prune drops those that it does not have)"
             + ("." if any(one.prevents for one in found) else ", or add --allow-different."),
         )

@@ -122,7 +122,7 @@ def _read(path: Path) -> _Check:
     try:
         return cattrs.structure(data, _Check)
     except (cattrs.BaseValidationError, KeyError) as error:
-        raise DataError(f"{path} holds no check", remedy) from error
+        raise DataError(f"{path} is not the output of a check", remedy) from error
 
 
 def _as_json(finding: Finding, causes: Causes, *, carried: bool) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def apply_limits(
         finding = _finding(one, limits or Limits(), known=one.key in exceeded_before)
         got_worse = one.verdict is Verdict.WORSE or _output_differs(one)
         if fail_on is FailOn.ANY and got_worse and finding.level is not Level.FAILS:
-            finding = Finding(one, Level.FAILS, "whatever got worse is to fail")
+            finding = Finding(one, Level.FAILS, "every regression is set to fail")
         findings.append(finding)
     silent = {one.key for one in comparison.differences if one.verdict not in _TOLD}
     carried = frozenset(exceeded_before & (silent | comparison.left_out.keys()))
@@ -147,7 +147,7 @@ def _of_worse(one: Difference, rule: Rule, *, known: bool) -> Finding:
     assert change is not None, "a worse case was counted on both sides"
     assert base is not None, "a worse case was counted on both sides"
     if rule.hard is None:
-        return Finding(one, Level.FAILS, "it has no hard limit, so whatever got worse fails")
+        return Finding(one, Level.FAILS, "it has no hard limit, so every regression fails")
     allowed = rule.hard.of(base)
     band = one.noise if rule.band is None else rule.band.of(base)
     if change > allowed + band or (known and change > allowed):

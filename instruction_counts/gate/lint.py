@@ -24,10 +24,10 @@ class Doubt(enum.Enum):
     SHADOWED = "a pattern matches only what later ones match", "The last match wins: move it down."
     NARROW = "hard limits below the noise", "No change that small is ever reported: raise them."
     WIDE = f"hard limits beyond {WIDEST} times the noise", "Lower them, or write `hard: never`."
-    NO_LIMIT = "cases without a hard limit", "Whatever gets worse fails: give a default."
+    NO_LIMIT = "cases without a hard limit", "Every regression fails: set a default."
     NO_LAYOUTS = (
-        "cases of which nothing is known of memory layouts",
-        "Their noise is a guess: `selftest --layouts 4 --only '*'` finds it; accept again.",
+        "cases never counted in other memory layouts",
+        "Their noise is an estimate: `selftest --layouts 4 --only '*'` finds it; accept again.",
     )
 
     def __init__(self, what: str, remedy: str) -> None:

@@ -148,7 +148,7 @@ def read_state(path: Path, watched: str, first_name: str = "") -> State:
     try:
         state = CONVERTER.structure(data["state"], State)
     except (cattrs.BaseValidationError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: it holds no state of a watch", remedy) from error
+        raise DataError(f"{path} cannot be read: it is not the state of a watch", remedy) from error
     if data["version"] == 1 and state.watched == first_name:
         state = attrs.evolve(state, watched=watched)
     if state.watched != watched:

@@ -123,6 +123,18 @@ def lines(one: Difference, models: Models | None = None) -> Iterator[Text]:
 
     ``models`` are those of base.
     """
+    yield from figures_lines(one, models)
+    yield from cause_lines(causes(one) if one.change else ())
+
+
+def cause_lines(texts: Sequence[str]) -> Iterator[Text]:
+    """What caused a change."""
+    for text in wrapped(texts, " · "):
+        yield Text(f"     {text}", style="dim")
+
+
+def figures_lines(one: Difference, models: Models | None = None) -> Iterator[Text]:
+    """The same without causes."""
     yield Text(f"  {title_of(one.key)}")
     for figures in wrapped(_figures(one), "   "):
         yield Text(f"     {figures}")
@@ -130,9 +142,6 @@ def lines(one: Difference, models: Models | None = None) -> Iterator[Text]:
         yield Text(f"     output: {one.output.text}")
     for worth in wrapped(worths(one, models), " · "):
         yield Text(f"     {worth}")
-    told = causes(one) if one.change else ()
-    for cause in wrapped(told, " · "):
-        yield Text(f"     {cause}", style="dim")
 
 
 def indented(text: Text) -> Padding:

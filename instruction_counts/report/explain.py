@@ -163,7 +163,7 @@ def remarks_on(explanation: Explanation) -> Iterator[str]:
     if nameless:
         named = ", ".join(f"{library} ({side})" for library, side in sorted(nameless.items()))
         yield (
-            f"Without names, and so told as ???: most functions of {named}. "
+            f"Most functions of {named} have no names and are shown as ???. "
             "Compare these libraries as a whole."
         )
     if abs(difference.delta - explanation.change) >= 1:
@@ -180,12 +180,12 @@ def _disagreement(one: Disagreement) -> str:
 
 
 def change(explanation: Explanation) -> str:
-    """``+18 instructions per run, +0.20%``."""
+    """``+18 instructions per iteration, +0.20%``."""
     if not explanation.change:
         return "none"
     base = explanation.counts[0].per_run
     relative = f", {100 * explanation.change / base:+.2f}%" if base else ""
-    return f"{explanation.change:+,} instructions per run{relative}"
+    return f"{explanation.change:+,} instructions per iteration{relative}"
 
 
 def _allocations(explanation: Explanation) -> str:

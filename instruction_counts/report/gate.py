@@ -62,12 +62,11 @@ def _largest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def lines(finding: Finding, causes: Causes) -> Iterator[Text]:
     """A case: its counts, the limit, and what caused the change."""
     one = finding.difference
-    yield from report.lines(one)
+    yield from report.figures_lines(one)
     if finding.why and finding.why != one.reason.value:
         yield Text(f"     {finding.why}")
-    if one.change and not report.causes(one):  # what the lines above do not tell yet
-        for cause in report.wrapped(tuple(causes(one))[: report.CAUSES], " · "):
-            yield Text(f"     {cause}", style="dim")
+    if one.change:
+        yield from report.cause_lines(tuple(causes(one))[: report.CAUSES])
 
 
 def brief(gate: Gate) -> Iterator[Text]:
@@ -90,7 +89,7 @@ def verdict(gate: Gate, *, interrupted: bool = False) -> str:
     if not gate.fails:
         parts = [f"{said}: {_cases(total)}"]
         if failing:
-            parts.append(f"{failing:,} would fail the limits, and none is enforced")
+            parts.append(f"{failing:,} over the limit (not enforced)")
     if edge:
         parts.append(f"{edge:,} at the edge of a hard limit")
     if soft:
@@ -98,7 +97,7 @@ def verdict(gate: Gate, *, interrupted: bool = False) -> str:
     if bare:
         parts.append(f"{bare:,} not guarded")
     if gate.comparison.left_out:
-        parts.append(f"{len(gate.comparison.left_out):,} left out")
+        parts.append(f"{len(gate.comparison.left_out):,} skipped by the time budget")
     return "; ".join(parts)
 
 
@@ -128,7 +127,7 @@ def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
         causes = before.causes(one)[: report.CAUSES]
         told = [_old_and_new(one), one.verdict.value, one.reason.value, *causes]
         if one.key in kept:
-            told = [f"{now.instructions:,}", "keeps its count", "more is known of its noise"]
+            told = [f"{now.instructions:,}", "keeps its count", "its noise is better known"]
         elif not one.change and was is not None:
             told = [f"{now.instructions:,}", "the same count", "other layers, noise or code"]
             told += causes

@@ -134,7 +134,7 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:
         yield Text(f"{_INDENT}  after   {title_of_point(new)}")
         between = step.after - step.before - 1
         if between:
-            yield Text(f"{_INDENT}  with {between} outlying between them")
+            yield Text(f"{_INDENT}  with {between} outliers in between")
         for one in surroundings(base, new):
             differs = f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
             yield Text(f"{_INDENT}  differs too: {differs}", style="yellow")

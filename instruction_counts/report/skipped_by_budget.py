@@ -21,7 +21,7 @@ def sentence(budgets: Budgets, measured: int) -> str:
     within = " and ".join(dict.fromkeys(budgets.values()))
     return (
         f"{measured:,} of {measured + len(budgets):,} cases measured within {within}; "
-        f"left out: {len(budgets):,}, the least likely to have changed first"
+        f"skipped: {len(budgets):,}, the least likely to have changed first"
     )
 
 

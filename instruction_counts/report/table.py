@@ -16,7 +16,7 @@ from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import format as fmt
 from instruction_counts.report import skipped_by_budget
 
-LEGEND = "instr: instructions per run, exact unless marked ~; time: median ± IQR"
+LEGEND = "instr: instructions per iteration, exact unless marked ~; time: median ± IQR"
 
 _RowKey: TypeAlias = tuple[str, Label, RuntimeMode, AutogradMode, int]
 """The build and the whole key of a case, except for its language."""

@@ -93,7 +93,7 @@ def test_the_functions_that_changed_are_shown(
     lines = [" ".join(line.split()) for line in out.splitlines()]
 
     assert 0 == code
-    assert "change +123 instructions per run, +11.50%" in lines
+    assert "change +123 instructions per iteration, +11.50%" in lines
     assert "1,000 1,123 +123 1 at::native::add kernels" in lines
     assert 2 == lines.count("sum 1,070 1,193 +123")
 

@@ -77,8 +77,8 @@ def test_all_that_is_shown_is_in_the_file() -> None:
         ("{", "cannot be read"),
         ("[" * 100_000, "cannot be read"),
         ("[]", "check_version: expected 1, found None"),
-        ('{"check_version": 1}', "holds no check"),
-        ('{"check_version": 1, "cases": [{}]}', "holds no check"),
+        ('{"check_version": 1}', "is not the output of a check"),
+        ('{"check_version": 1, "cases": [{}]}', "is not the output of a check"),
     ],
 )
 def test_a_file_that_is_no_check_is_refused(text: str, message: str, tmp_path: Path) -> None:

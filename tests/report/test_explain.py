@@ -120,7 +120,7 @@ def test_both_counts_and_their_difference_are_told() -> None:
     """With the relative one."""
     shown = words(usual())
 
-    assert (True, True) == ("969" in shown, "+203 instructions per run, +20.95%" in shown)
+    assert (True, True) == ("969" in shown, "+203 instructions per iteration, +20.95%" in shown)
 
 
 def test_the_case_and_both_sides_are_named() -> None:
@@ -364,5 +364,5 @@ def test_a_library_without_names_is_told() -> None:
     stripped = costs_of([(CPU, "0x4ac0", 900), (CPU, "0x4b10", 69)], ())
     text = words(explained(side("base", stripped), side("new", NEW)))
 
-    assert "Without names, and so told as ???: most functions of libtorch_cpu.so (base)." in text
-    assert "Without names" not in words(usual())
+    assert "Most functions of libtorch_cpu.so (base) have no names and are shown as ???." in text
+    assert "have no names" not in words(usual())

@@ -109,7 +109,7 @@ def test_a_comparison_that_was_shown_gets_a_line_for_each_case() -> None:
 def test_what_is_not_enforced_is_said_so() -> None:
     """It passes, and would not."""
     assert report.verdict(gate(FailOn.NEVER)).startswith(
-        "PASSES: 9 cases; 2 would fail the limits, and none is enforced"
+        "PASSES: 9 cases; 2 over the limit (not enforced)"
     )
 
 
@@ -209,7 +209,7 @@ def test_what_is_learnt_of_noise_is_told_too() -> None:
     before = accept(None, old, {}, {}).after
 
     assert (
-        "     1,000,000 · keeps its count · more is known of its noise"
+        "     1,000,000 · keeps its count · its noise is better known"
         == [
             text.plain for text in report.acceptance(accept(before, new, before.cases, {}), before)
         ][-1]
