@@ -142,7 +142,7 @@ def _fields(converter: cattrs.Converter) -> dict[type[attrs.AttrsInstance], dict
                 struct_hook=rules.json_object, unstruct_hook=lambda metadata: metadata
             ),
         },
-        Run: {"engine": override(struct_hook=rules.one_of("fork", "timer"))},
+        Run: {"engine": override(struct_hook=rules.matching(r"\S.*", "the name of an engine"))},
     }
 
 

@@ -392,7 +392,7 @@ def test_a_value_that_the_schema_forbids_is_refused(place: list[str | int], valu
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        (lambda data: data.update(engine="foo"), "expected fork or timer, found 'foo' @ $.engine"),
+        (lambda data: data.update(engine=""), "the name of an engine, found '' @ $.engine"),
         (lambda data: data["machine"].update(copy_bytes_per_s=-1), "$.machine.copy_bytes_per_s"),
         (lambda data: data.pop("machine"), "required field missing @ $.machine"),
         (lambda data: data.pop("started_at"), "required field missing @ $.started_at"),

@@ -1,0 +1,141 @@
+"""A toy of each thing that can be added from outside, and the program with all of them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import attrs
+
+from core.api import TimerArgs
+from core.expand import materialize
+from core.runtimes import Grouped, Runtime
+from core.runtimes import register as register_runtime
+from core.types import Case, Language, RuntimeMode
+from instruction_counts import cli
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Times, Window
+from instruction_counts.domain.records import Run
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
+from instruction_counts.engines.registry import register as register_engine
+from instruction_counts.report.formats.entry import Format
+from instruction_counts.report.registry import register as register_format
+from instruction_counts.sources.registry import SourceEntry
+from instruction_counts.sources.registry import register as register_source
+
+# An engine: it counts the characters of a statement, each worth some beads.
+
+
+class Abacus:
+    """Counts without running anything."""
+
+    def __init__(self, facts: BuildFacts) -> None:
+        self._facts = facts
+
+    def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
+        """As many instructions as the statement has characters, times the beads."""
+        del cores, folder
+        count = len(order.case.timer_args.stmt) * int(os.environ.get("BEADS", "100"))
+        windows = (Window(1, count), Window(2, 2 * count))
+        return Outcome(
+            Status.OK,
+            instructions=Instructions(count, exact=True, windows=windows) if order.counts else None,
+            times=Times.of([1e-6, 1e-6, 1e-6], 10) if order.times else None,
+        )
+
+    @property
+    def fingerprint(self) -> Fingerprint:
+        """That of the build."""
+        return self._facts.fingerprint
+
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        """It can always start."""
+
+    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
+        """Nothing to get ready."""
+
+    def wait(self) -> None:
+        """Nothing to wait for."""
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def make_abacus(facts: BuildFacts, _: Profile, __: Notice) -> Abacus:
+    """An engine for a build."""
+    return Abacus(facts)
+
+
+ENGINE = EngineEntry(
+    "abacus",
+    "counts characters",
+    frozenset({Ability.COUNTS, Ability.TIMES, Ability.CPP}),
+    make_abacus,
+)
+
+
+# A runtime: the statement, executed twice, in Python alone.
+
+
+@attrs.frozen
+class Twice(Runtime):
+    """Executes a statement twice."""
+
+    def stmt(self, group: Grouped, language: Language) -> str | None:
+        """The statement, and again."""
+        stmt = group.stmt(language)
+        return None if stmt is None else f"{stmt}\n{stmt}"
+
+
+TWICE = Twice(RuntimeMode.new("TWICE", "Twice"), (Language.PYTHON,), needs=("torch.nn.Module",))
+UNHEARD = Twice(RuntimeMode.new("UNHEARD", "Unheard"), (Language.PYTHON,), needs=("torch.unheard",))
+
+
+# A source of cases: a text file with a statement in each line.
+
+
+@attrs.frozen
+class Statements:
+    """The lines of a file."""
+
+    path: Path
+
+    def cases(self) -> tuple[Case, ...]:
+        """A case of each line."""
+        lines = self.path.read_text(encoding="utf-8").splitlines()
+        return materialize(
+            {(self.path.stem, str(number)): TimerArgs(line) for number, line in enumerate(lines)}
+        )
+
+
+SOURCE = SourceEntry("statements", (".list",), Statements)
+
+
+# A report format: a line for each case of a run.
+
+
+def _lines(run: Run) -> Iterator[str]:
+    for record in run.cases:
+        count = record.outcome.instructions
+        yield f"{'/'.join(record.label)} {record.runtime.option} {count and count.per_run}\n"
+
+
+FORMAT = Format("lines", (".lines",), {Run: _lines})
+
+
+def main() -> int:
+    """Register all of them, and run the program."""
+    register_engine(ENGINE)
+    register_runtime(TWICE)
+    register_runtime(UNHEARD)
+    register_source(SOURCE)
+    register_format(FORMAT)
+    return cli.main(sys.argv[1:])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
