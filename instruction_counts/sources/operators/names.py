@@ -13,7 +13,7 @@ TAKEN = frozenset(
 )
 """Names that the code around a call uses."""
 
-_CPP_KEYWORDS = frozenset(
+CPP_KEYWORDS = frozenset(
     """
     alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t
     char32_t class compl concept const const_cast consteval constexpr constinit continue co_await
@@ -34,4 +34,4 @@ def is_argument(name: str) -> bool:
 
 def is_variable(name: str) -> bool:
     """Whether a tensor can have this name in both languages, and hides nothing of ours."""
-    return is_argument(name) and name not in TAKEN | _CPP_KEYWORDS
+    return is_argument(name) and name not in TAKEN | CPP_KEYWORDS
