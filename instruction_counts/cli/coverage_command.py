@@ -10,7 +10,7 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.options import build_options
+from instruction_counts.cli.options import build_options, operators_file_option
 from instruction_counts.cli.saving import save
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
@@ -25,11 +25,7 @@ _SHOWN = 10
 
 
 @click.command("coverage", cls=Command)
-@click.option(
-    "--operators-file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="File of operators  [default: definitions/operators.yaml]",
-)
+@operators_file_option
 @click.option(
     "--category",
     "categories",

@@ -87,11 +87,7 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="N",
         help="Samples of each operator, with --source op_db  [default: 3]",
     )
-    @click.option(
-        "--operators-file",
-        type=click.Path(path_type=Path, dir_okay=False),
-        help="File of operators  [default: definitions/operators.yaml]",
-    )
+    @operators_file_option
     @click.option(
         "--shape",
         multiple=True,
@@ -172,6 +168,16 @@ def _operators(
             note=console.note,
         ),
     )
+
+
+def operators_file_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option that names a file of operators; the command gets it, or None."""
+    decorator: _Decorator = click.option(
+        "--operators-file",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="File of operators  [default: definitions/operators.yaml]",
+    )
+    return decorator(function)
 
 
 def mode_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from instruction_counts import cli
-from instruction_counts.cli.operators_command import over_sizes
+from instruction_counts.session.sizes import over_sizes
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.entries import Entry, Tensor
 
