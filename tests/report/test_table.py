@@ -136,6 +136,14 @@ def test_modes_are_named_where_they_are_not_the_usual_ones() -> None:
     assert ["a", "TorchScript, backward", "2 threads"] == shown[-3:]
 
 
+def test_rows_of_several_runtimes_do_not_hide_each_other() -> None:
+    """Each case has its own row, also where its mode has no name."""
+    run = make_run(*(make_record("Top", "a", runtime=runtime) for runtime in RuntimeMode))
+    shown = "\n".join(rendered(run))
+
+    assert len(RuntimeMode) == shown.count("8,899")
+
+
 def test_builds_are_named_where_there_are_several() -> None:
     """One line for each build of a benchmark."""
     records = [make_record("Top", "a", build=build) for build in ("base", "new")]
