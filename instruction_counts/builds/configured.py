@@ -9,15 +9,8 @@ import attrs
 
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.reading.documents import (
-    Node,
-    Problems,
-    fields,
-    items,
-    path_of,
-    read,
-    text,
-)
+from instruction_counts.reading.documents import read
+from instruction_counts.reading.nodes import Node, Problems, fields, items, path_of, text
 from instruction_counts.reading.structure import strict_converter, structured
 
 

@@ -12,7 +12,7 @@ from core.modes import Mode, by_option
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.effects import EXPECTED, Effect
 from instruction_counts.domain.selection import matches
-from instruction_counts.reading.documents import one_of
+from instruction_counts.reading.nodes import one_of
 from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
 
 

@@ -17,7 +17,8 @@ from cattrs import cols
 from cattrs.gen import make_dict_structure_fn
 
 from instruction_counts.domain.errors import DataError, ValidationError
-from instruction_counts.reading.documents import HALF, Node, is_json, one_of, read, read_text
+from instruction_counts.reading.documents import HALF, is_json, read, read_text
+from instruction_counts.reading.nodes import Node, one_of
 
 T = TypeVar("T")
 Steps = tuple[str | int, ...]

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.domain.errors import DataError, ValidationError
+from instruction_counts.domain.errors import DataError
 from instruction_counts.reading import documents
-from instruction_counts.reading.documents import Node, Problems
+from instruction_counts.reading.nodes import Node
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -168,50 +168,3 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """With the reason that the system gives."""
     with pytest.raises(DataError, match="No such file"):
         documents.read(tmp_path / "none.yaml")
-
-
-@pytest.mark.parametrize(
-    ("parse", "text", "expected"),
-    [
-        (documents.mapping, "[1]", "a mapping"),
-        (documents.items, "a: 1", "a list"),
-        (documents.text, "1", "a text"),
-        (documents.text, "' '", "a text"),
-        (documents.flag, "1", "true or false"),
-        (documents.integer, "1.5", "a whole number"),
-        (documents.integer, "true", "a whole number"),
-        (lambda node: documents.integer(node, 1), "0", "a whole number, at least 1"),
-        (lambda node: documents.choice(node, ["float32"]), "float33", "do you mean float32?"),
-        (lambda node: documents.choice(node, ["float32"]), "[]", "one of float32"),
-        (lambda node: documents.fields(node, ["a"]), "b: 1", "one of a"),
-        (lambda node: documents.fields(node, [], ["inputs"]), "input: 1", "do you mean inputs?"),
-        (lambda node: documents.fields(node, ["a"], ["b"]), "b: 1", 'a field "a"'),
-    ],
-)
-def test_a_value_of_another_kind_is_told_with_what_was_expected(
-    read: Callable[[str], Node], parse: Callable[[Node], object], text: str, expected: str
-) -> None:
-    """Near names are offered."""
-    with pytest.raises(ValidationError) as caught:
-        parse(read(text))
-    assert expected in str(caught.value)
-
-
-def test_all_mistakes_are_reported_in_the_order_of_their_lines(
-    read: Callable[[str], Node],
-) -> None:
-    """One message for the whole file."""
-    found = read("a: 1\nb: 2\n").value
-    problems = Problems()
-    assert problems.attempt(documents.text, found["b"], otherwise="-") == "-"
-    problems.attempt(documents.text, found["a"])
-    with pytest.raises(DataError) as caught:
-        problems.raise_any()
-    assert ["$.a", "$.b"] == [problem.path for problem in caught.value.problems]
-
-
-def test_without_a_mistake_nothing_is_raised(read: Callable[[str], Node]) -> None:
-    """And the value comes back."""
-    problems = Problems()
-    assert problems.attempt(documents.integer, read("3")) == 3
-    problems.raise_any()

@@ -11,16 +11,8 @@ from typing import Any
 import attrs
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.reading.documents import (
-    Node,
-    Problems,
-    choice,
-    fields,
-    integer,
-    items,
-    mapping,
-    read,
-)
+from instruction_counts.reading.documents import read
+from instruction_counts.reading.nodes import Node, Problems, choice, fields, integer, items, mapping
 from instruction_counts.sources.operators.calls import Overrides, together
 from instruction_counts.sources.operators.entries import DTYPES, LARGEST_SEED, VARIANTS, Shape
 from instruction_counts.sources.operators.reading import shape

@@ -11,7 +11,8 @@ from typing import Any
 import attrs
 
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.reading.documents import (
+from instruction_counts.reading.documents import read
+from instruction_counts.reading.nodes import (
     Node,
     Problems,
     choice,
@@ -22,7 +23,6 @@ from instruction_counts.reading.documents import (
     mapping,
     number,
     one_of,
-    read,
     text,
 )
 from instruction_counts.sources.operators.entries import (

@@ -16,7 +16,7 @@ from core.types import Label, Language
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.domain.expected import EXPECTED_OUTPUT
-from instruction_counts.reading.documents import Node, Problems
+from instruction_counts.reading.nodes import Node, Problems
 from instruction_counts.sources.operators import calls, catalogue, values
 from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
 from instruction_counts.sources.operators.entries import Entry as Operator

@@ -12,7 +12,8 @@ from typing import Any
 from instruction_counts.builds.configured import builds_of
 from instruction_counts.domain.durations import EXPECTED, seconds_of
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.reading.documents import (
+from instruction_counts.reading.documents import read
+from instruction_counts.reading.nodes import (
     Node,
     Problems,
     choice,
@@ -23,7 +24,6 @@ from instruction_counts.reading.documents import (
     number,
     one_of,
     path_of,
-    read,
     text,
 )
 from instruction_counts.sources.operators.entries import (

@@ -6,7 +6,7 @@ import functools
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.reading.documents import (
+from instruction_counts.reading.nodes import (
     Node,
     Problems,
     fields,

@@ -11,7 +11,7 @@ import attrs
 from core.api import GroupedBenchmark
 from core.types import Label
 from instruction_counts.domain.build import Build
-from instruction_counts.reading.documents import Node
+from instruction_counts.reading.nodes import Node
 from instruction_counts.sources.operators.entries import Distribution, Shape
 
 
