@@ -1,7 +1,8 @@
-"""Remakes the pictures of README and docs from real output: ``python -m scripts.pictures``.
+"""Makes the pictures of README and docs from real output: ``python -m scripts.pictures``.
 
-Takes some minutes. ``docs/images`` gets one SVG for each command; the second build has one more
-Python function around ``torch.mm``.
+Takes some minutes. ``docs/images`` gets one SVG for each command, or for those that are named
+(``python -m scripts.pictures run``). ``explain`` needs the runs before it. The second
+build has one more Python function around ``torch.mm``.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ FORMAT = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTA
 
 EAGER = ("--language", "python", "--runtime", "eager", "--autograd", "forward")
 COMMANDS = {
-    "run": ("run", "--only", "Pointwise/Math/add"),
-    "compare": ("compare", "base", "new", "--config", "builds.yaml", "--only", "MatMul/*", *EAGER),
+    "run": ("run", "--only", "Pointwise/Math/add", "--no-times"),
+    "compare": ("compare", "base", "new", "--builds", "builds.yaml", "--only", "MatMul/*", *EAGER),
     "explain": ("explain", "2:base", "2:new", "MatMul/mm", *EAGER, "--limit", "6"),
 }
 
@@ -49,6 +50,8 @@ def main() -> None:
         ]
         (folder / "builds.yaml").write_text(yaml.safe_dump({"builds": builds}), encoding="utf-8")
         for title, arguments in COMMANDS.items():
+            if sys.argv[1:] and title not in sys.argv[1:]:
+                continue
             text = Text.from_ansi(_output(arguments, folder))
             (IMAGES / f"{title}.svg").write_text(_svg(text, arguments), encoding="utf-8")
 
