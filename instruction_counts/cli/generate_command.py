@@ -10,21 +10,9 @@ from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import build_options
 from instruction_counts.domain.build import Build, default_build
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import models as report
-from instruction_counts.sources.models.layers import Mode, ModelTrace, take_apart
-from instruction_counts.sources.models.sources import (
-    check,
-    check_exported,
-    inputs_of,
-    parse_input,
-    parse_source,
-)
-from instruction_counts.sources.models.unique import unique_layers
-from instruction_counts.sources.models.writer import check_unedited, definition_file
-from instruction_counts.system.files import check_writable, unwritable, write_atomically
-
-_TIMEOUT_S = 600.0
+from instruction_counts.session.generating import GenerationRequest, generate
+from instruction_counts.sources.models.layers import Mode
 
 
 @click.command("generate", cls=Command)
@@ -104,58 +92,11 @@ def command(
     written once, together with its places.
     """  # noqa: D301 - \b keeps click from reflowing the examples
     builds = builds or (default_build(),)
-    sources = [parse_source(one) for one in models]
-    specs = [parse_input(one) for one in inputs]
-    check(sources, specs)
-    check_exported(sources, specs, training=training, batch_size=batch_size)
-    if len(builds) != 1:
-        raise UsageError(
-            "models are taken apart by one build", "Give --build once; the file runs on all."
-        )
-    if output.suffix != ".py":
-        raise UsageError(f"--output {output}: a definition file ends in .py", "Name it so.")
-    check_writable(output, "--output")  # taking models apart takes long
-    if not force:
-        check_unedited(output)
-    mode = Mode(level, training, backward, real_data)
-    traces = [
-        take_apart(builds[0], one, inputs_of(one, specs, batch_size), mode, timeout_s=_TIMEOUT_S)
-        for one in sources
-    ]
-    _write(traces, mode, _again(models, inputs, batch_size, mode, output), output)
-
-
-def _write(traces: list[ModelTrace], mode: Mode, again: list[str], output: Path) -> None:
-    layers = unique_layers(traces)
-    if not layers:
-        raise UsageError("the models call nothing that can be measured", "See --level operators.")
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(output, definition_file(traces, layers, mode, again, output.parent))
-    except OSError as error:
-        raise unwritable(output, "--output", error) from error
-    console.render(report.generated(traces, layers))
-    for line in report.remarks(traces):
+    request = GenerationRequest(
+        models, inputs, Mode(level, training, backward, real_data), batch_size
+    )
+    found = generate(request, builds, output, force=force)
+    console.render(report.generated(found.traces, found.layers))
+    for line in report.remarks(found.traces):
         console.line(line)
     console.line(f"Saved: {output}")
-
-
-def _again(
-    models: tuple[str, ...],
-    inputs: tuple[str, ...],
-    batch_size: int | None,
-    mode: Mode,
-    output: Path,
-) -> list[str]:
-    """The options that write the same file again."""
-    words = [word for one in models for word in ("--model", one)]
-    words += [word for one in inputs for word in ("--input", one)]
-    words += [] if batch_size is None else ["--batch-size", str(batch_size)]
-    words += [] if mode.level == "modules" else ["--level", mode.level]
-    flags = {
-        "--backward": mode.backward,
-        "--train": mode.training,
-        "--real-data": mode.real_data,
-    }
-    words += [flag for flag, is_set in flags.items() if is_set]
-    return [*words, "--output", str(output)]
