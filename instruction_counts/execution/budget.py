@@ -15,7 +15,7 @@ from instruction_counts.domain.work import WorkOrder
 
 
 @attrs.frozen
-class Chances:
+class Priorities:
     """What is known of cases before they are measured, by definition hash."""
 
     moves: Mapping[str, int] = attrs.field(factory=dict)
@@ -39,45 +39,49 @@ class Likelihood(enum.IntEnum):
     STEADY = 3
 
 
-def most_likely_first(orders: Iterable[WorkOrder], chances: Chances) -> list[WorkOrder]:
+def most_likely_first(orders: Iterable[WorkOrder], priorities: Priorities) -> list[WorkOrder]:
     """``orders`` by how likely their case has changed; stable, so orders of a case stay together.
 
     First what moved before, the most often first; then what executes functions that changed, the
     more and the rarer ones first; then what was never counted; then the rest. What is equally
     likely is ordered by its duration, so that as many cases as possible fit.
     """
-    telling = _telling(chances)
+    telling = _telling(priorities)
 
     def rank(order: WorkOrder) -> tuple[Likelihood, float, float]:
         case = order.case.definition_hash
-        likelihood, degree = _likelihood(case, chances, telling)
-        return likelihood, -degree, chances.durations_s.get(case, math.inf)
+        likelihood, degree = _likelihood(case, priorities, telling)
+        return likelihood, -degree, priorities.durations_s.get(case, math.inf)
 
     return sorted(orders, key=rank)
 
 
 def _likelihood(
-    case: str, chances: Chances, telling: Mapping[str, float]
+    case: str, priorities: Priorities, telling: Mapping[str, float]
 ) -> tuple[Likelihood, float]:
-    if chances.moves.get(case):
-        return Likelihood.MOVED, chances.moves[case]
-    mine = chances.functions.get(case, frozenset())
+    if priorities.moves.get(case):
+        return Likelihood.MOVED, priorities.moves[case]
+    mine = priorities.functions.get(case, frozenset())
     shared = math.fsum(weight for name, weight in telling.items() if name in mine)
     if shared:
         return Likelihood.SHARES, shared
-    return (Likelihood.STEADY if case in chances.known else Likelihood.UNKNOWN), 0
+    return (Likelihood.STEADY if case in priorities.known else Likelihood.UNKNOWN), 0
 
 
-def _telling(chances: Chances) -> dict[str, float]:
+def _telling(priorities: Priorities) -> dict[str, float]:
     """The changed functions that tell cases apart, with a weight: one that few execute says more.
 
     What most cases execute says nothing of where the others changed.
     """
     users = Counter(
-        name for functions in chances.functions.values() for name in functions & chances.changed
+        name
+        for functions in priorities.functions.values()
+        for name in functions & priorities.changed
     )
     return {
-        name: 1 / number for name, number in users.items() if 2 * number <= len(chances.functions)
+        name: 1 / number
+        for name, number in users.items()
+        if 2 * number <= len(priorities.functions)
     }
 
 
@@ -85,12 +89,12 @@ def _telling(chances: Chances) -> dict[str, float]:
 class Budget:
     """So many seconds for the cases of a run; what has not started by then is left out.
 
-    Lanes ask it for the order of what waits, anew whenever ``chances`` is another object: what
+    Lanes ask it for the order of what waits, anew whenever ``priorities`` is another object: what
     becomes known meanwhile changes the order of the rest.
     """
 
     limit_s: float
-    chances: Chances = attrs.field(factory=Chances)
+    priorities: Priorities = attrs.field(factory=Priorities)
     _clock: Callable[[], float] = time.monotonic
     _end: float = math.inf
 
@@ -109,14 +113,14 @@ class Budget:
         return Outcome.out_of_time(span(self.limit_s))
 
     def learn(self, functions: Iterable[str]) -> None:
-        """These functions changed; ``chances`` stays the same object where all were known."""
-        changed = self.chances.changed.union(functions)
-        if changed != self.chances.changed:
-            self.chances = attrs.evolve(self.chances, changed=changed)
+        """These functions changed; ``priorities`` stays the same object where all were known."""
+        changed = self.priorities.changed.union(functions)
+        if changed != self.priorities.changed:
+            self.priorities = attrs.evolve(self.priorities, changed=changed)
 
     def in_order(self, orders: Sequence[WorkOrder]) -> list[WorkOrder]:
         """``orders``, the next one first."""
-        return most_likely_first(orders, self.chances)
+        return most_likely_first(orders, self.priorities)
 
 
 def span(seconds: float) -> str:

@@ -94,7 +94,7 @@ class _Lanes:
         self._taking = threading.Lock()
         self._engines, self._pool, self._clock = engines, pool, clock
         self._budget = budget
-        self._sorted_by = budget.chances if budget is not None else None
+        self._sorted_by = budget.priorities if budget is not None else None
         self._stopping = threading.Event()
 
     def work(self) -> None:
@@ -126,8 +126,8 @@ class _Lanes:
 
     def _sort(self) -> None:
         """Put the likeliest first, if more is known than when that was done last."""
-        if self._budget is not None and self._budget.chances is not self._sorted_by:
-            self._sorted_by = self._budget.chances
+        if self._budget is not None and self._budget.priorities is not self._sorted_by:
+            self._sorted_by = self._budget.priorities
             self._waiting = self._budget.in_order(self._waiting)
 
     def _rest(self) -> Sequence[WorkOrder]:

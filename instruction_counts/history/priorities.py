@@ -18,7 +18,7 @@ from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.stored import StoredCount
-from instruction_counts.execution.budget import Chances
+from instruction_counts.execution.budget import Priorities
 from instruction_counts.history.series import all_series, count_of, floor_of
 
 _CAUSES = 3
@@ -58,18 +58,18 @@ def _moved(base: StoredCount, new: StoredCount, noises: Noises) -> bool:
     return abs(after - before) > floor and MIN_EFFECT.is_reached(after - before, before)
 
 
-def chances(
+def priorities(
     points: Iterable[StoredCount],
     latest: Mapping[CaseKey, Record],
     found: Iterable[Move],
     changed: Iterable[str] = (),
     durations_s: Mapping[str, float] | None = None,
-) -> Chances:
+) -> Priorities:
     """What is known of cases: ``points`` are their counts, ``latest`` their last records.
 
     ``found`` are the moves among the points, ``changed`` functions that changed in them.
     """
-    return Chances(
+    return Priorities(
         Counter(one.new.definition_hash for one in found),
         {
             one.definition_hash: functions_of(one.outcome.functions)

@@ -14,7 +14,7 @@ from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.order import read_durations
-from instruction_counts.history.priorities import Move, Scout, chances, changed_functions, moves
+from instruction_counts.history.priorities import Move, Scout, changed_functions, moves, priorities
 from instruction_counts.session.measuring import DURATIONS, Plan
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
@@ -54,7 +54,7 @@ def planned(
         for name in _causes(one, store)
     }
     durations_s = read_durations(Cache().root / DURATIONS)
-    known = chances(points, latest, found, changed, durations_s)
+    known = priorities(points, latest, found, changed, durations_s)
     more = {
         case.definition_hash: known.moves.get(case.definition_hash, 0) + 1
         for case, key in zip(cases, keys, strict=True)

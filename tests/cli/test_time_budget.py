@@ -35,7 +35,7 @@ def test_the_store_says_what_moved(tmp_path: Path) -> None:
         plan = planned(60, made, [BUILD.name], store, frozenset({key}))
 
     assert plan is not None
-    known = plan.budget.chances
+    known = plan.budget.priorities
     hashes = [one.definition_hash for one in made]
     assert [2, 0, 1] == [known.moves.get(one, 0) for one in hashes]
     assert {"at::slow"} == known.changed
@@ -50,7 +50,7 @@ def test_only_the_last_runs_count(tmp_path: Path) -> None:
         plan = planned(60, made, [BUILD.name], store)
 
     assert plan is not None
-    assert not plan.budget.chances.moves
+    assert not plan.budget.priorities.moves
 
 
 def test_without_a_budget_there_is_no_plan() -> None:

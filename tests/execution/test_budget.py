@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.budget import Budget, Chances, most_likely_first, span
+from instruction_counts.execution.budget import Budget, Priorities, most_likely_first, span
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Finished, Started
 from instruction_counts.execution.lanes import execute
@@ -35,12 +35,12 @@ def order_of(found: list[WorkOrder]) -> str:
     return "".join(name for name, _ in itertools.groupby(one.case.label[0] for one in found))
 
 
-def knowledge() -> st.SearchStrategy[Chances]:
+def knowledge() -> st.SearchStrategy[Priorities]:
     """Whatever can be known."""
     hashes = st.sampled_from(sorted(HASHES.values()))
     functions = st.frozensets(st.sampled_from(FUNCTIONS))
     return st.builds(
-        Chances,
+        Priorities,
         st.dictionaries(hashes, st.integers(0, 3)),
         st.dictionaries(hashes, functions),
         st.frozensets(hashes),
@@ -50,39 +50,41 @@ def knowledge() -> st.SearchStrategy[Chances]:
 
 
 @given(knowledge(), st.permutations(NAMES))
-def test_nothing_is_lost_or_torn_apart(chances: Chances, names: list[str]) -> None:
+def test_nothing_is_lost_or_torn_apart(priorities: Priorities, names: list[str]) -> None:
     """Each order is there once, and those of one case follow each other in their order."""
     builds = (BUILD, Build("new", "/usr/bin/python3"))
     waiting = orders("".join(names), builds)
-    found = most_likely_first(waiting, chances)
+    found = most_likely_first(waiting, priorities)
 
     assert sorted(order_of(found)) == sorted(NAMES)
     assert [build.name for build in builds] * len(NAMES) == [one.build.name for one in found]
 
 
 @given(knowledge(), st.permutations(NAMES))
-def test_what_moved_more_often_comes_first(chances: Chances, names: list[str]) -> None:
+def test_what_moved_more_often_comes_first(priorities: Priorities, names: list[str]) -> None:
     """Whatever else is known."""
-    found = most_likely_first(orders("".join(names)), chances)
-    moved = [chances.moves.get(one.case.definition_hash, 0) for one in found]
+    found = most_likely_first(orders("".join(names)), priorities)
+    moved = [priorities.moves.get(one.case.definition_hash, 0) for one in found]
 
     assert sorted(moved, reverse=True) == moved
 
 
 @given(knowledge(), st.permutations(NAMES))
-def test_what_is_new_comes_before_what_was_steady(chances: Chances, names: list[str]) -> None:
+def test_what_is_new_comes_before_what_was_steady(priorities: Priorities, names: list[str]) -> None:
     """Nobody knows what it does."""
-    alone = attrs.evolve(chances, moves={}, changed=frozenset())
+    alone = attrs.evolve(priorities, moves={}, changed=frozenset())
     found = most_likely_first(orders("".join(names)), alone)
-    known = [one.case.definition_hash in chances.known for one in found]
+    known = [one.case.definition_hash in priorities.known for one in found]
 
     assert sorted(known) == known
 
 
 @given(knowledge(), st.permutations(NAMES))
-def test_what_is_as_likely_is_ordered_by_its_duration(chances: Chances, names: list[str]) -> None:
+def test_what_is_as_likely_is_ordered_by_its_duration(
+    priorities: Priorities, names: list[str]
+) -> None:
     """So that as many cases as possible fit; what is not known may have to be compiled."""
-    alone = Chances(known=frozenset(HASHES.values()), durations_s=chances.durations_s)
+    alone = Priorities(known=frozenset(HASHES.values()), durations_s=priorities.durations_s)
     found = most_likely_first(orders("".join(names)), alone)
     durations = [alone.durations_s.get(one.case.definition_hash, float("inf")) for one in found]
 
@@ -90,16 +92,16 @@ def test_what_is_as_likely_is_ordered_by_its_duration(chances: Chances, names: l
 
 
 @given(knowledge())
-def test_ordering_again_changes_nothing(chances: Chances) -> None:
+def test_ordering_again_changes_nothing(priorities: Priorities) -> None:
     """Lanes order what waits again and again."""
-    found = most_likely_first(orders(), chances)
+    found = most_likely_first(orders(), priorities)
 
-    assert found == most_likely_first(found, chances)
+    assert found == most_likely_first(found, priorities)
 
 
-def executing(**functions: str) -> Chances:
+def executing(**functions: str) -> Priorities:
     """Known cases that execute these functions, one a letter."""
-    return Chances(
+    return Priorities(
         functions={HASHES[name]: frozenset(text) for name, text in functions.items()},
         known=frozenset(HASHES.values()),
     )
@@ -116,10 +118,10 @@ def executing(**functions: str) -> Chances:
 )
 def test_what_executes_a_changed_function_comes_first(changed: str, expected: str) -> None:
     """A function that few cases execute says more; one that most execute says nothing."""
-    chances = executing(a="x", b="xf", c="xg", d="xf", e="x", f="x")
+    priorities = executing(a="x", b="xf", c="xg", d="xf", e="x", f="x")
 
     assert expected == order_of(
-        most_likely_first(orders(), attrs.evolve(chances, changed=frozenset(changed)))
+        most_likely_first(orders(), attrs.evolve(priorities, changed=frozenset(changed)))
     )
 
 
@@ -134,11 +136,11 @@ def test_what_is_learnt_meanwhile_changes_the_order_of_the_rest() -> None:
 
 def test_what_was_known_before_is_nothing_new() -> None:
     """So that nothing is ordered again because of it."""
-    budget = Budget(60, Chances(changed=frozenset("fg")))
-    before = budget.chances
+    budget = Budget(60, Priorities(changed=frozenset("fg")))
+    before = budget.priorities
     budget.learn("f")
 
-    assert budget.chances is before
+    assert budget.priorities is before
 
 
 # In lanes
@@ -160,7 +162,7 @@ class CountingBudget(Budget):
     def in_order(self, orders: Sequence[WorkOrder]) -> list[WorkOrder]:
         """Counted, and as ever."""
         self.sorts += 1
-        return most_likely_first(orders, self.chances)
+        return most_likely_first(orders, self.priorities)
 
 
 def test_waiting_cases_are_sorted_once_as_long_as_nothing_is_learnt() -> None:
@@ -195,8 +197,8 @@ def carried_out(
 ) -> tuple[list[str], dict[tuple[str, str], Outcome]]:
     """What started, in this order, and all outcomes; each look at the clock takes a second."""
     engines = {build.name: engine or FakeEngine() for build in builds}
-    chances = Chances(moves={HASHES["d"]: 1}, known=frozenset(HASHES.values()))
-    budget = Budget(limit_s, chances, clock=FakeClock())
+    priorities = Priorities(moves={HASHES["d"]: 1}, known=frozenset(HASHES.values()))
+    budget = Budget(limit_s, priorities, clock=FakeClock())
     events = list(execute(orders(builds=builds), engines, CorePool((0,)), 1, budget=budget))
     return (
         [event.order.title.split(" ")[0] for event in events if isinstance(event, Started)],

@@ -12,7 +12,7 @@ from instruction_counts.domain.noise import Noise, fingerprint_hash
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.stored import StoredCount
-from instruction_counts.history.priorities import Scout, chances, changed_functions, moves
+from instruction_counts.history.priorities import Scout, changed_functions, moves, priorities
 from tests.fakes import FINGERPRINT, make_record
 from tests.history.made import outcome_of, point
 
@@ -84,7 +84,7 @@ def test_what_is_known_of_cases_is_put_together() -> None:
     """How often they moved, what they execute, and that they were counted at all."""
     points = [nightly(1000, 1), nightly(2000, 2), nightly(1000, 3, case=record(1).key)]
     last = record(2000)
-    found = chances(points, {last.key: last}, moves(points, {}), ["at::slow"], {"d1": 2.0})
+    found = priorities(points, {last.key: last}, moves(points, {}), ["at::slow"], {"d1": 2.0})
 
     assert ({"d1": 2}, {"d1"}, {"at::slow"}, {"d1": 2.0}) == (
         found.moves,
