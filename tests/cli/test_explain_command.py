@@ -323,7 +323,7 @@ def test_a_damaged_file_exits_with_1(
     "args",
     [
         [],
-        ["one.json", "two.json"],
+        ["one.json"],
         ["one.json", "two.json", "label", "--by", "nothing"],
         ["one.json", "two.json", "label", "--limit", "-1"],
     ],
@@ -340,3 +340,28 @@ def test_the_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = explain(capsys, ["--help"])
 
     assert (0, True) == (code, "instruction-counts explain 11 12" in out)
+
+
+# One side
+
+
+def test_one_side_shows_where_its_instructions_go(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without another one to compare it with: by layer, by library and by function."""
+    assert not cli.main(["explain", files[0], *ADD])
+    shown = capsys.readouterr().out
+
+    rows = {line.split()[0]: line.split()[1:3] for line in shown.splitlines() if "%" in line}
+    assert ["1,000", "93.5%"] == rows["kernels"]
+    assert ["1,070", "100.0%"] == rows["sum"]
+
+
+def test_files_of_an_explanation_need_two_sides(
+    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No option is accepted and ignored."""
+    code = cli.main(["explain", files[0], *ADD, "--output", str(tmp_path / "x.md")])
+
+    assert 1 == code
+    assert "need two sides" in capsys.readouterr().err
