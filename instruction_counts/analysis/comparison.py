@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from core.types import CaseKey
 from instruction_counts.analysis.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.functions import difference, top_causes
 from instruction_counts.analysis.outputs import compare_outputs
 from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.verdicts import (
@@ -21,6 +22,7 @@ from instruction_counts.analysis.verdicts import (
 )
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.noise import Noises, fingerprint_hash
+from instruction_counts.domain.records import Complete, as_it_is
 
 
 @attrs.frozen
@@ -48,10 +50,25 @@ class Comparison:
         return tuple(one for one in self.differences if is_suspect(one, self.min_effect))
 
 
+def function_causes(one: Difference, complete: Complete = as_it_is) -> tuple[str, ...]:
+    """The functions that changed most; none where costs by function were not kept."""
+    if not one.change or one.base is None or one.new is None:
+        return ()
+    before, after = (complete(record).outcome.functions for record in (one.base, one.new))
+    return () if before is None or after is None else top_causes(difference(before, after))
+
+
 def compare(
-    base: Side, new: Side, noises: Noises | None = None, min_effect: Effect | None = None
+    base: Side,
+    new: Side,
+    noises: Noises | None = None,
+    min_effect: Effect | None = None,
+    causes: Callable[[Difference], tuple[str, ...]] = function_causes,
 ) -> Comparison:
     """Judge every case of either side, in the order of ``new``, then what is only in ``base``.
+
+    ``causes`` says what changed most in a case. It is asked now, as details of stored records can
+    be read only while their store is open.
 
     There is nothing to judge of what a side left out for want of time.
     """
@@ -80,17 +97,16 @@ def compare(
         ]
         outcomes = [record.outcome if record is not None else None for record in (before, after)]
         outputs = [outcome.output if outcome is not None else None for outcome in outcomes]
-        differences.append(
-            judge(
-                key,
-                before,
-                after,
-                comparable=comparable,
-                noises=floors,
-                min_effect=least,
-                output=compare_outputs(*outputs),
-            )
+        judged = judge(
+            key,
+            before,
+            after,
+            comparable=comparable,
+            noises=floors,
+            min_effect=least,
+            output=compare_outputs(*outputs),
         )
+        differences.append(attrs.evolve(judged, causes=causes(judged)))
     return Comparison(base, new, found, least, tuple(differences), left_out=left_out)
 
 

@@ -24,8 +24,11 @@ class Runs(Protocol):
     def find(self, text: str) -> int | None:
         """The number of the run of that number or tag; None if there is none."""
 
-    def load(self, run_id: int) -> Run:
-        """The run of that number."""
+    def load(self, run_id: int, *, details: bool = True) -> Run:
+        """The run of that number, with the details of its outcomes or without."""
+
+    def completed(self, record: Record) -> Record:
+        """The record with its details, which are read from the run that it is stored in."""
 
 
 @attrs.frozen
@@ -56,8 +59,11 @@ def with_outputs(side: Side, outputs: Mapping[CaseKey, Output]) -> Side:
     return attrs.evolve(side, records=records)
 
 
-def read_side(text: str, runs: Runs) -> Side:
+def read_side(text: str, runs: Runs, *, details: bool = False) -> Side:
     """The side that ``text`` names: a JSON file, or the number or tag of a stored run.
+
+    Records of a stored run come without their details, unless they are asked for: there can be any
+    number of them.
 
     Where the run has several builds, ``:NAME`` after it says which.
 
@@ -65,7 +71,7 @@ def read_side(text: str, runs: Runs) -> Side:
         UsageError: there is no such file or run, or it has several builds and none is named.
         DataError: the file or the database cannot be read.
     """
-    run, build = _find(text, runs)
+    run, build = _find(text, runs, details=details)
     if build is None:
         if len(run.builds) != 1:
             names = ", ".join(run.builds)
@@ -92,7 +98,7 @@ def narrowed(side: Side, selection: Selection) -> Side:
     return attrs.evolve(side, records=kept)
 
 
-def _find(text: str, runs: Runs) -> tuple[Run, str | None]:
+def _find(text: str, runs: Runs, *, details: bool) -> tuple[Run, str | None]:
     # A file or tag may itself hold a colon, so the whole text is tried first.
     before, _, after = text.rpartition(":")
     names = [(name, build) for name, build in ((text, None), (before, after)) if name]
@@ -106,7 +112,7 @@ def _find(text: str, runs: Runs) -> tuple[Run, str | None]:
     for name, build in names:
         number = runs.find(name)
         if number is not None:
-            return runs.load(number), build
+            return runs.load(number, details=details), build
     raise UsageError(
         f'"{text}" is neither a JSON file nor a stored run',
         f"Stored runs and their tags: {program_name()} runs list",

@@ -91,6 +91,8 @@ class Difference:
     layouts: Layouts | None = None
     """What it was verified with; None where it was not."""
     output: OutputDifference | None = None
+    causes: tuple[str, ...] = ()
+    """What changed most, the largest change first; empty where that is not known."""
 
     @property
     def time(self) -> TimeChange | None:

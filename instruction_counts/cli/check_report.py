@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
@@ -30,7 +31,7 @@ def conclude(
     if check.interrupted:
         console.error("Interrupted: this is what was found until then, and no file was written.")
         return ExitCode.INTERRUPTED
-    causes = causes_by_case(check.comparison.differences, check.baseline.causes)
+    causes = causes_by_case(check.comparison.differences, attrgetter("causes"))
     report = CheckReport(check.gate, causes)
     paths = [destination.write(report) for destination in destinations]
     for path in gating.write_junit(report, paths):
@@ -51,7 +52,7 @@ def show_check(check: Check, limit: int) -> None:
         console.line("")
         console.line(section.title, style=section.style)
         for finding in section.findings[: limit or None]:
-            for text in gate_report.lines(finding, check.baseline.causes):
+            for text in gate_report.lines(finding, comparison_report.causes):
                 console.render(text)
         left = len(section.findings) - limit
         if limit and left > 0:

@@ -94,12 +94,12 @@ def command(
         )
     with LazyStore(db) as runs:
         sides = [read_side(name, runs) for name in names]
-        found = explain_sides(sides, attrs.evolve(modes, only=(pattern,)))
+        found = explain_sides(sides, attrs.evolve(modes, only=(pattern,)), runs.completed)
         sections = tuple(by) or SECTIONS
         if len(sides) == 1:
-            console.render(Breakdown(found.key, sides[0], found.difference, sections, limit))
+            console.render(Breakdown(found.key, found.sides[0], found.difference, sections, limit))
             return
-        explanation = Explanation(found.key, sides[0], sides[1], found.difference)
+        explanation = Explanation(found.key, found.sides[0], found.sides[1], found.difference)
         report = Report(explanation, sections, limit)
         console.render(report)
         written: list[Path] = []

@@ -55,7 +55,7 @@ def command(
       python main.py predict 12 --model MobileNetV2 --autograd backward
     """  # noqa: D301 - \b keeps click from reflowing the examples
     with LazyStore(db) as runs:
-        side = read_side(run, runs)
+        side = read_side(run, runs, details=True)
     for number, one in enumerate(_present(side, models, language, autograd)):
         if number:
             console.line("")

@@ -52,7 +52,7 @@ def show(run: str, allocations: bool, db: str | None) -> None:
     """Show a run as it was shown when it was measured."""
     with _existing(db) as store:
         number = store.resolve(run)
-        loaded = store.load(number, functions=False)
+        loaded = store.load(number, details=False)
         summary = store.summary(number)
     for line in report.head(summary, loaded.builds):
         console.line(line)
@@ -69,7 +69,8 @@ def export(run: str, file: Path, db: str | None) -> None:
     exporter = Exporter(file, option="")
     with _existing(db) as store:
         number = store.resolve(run)
-        exporter.update(store.load(number), final=True)
+        run_ = store.load(number, details=False)
+        exporter.update(run_, final=True, complete=store.completed)
     console.note(f"Run {number} is saved: {file}")
 
 

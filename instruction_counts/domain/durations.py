@@ -23,3 +23,11 @@ def seconds_of(written: object) -> float:
     if not 0 < seconds <= _LONGEST_S:
         raise ValueError(f"expected {EXPECTED}")
     return seconds
+
+
+def span(seconds: float) -> str:
+    """A budget as people write it: ``60 s``, ``10 min``, ``1 h``."""
+    for unit_s, name, least in ((3600, "h", 1), (60, "min", 2)):
+        if seconds >= least * unit_s and not seconds % unit_s:
+            return f"{seconds // unit_s:g} {name}"
+    return f"{seconds:g} s"

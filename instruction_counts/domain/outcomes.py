@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import enum
 import statistics
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import attrs
+
+from instruction_counts.domain.durations import span
+from instruction_counts.domain.intervals import median_interval
 
 
 class Status(enum.Enum):
@@ -90,74 +92,48 @@ class Instructions:
     varying: tuple[str, ...] = ()
 
 
-Seconds: TypeAlias = tuple[float, ...] | Callable[[], tuple[float, ...]]
-"""Times, or what reads them from where they are kept."""
-
-
-def read_seconds(values: Seconds) -> tuple[float, ...]:
-    """The times themselves."""
-    return values() if callable(values) else values
-
-
 @attrs.frozen
 class Times:
-    """Wall times of one run, in seconds: one value for each block of ``runs`` runs.
+    """Wall times of one run, in seconds, each a mean over a block of ``runs`` runs.
 
-    There can be thousands of values. Where they are kept elsewhere, they are read each time that
-    somebody asks for them.
+    There can be thousands of them: ``values_s`` is empty where they are kept elsewhere (`Details`).
     """
 
     median_s: float
     iqr_s: float
-    _values_s: Seconds = attrs.field(
-        eq=read_seconds, repr=lambda values: repr(read_seconds(values))
-    )
+    mean_s: float
+    min_s: float
+    max_s: float
+    p90_s: float
+    """The time that 90% do not exceed; between two values, on the line from one to the next."""
+    p99_s: float
+    """The same for 99%."""
+    median_bounds_s: tuple[float, float] | None
+    """Of the median at 95%; None where there are too few values (see `median_interval`)."""
     runs: int
-
-    @property
-    def values_s(self) -> tuple[float, ...]:
-        """A value for each block.
-
-        Raises:
-            DataError: they are kept elsewhere, and cannot be read.
-        """
-        return read_seconds(self._values_s)
+    values_s: tuple[float, ...] = ()
 
     @classmethod
     def of(cls, values_s: Sequence[float], runs: int) -> Times:
-        """Median and interquartile range of ``values_s`` (inclusive quartiles)."""
+        """The times ``values_s`` with what sums them up (inclusive quartiles)."""
         values = tuple(values_s)
         low, high = _quartiles(values)
-        return cls(statistics.median(values), high - low, values, runs)
-
-    @property
-    def mean_s(self) -> float:
-        """The arithmetic mean."""
-        return statistics.fmean(self.values_s)
-
-    @property
-    def min_s(self) -> float:
-        """The shortest."""
-        return min(self.values_s)
-
-    @property
-    def max_s(self) -> float:
-        """The longest."""
-        return max(self.values_s)
-
-    @property
-    def p90_s(self) -> float:
-        """The time that 90% do not exceed; between two values, on the line from one to the next."""
-        return _percentile(self.values_s, 90)
-
-    @property
-    def p99_s(self) -> float:
-        """The same for 99%."""
-        return _percentile(self.values_s, 99)
+        return cls(
+            median_s=statistics.median(values),
+            iqr_s=high - low,
+            mean_s=statistics.fmean(values),
+            min_s=min(values),
+            max_s=max(values),
+            p90_s=_percentile(values, 90),
+            p99_s=_percentile(values, 99),
+            median_bounds_s=median_interval(values),
+            runs=runs,
+            values_s=values,
+        )
 
 
 def _percentile(values: tuple[float, ...], percent: int) -> float:
-    """Interpolated linearly between order statistics, as numpy does unless told otherwise."""
+    """Interpolated linearly between order statistics, as numpy does by default."""
     if len(values) < 2:
         return values[0]
     return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
@@ -235,9 +211,6 @@ class Output:
     """Whether a run in other memory, with other random numbers, computed the same."""
 
 
-_TIME_BUDGET = "time budget of "
-
-
 @attrs.frozen
 class Resources:
     """What one run of a statement uses beside instructions and time.
@@ -267,58 +240,53 @@ class Machine:
     """Of products of float32 matrices."""
 
 
-Costs: TypeAlias = FunctionCosts | Callable[[], FunctionCosts | None] | None
-"""Costs per function, or what reads them from where they are kept."""
+@attrs.frozen
+class Details:
+    """What is large in an outcome, and seldom asked for."""
 
-
-def read_costs(costs: Costs) -> FunctionCosts | None:
-    """The costs themselves."""
-    return costs() if callable(costs) else costs
+    functions: FunctionCosts | None = None
+    times_s: tuple[float, ...] = ()
 
 
 @attrs.frozen
 class Outcome:
-    """How one work order ended: a value, whatever happened.
-
-    Costs per function are nine tenths of it, and seldom asked for: where they are kept elsewhere,
-    they are read each time that somebody does.
-    """
+    """How one work order ended: a value, whatever happened."""
 
     status: Status
     instructions: Instructions | None = None
     times: Times | None = None
-    _functions: Costs = attrs.field(
-        default=None, eq=read_costs, repr=lambda costs: repr(read_costs(costs))
-    )
+    functions: FunctionCosts | None = None
+    """Where the instructions went; None where that is not known, or kept elsewhere."""
     output: Output | None = None
     failure: Failure | None = None
     duration_s: float = 0.0
     attempts: int = 1
     resources: Resources | None = None
     """None where they were not asked for, or the case is not eager Python."""
+    skipped_by_budget_s: float | None = None
+    """The budget of time that was used up before this could start; None for all else."""
+
+    @property
+    def details(self) -> Details:
+        """What is large in it, as far as it is here."""
+        return Details(self.functions, () if self.times is None else self.times.values_s)
+
+    def with_details(self, details: Details) -> Outcome:
+        """The outcome with other details; `Details()` leaves none."""
+        times = self.times and attrs.evolve(self.times, values_s=details.times_s)
+        return attrs.evolve(self, functions=details.functions, times=times)
 
     @property
     def left_out(self) -> str:
-        """The budget of time that was used up before this could start; empty for all else."""
-        if self.status is not Status.SKIPPED or self.failure is None:
-            return ""
-        message = self.failure.message
-        return message.removeprefix(_TIME_BUDGET) if message.startswith(_TIME_BUDGET) else ""
+        """The budget that was used up before this could start: ``60 s``; empty for all else."""
+        budget_s = self.skipped_by_budget_s
+        return "" if budget_s is None else span(budget_s)
 
     @classmethod
-    def out_of_time(cls, budget: str) -> Outcome:
-        """The outcome of what did not start within ``budget``: ``60 s``."""
-        failure = Failure(FailureKind.REFUSED, f"{_TIME_BUDGET}{budget}")
-        return cls(Status.SKIPPED, failure=failure)
-
-    @property
-    def functions(self) -> FunctionCosts | None:
-        """Where the instructions went; None where that is not known.
-
-        Raises:
-            DataError: they are kept elsewhere, and cannot be read.
-        """
-        return read_costs(self._functions)
+    def out_of_time(cls, budget_s: float) -> Outcome:
+        """The outcome of what did not start within a budget of so many seconds."""
+        failure = Failure(FailureKind.REFUSED, f"time budget of {span(budget_s)}")
+        return cls(Status.SKIPPED, failure=failure, skipped_by_budget_s=budget_s)
 
     @classmethod
     def failed(cls, failure: Failure) -> Outcome:

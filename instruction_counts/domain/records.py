@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import attrs
 
 from core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.outcomes import Machine, Outcome
+from instruction_counts.domain.outcomes import Details, Machine, Outcome
 
 Identity: TypeAlias = tuple[str, CaseKey]
 """The build, and what the case is called: what makes a record the same one in another run."""
@@ -31,6 +32,8 @@ class Record:
     outcome: Outcome
     metadata: dict[str, Any] = attrs.field(factory=dict, hash=False)
     """JSON values that the definition gave with the case."""
+    stored_in: int | None = attrs.field(default=None, eq=False)
+    """The number of the stored run that keeps the details of the outcome; None: they are here."""
 
     @classmethod
     def of(cls, case: Case, build: str, outcome: Outcome) -> Record:
@@ -50,6 +53,15 @@ class Record:
             metadata=dict(case.metadata),
         )
 
+    def with_details(self, details: Details) -> Record:
+        """The record with the details of its outcome."""
+        return attrs.evolve(self, outcome=self.outcome.with_details(details), stored_in=None)
+
+    def without_details(self, stored_in: int) -> Record:
+        """The record without the details of its outcome, which that run keeps."""
+        light = self.outcome.with_details(Details())
+        return attrs.evolve(self, outcome=light, stored_in=stored_in)
+
     @property
     def identity(self) -> Identity:
         """What makes a record the same one in another run."""
@@ -60,6 +72,18 @@ class Record:
         """What the case is called, whichever build it ran on."""
         modes = self.language, self.runtime, self.autograd
         return CaseKey(self.label, *modes, self.num_threads)
+
+
+Complete: TypeAlias = Callable[[Record], Record]
+"""Gives a record with the details of its outcome, from wherever they are kept.
+
+It raises `DataError` where they cannot be read.
+"""
+
+
+def as_it_is(record: Record) -> Record:
+    """`Complete` where no record is stored."""
+    return record
 
 
 @attrs.frozen

@@ -110,7 +110,7 @@ class Budget:
     @property
     def outcome(self) -> Outcome:
         """The outcome of what does not start."""
-        return Outcome.out_of_time(span(self.limit_s))
+        return Outcome.out_of_time(self.limit_s)
 
     def learn(self, functions: Iterable[str]) -> None:
         """These functions changed; ``priorities`` stays the same object where all were known."""
@@ -121,11 +121,3 @@ class Budget:
     def in_order(self, orders: Sequence[WorkOrder]) -> list[WorkOrder]:
         """``orders``, the next one first."""
         return most_likely_first(orders, self.priorities)
-
-
-def span(seconds: float) -> str:
-    """A budget as people write it: ``60 s``, ``10 min``, ``1 h``."""
-    for unit_s, name, least in ((3600, "h", 1), (60, "min", 2)):
-        if seconds >= least * unit_s and not seconds % unit_s:
-            return f"{seconds // unit_s:g} {name}"
-    return f"{seconds:g} s"

@@ -14,7 +14,7 @@ from instruction_counts.analysis.verdicts import Verdict
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Status
-from instruction_counts.domain.records import Record
+from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
 
 _NAMED = 3
@@ -44,6 +44,7 @@ def accept(
     *,
     prune: bool = False,
     allow_different: bool = False,
+    complete: Complete = as_it_is,
 ) -> Acceptance:
     """``before`` with the cases of ``side``; the others stay.
 
@@ -64,7 +65,12 @@ def accept(
         _refuse_mixture(old, side, len(staying), allow_different=allow_different)
     # Only what was accepted is compared: what was skipped is no case that is missing.
     narrowed = attrs.evolve(side, records=records)
-    comparison = compare(mine.side_for(side, "baseline"), narrowed, mine.noises_with(noises, side))
+    comparison = compare(
+        mine.side_for(side, "baseline"),
+        narrowed,
+        mine.noises_with(noises, side),
+        causes=lambda one: mine.causes(one, complete),
+    )
     known = noises.get(fingerprint_hash(side.fingerprint), {})
     cases = {key: old.cases[key] for key in staying}
     kept = []
@@ -77,7 +83,7 @@ def accept(
             cases[one.key] = _kept(was, record, noise)
             kept.append(one.key)
         else:
-            cases[one.key] = _case(record, was, noise)
+            cases[one.key] = _case(complete(record), was, noise)
     after = Baseline(Head.of(side), cases)
     return Acceptance(before, after, comparison, tuple(kept), absent, uncounted)
 

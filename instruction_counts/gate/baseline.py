@@ -25,7 +25,7 @@ from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
-from instruction_counts.domain.records import Record
+from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
 
 FORMAT_VERSION = 1
@@ -188,12 +188,12 @@ class Baseline:
         found = disagreements(self.side_for(new, ""), new)
         return tuple(one for one in found if one.prevents or one.name in _MUST_AGREE)
 
-    def causes(self, one: Difference) -> tuple[str, ...]:
+    def causes(self, one: Difference, complete: Complete = as_it_is) -> tuple[str, ...]:
         """The layers in which a case changed, the largest change first: ``+31 kernels``."""
         case = self.cases.get(one.key)
         if case is None or one.new is None or not case.layers:
             return ()
-        after = layer_counts(one.new)
+        after = layer_counts(complete(one.new))
         changes = {
             layer: after.get(layer, 0) - case.layers.get(layer, 0) for layer in Layer if after
         }

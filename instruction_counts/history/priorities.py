@@ -16,7 +16,7 @@ from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.domain.records import Record
+from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.execution.budget import Priorities
 from instruction_counts.history.series import all_series, count_of, floor_of
@@ -64,6 +64,7 @@ def priorities(
     found: Iterable[Move],
     changed: Iterable[str] = (),
     durations_s: Mapping[str, float] | None = None,
+    complete: Complete = as_it_is,
 ) -> Priorities:
     """What is known of cases: ``points`` are their counts, ``latest`` their last records.
 
@@ -72,9 +73,9 @@ def priorities(
     return Priorities(
         Counter(one.new.definition_hash for one in found),
         {
-            one.definition_hash: functions_of(one.outcome.functions)
+            one.definition_hash: functions_of(costs)
             for one in latest.values()
-            if one.outcome.functions is not None
+            if (costs := complete(one).outcome.functions) is not None
         },
         frozenset(one.definition_hash for one in points if one.instructions is not None),
         durations_s or {},
@@ -108,6 +109,7 @@ class Scout:
 
     builds: Sequence[str]
     latest: Mapping[CaseKey, Record]
+    complete: Complete = as_it_is
     _first: dict[CaseKey, Record] = attrs.field(factory=dict)
 
     def changed(self, record: Record) -> frozenset[str]:
@@ -118,4 +120,5 @@ class Scout:
             self._first[key] = record
         if known is None or judge(key, known, record).verdict not in _MOVED:
             return frozenset()
-        return changed_functions(known.outcome.functions, record.outcome.functions)
+        before, after = (self.complete(one).outcome.functions for one in (known, record))
+        return changed_functions(before, after)

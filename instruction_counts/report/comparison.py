@@ -11,7 +11,6 @@ from rich.text import Text
 from core.types import CaseKey
 from instruction_counts.analysis.comparison import Comparison
 from instruction_counts.analysis.fingerprints import Disagreement
-from instruction_counts.analysis.functions import difference, top_causes
 from instruction_counts.analysis.model_impact import Models
 from instruction_counts.analysis.sides import Side
 from instruction_counts.analysis.times import TimeChange
@@ -202,13 +201,8 @@ def time_of(change: TimeChange) -> str:
 
 
 def causes(one: Difference, number: int = CAUSES) -> tuple[str, ...]:
-    """The functions that changed most; empty where costs by function were not kept."""
-    if one.base is None or one.new is None:
-        return ()
-    before, after = one.base.outcome.functions, one.new.outcome.functions
-    if before is None or after is None:
-        return ()
-    return tuple(top_causes(difference(before, after), number))
+    """What changed most; empty where that is not known."""
+    return one.causes[:number]
 
 
 def worths(one: Difference, models: Models | None) -> tuple[str, ...]:

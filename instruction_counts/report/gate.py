@@ -124,7 +124,7 @@ def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
         now = found.after.cases.get(one.key)
         if was == now or now is None:
             continue
-        causes = before.causes(one)[: report.CAUSES]
+        causes = one.causes[: report.CAUSES]
         told = [_old_and_new(one), one.verdict.value, one.reason.value, *causes]
         if one.key in kept:
             told = [f"{now.instructions:,}", "keeps its count", "its noise is better known"]

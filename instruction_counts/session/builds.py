@@ -16,7 +16,7 @@ from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Ability, Profile
@@ -114,6 +114,11 @@ class BuildRunner:
     observer: Observer = attrs.field(factory=Silent)
     recorder: Recorder | None = None
     """Where each run is stored; None stores nothing."""
+
+    @property
+    def completed(self) -> Complete:
+        """What gives a record of these runs with its details."""
+        return self.recorder.completed if self.recorder is not None else as_it_is
 
     @classmethod
     def of(

@@ -15,6 +15,7 @@ from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection, select
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
@@ -57,7 +58,7 @@ class CheckRequest:
         wanted = selection or Selection()
         return cls(file, selected_cases(read_baseline(file), wanted), wanted)
 
-    def compared(self, side: Side) -> Comparison:
+    def compared(self, side: Side, complete: Complete) -> Comparison:
         """The baseline with ``side``.
 
         Raises:
@@ -65,7 +66,12 @@ class CheckRequest:
         """
         self.refuse_obstacles(side)
         noises = self.baseline.noises_with(read_noises(), side)
-        return compare(self.baseline.side_for(side, self.file.name), side, noises)
+        return compare(
+            self.baseline.side_for(side, self.file.name),
+            side,
+            noises,
+            causes=lambda one: self.baseline.causes(one, complete),
+        )
 
     def refuse_obstacles(self, side: Side) -> None:
         """Name what makes the counts of ``side`` other counts.
@@ -137,7 +143,7 @@ def check_run(run: str, request: CheckRequest, runs: Runs) -> Check:
         UsageError: there is no such run, or it cannot be compared with the baseline.
     """
     side = narrowed(read_side(run, runs), request.selection)
-    return request.check(Compared(request.compared(side)))
+    return request.check(Compared(request.compared(side, runs.completed)))
 
 
 def check_build(
@@ -167,7 +173,7 @@ def check_build(
     builds = ComparedBuilds(runner, cases)
     plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
     measured = builds.measure(plan)
-    comparison = request.compared(measured.sides[build.name])
+    comparison = request.compared(measured.sides[build.name], store.completed)
     compared = Compared(comparison, measured.interrupted, measured.run_id)
     if comparison.suspects and layouts and not compared.interrupted:
         compared = _verified(builds, compared, request.baseline, layouts)
@@ -222,7 +228,15 @@ def accept_run(
     before = read_baseline(file) if file.exists() else None
     side = narrowed(read_side(run, runs), selection)
     mine = selected_cases(before, selection).cases if before is not None else {}
-    return accept(before, side, mine, read_noises(), prune=prune, allow_different=allow_different)
+    return accept(
+        before,
+        side,
+        mine,
+        read_noises(),
+        prune=prune,
+        allow_different=allow_different,
+        complete=runs.completed,
+    )
 
 
 def selected_cases(baseline: Baseline, selection: Selection) -> Baseline:

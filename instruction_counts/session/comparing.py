@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 
 import attrs
 
 from core.types import Case, CaseKey, Language
-from instruction_counts.analysis.comparison import Comparison, compare, verified
+from instruction_counts.analysis.comparison import Comparison, compare, function_causes, verified
 from instruction_counts.analysis.sides import (
     Side,
     narrowed,
@@ -131,7 +132,8 @@ class ComparedBuilds:
                 (comparison.base, comparison.new), self._verification.outputs(cases), strict=True
             )
         )
-        return compare(base, new, read_noises(), comparison.min_effect)
+        causes = functools.partial(function_causes, complete=self.runner.completed)
+        return compare(base, new, read_noises(), comparison.min_effect, causes)
 
     def _suspects(self, comparison: Comparison) -> list[Case]:
         keys = {one.key for one in comparison.suspects}
@@ -186,7 +188,8 @@ def compare_sides(
         measured.sides[side.name] if isinstance(side, Build) else stored[side]
         for side in (base, new)
     )
-    comparison = compare(before, after, read_noises(), request.min_effect)
+    causes = functools.partial(function_causes, complete=runs.completed)
+    comparison = compare(before, after, read_noises(), request.min_effect, causes)
     is_verified = len(builds) == 2 and comparison.suspects and request.layouts
     if compared_builds is None or not is_verified or measured.interrupted:
         return Compared(comparison, measured.interrupted, measured.run_id)

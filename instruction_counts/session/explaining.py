@@ -13,6 +13,7 @@ from instruction_counts.analysis.functions import difference
 from instruction_counts.analysis.sides import Side
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FunctionCosts, Status
+from instruction_counts.domain.records import Complete, as_it_is
 from instruction_counts.domain.selection import Selection
 from instruction_counts.system.program import program_name
 
@@ -29,17 +30,29 @@ class Explained:
     """From the first side to the second; of a single one, from nothing to all that it spends."""
 
 
-def explain_sides(sides: Sequence[Side], selection: Selection) -> Explained:
+def explain_sides(
+    sides: Sequence[Side], selection: Selection, complete: Complete = as_it_is
+) -> Explained:
     """Where the instructions of the one selected case go, on one side or between two.
+
+    The sides that come back hold the details of that case.
 
     Raises:
         UsageError: no case is selected, or several are; or a side has no count of it.
         DataError: the stored costs of a side contradict themselves.
     """
     key = _only_key(sides, selection)
+    sides = [_completed(side, key, complete) for side in sides]
     costs = [_costs(key, side, sides) for side in sides]
     base = costs[0] if len(costs) > 1 else None
     return Explained(key, tuple(sides), difference(base, costs[-1]))
+
+
+def _completed(side: Side, key: CaseKey, complete: Complete) -> Side:
+    record = side.records.get(key)
+    if record is None:
+        return side
+    return attrs.evolve(side, records={**side.records, key: complete(record)})
 
 
 def _costs(key: CaseKey, side: Side, sides: Sequence[Side]) -> FunctionCosts:

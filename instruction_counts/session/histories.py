@@ -58,7 +58,7 @@ def history_of(request: HistoryRequest, store: Store) -> Histories:
 
 def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[str, ...]:
     """The largest changes from one stored count to another; none where no functions are stored."""
-    costs = [store.functions(one.run_id, one.build, one.case) for one in (base, new)]
+    costs = [store.details(one.run_id, one.build, one.case).functions for one in (base, new)]
     return () if None in costs else top_causes(difference(*costs))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
-from instruction_counts.domain.records import Run
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.store import Store
 
 
@@ -26,9 +26,13 @@ class LazyStore:
         """See `Store.find`."""
         return self.opened().find(text)
 
-    def load(self, run_id: int) -> Run:
+    def load(self, run_id: int, *, details: bool = True) -> Run:
         """See `Store.load`."""
-        return self.opened().load(run_id)
+        return self.opened().load(run_id, details=details)
+
+    def completed(self, record: Record) -> Record:
+        """See `Store.completed`."""
+        return record if record.stored_in is None else self.opened().completed(record)
 
     def opened(self) -> Store:
         """The store itself; made where there is none, unless it must exist."""

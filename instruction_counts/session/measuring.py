@@ -18,7 +18,7 @@ from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Status
-from instruction_counts.domain.records import Identity, Record, Run
+from instruction_counts.domain.records import Complete, Identity, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Profile
@@ -82,7 +82,14 @@ class Recorder(Protocol):
         """Make a run of this head and these cases; returns its number."""
 
     def add(self, run_id: int, record: Record) -> Record:
-        """Keep one more case; returns it as it is kept, from where its large parts are read."""
+        """Keep one more case; returns it without its details, which `completed` reads again."""
+
+    def completed(self, record: Record) -> Record:
+        """The record with its details.
+
+        Raises:
+            DataError: they cannot be read any more.
+        """
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """The run is at its end: its order and its fingerprints are final."""
@@ -91,8 +98,8 @@ class Recorder(Protocol):
 class Exporter(Protocol):
     """Writes a growing run to a file."""
 
-    def update(self, run: Run, *, final: bool = False) -> None:
-        """Write ``run``; sometimes, unless it is ``final``.
+    def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
+        """Write ``run``; sometimes, unless it is ``final``. ``complete`` gives the details.
 
         Raises:
             UsageError: it cannot be written.
@@ -130,6 +137,7 @@ class Measured:
         self._engine, self._exporters, self._engines = engine, exporters, engines
         self._machine = machine
         self._durations, self._recorder = durations, recorder
+        self._complete = recorder.completed if recorder is not None else as_it_is
         self._started_at = now().isoformat(timespec="seconds")
         self._records: list[Record] = []
         self._before: Run | None = None
@@ -228,7 +236,7 @@ class Measured:
         self._records.append(stored or record)
         self._save(final=False)
         if self._plan is not None:
-            self._plan.budget.learn(self._plan.changed(record))
+            self._plan.budget.learn(self._plan.changed(stored or record))
 
     def _record(self, act: Callable[[Recorder, int], T]) -> T | None:
         """Let the recorder do something; a run does not end because it cannot be stored."""
@@ -267,7 +275,7 @@ class Measured:
             if was_told and not final:
                 continue
             try:
-                exporter.update(self.run, final=final)
+                exporter.update(self.run, final=final, complete=self._complete)
                 self.unsaved.discard(exporter)
             except UsageError as error:
                 self.unsaved.add(exporter)

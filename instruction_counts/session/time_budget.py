@@ -10,7 +10,7 @@ import attrs
 from core.types import Case, CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Record, Run, as_it_is
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.order import read_durations
@@ -53,15 +53,16 @@ def planned(
         if store is not None
         for name in _causes(one, store)
     }
+    complete = store.completed if store is not None else as_it_is
     durations_s = read_durations(Cache().root / DURATIONS)
-    known = priorities(points, latest, found, changed, durations_s)
+    known = priorities(points, latest, found, changed, durations_s, complete)
     more = {
         case.definition_hash: known.moves.get(case.definition_hash, 0) + 1
         for case, key in zip(cases, keys, strict=True)
         if key in moved
     }
     known = attrs.evolve(known, moves={**known.moves, **more})
-    return Plan(Budget(limit_s, known), Scout(builds, latest).changed)
+    return Plan(Budget(limit_s, known), Scout(builds, latest, complete).changed)
 
 
 def _latest(points: Sequence[StoredCount], store: Store) -> dict[CaseKey, Record]:
@@ -69,7 +70,7 @@ def _latest(points: Sequence[StoredCount], store: Store) -> dict[CaseKey, Record
     found: dict[CaseKey, Record] = {}
     newest = list(dict.fromkeys(one.run_id for one in reversed(points)))
     for run_id in newest[:_LOADED_RUNS]:
-        for record in reversed(store.load(run_id).cases):
+        for record in reversed(store.load(run_id, details=False).cases):
             if record.outcome.status is Status.OK:
                 found.setdefault(record.key, record)
     return found
@@ -77,7 +78,7 @@ def _latest(points: Sequence[StoredCount], store: Store) -> dict[CaseKey, Record
 
 def _causes(move: Move, store: Store) -> frozenset[str]:
     before, after = (
-        store.functions(one.run_id, one.build, one.case) for one in (move.base, move.new)
+        store.details(one.run_id, one.build, one.case).functions for one in (move.base, move.new)
     )
     return changed_functions(before, after)
 

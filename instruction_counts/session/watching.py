@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 from collections.abc import Callable, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.comparison import Comparison, compare
+from instruction_counts.analysis.comparison import Comparison, compare, function_causes
 from instruction_counts.analysis.sides import Side, side_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
@@ -140,7 +141,7 @@ class StoreStation:
                 f"Run {last.run_id} of {last.name} is gone: nothing to compare with."
             )
             return None
-        run = self.lab.store.load(last.run_id)
+        run = self.lab.store.load(last.run_id, details=False)
         if last.name not in run.builds:
             self.observer.note(f"Run {last.run_id} has no {last.name}: nothing to compare with.")
             return None
@@ -148,7 +149,9 @@ class StoreStation:
 
     def compare(self, base: Side, new: Side) -> Comparison:
         """See `Station`."""
-        return compare(base, new, read_noises(), self.min_effect)
+        complete = self.lab.store.completed
+        causes = functools.partial(function_causes, complete=complete)
+        return compare(base, new, read_noises(), self.min_effect, causes)
 
     def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `Station`."""

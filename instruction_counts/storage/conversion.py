@@ -15,8 +15,8 @@ from cattrs.preconf.json import make_converter
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (
-    Costs,
     Failure,
+    FunctionCosts,
     Instructions,
     Machine,
     Outcome,
@@ -25,8 +25,6 @@ from instruction_counts.domain.outcomes import (
     TensorValue,
     Times,
     Window,
-    read_costs,
-    read_seconds,
 )
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage import rules
@@ -63,7 +61,7 @@ def run_from_values(values: object) -> Run:
 def _as_stored(problem: str) -> str:
     # A file has the fields of an outcome beside those of its record, and calls a failure error.
     text, at, place = problem.rpartition(" @ ")
-    for name, stored in ((".outcome", ""), (".failure", ".error"), ("._", ".")):
+    for name, stored in ((".outcome", ""), (".failure", ".error")):
         place = place.replace(name, stored)
     return text + at + place
 
@@ -97,13 +95,7 @@ def _fields(converter: cattrs.Converter) -> dict[type[attrs.AttrsInstance], dict
     """
     count, positive = (override(struct_hook=rules.whole(least)) for least in (0, 1))
     some = override(struct_hook=rules.filled(converter.structure))
-    of_times = override(
-        rename="values_s",
-        unstruct_hook=lambda values: list(read_seconds(values)),
-        struct_hook=rules.filled(lambda data, _: converter.structure(data, tuple[float, ...])),
-    )
     of_costs = override(
-        rename="functions",
         unstruct_hook=_costs_to_json,
         struct_hook=lambda data, _: None if data is None else functions_from_json(data),
     )
@@ -115,7 +107,8 @@ def _fields(converter: cattrs.Converter) -> dict[type[attrs.AttrsInstance], dict
         Times: {
             "median_s": override(struct_hook=rules.number(0, beyond=True)),
             "iqr_s": override(struct_hook=rules.number(0)),
-            "_values_s": of_times,
+            "median_bounds_s": override(struct_hook=rules.bounds),
+            "values_s": some,
             "runs": positive,
         },
         TensorValue: {
@@ -127,12 +120,13 @@ def _fields(converter: cattrs.Converter) -> dict[type[attrs.AttrsInstance], dict
         Failure: {},
         Resources: {},
         Outcome: {
-            "_functions": of_costs,
+            "functions": of_costs,
             "failure": override(rename="error"),
             "duration_s": override(struct_hook=rules.number(0)),
             "attempts": positive,
         },
         Record: {
+            "stored_in": override(omit=True),
             "label": some,
             "num_threads": positive,
             "definition_hash": override(
@@ -149,7 +143,11 @@ def _fields(converter: cattrs.Converter) -> dict[type[attrs.AttrsInstance], dict
 def _register(
     converter: cattrs.Converter, kind: type[attrs.AttrsInstance], fields: dict[str, Any]
 ) -> None:
-    with_default = [one for one in attrs.fields(kind) if one.default is not attrs.NOTHING]
+    with_default = [
+        one
+        for one in attrs.fields(kind)
+        if one.default is not attrs.NOTHING and not getattr(fields.get(one.name), "omit", False)
+    ]
     stored = [getattr(fields.get(one.name), "rename", None) or one.alias for one in with_default]
     write = make_dict_unstructure_fn(kind, converter, **fields)
     read = make_dict_structure_fn(kind, converter, **fields, _cattrs_forbid_extra_keys=True)
@@ -173,8 +171,7 @@ def _list_hook(converter: cattrs.Converter, kind: Any) -> Callable[[Any, Any], t
     return structure
 
 
-def _costs_to_json(costs: Costs) -> dict[str, Any] | None:
-    functions = read_costs(costs)
+def _costs_to_json(functions: FunctionCosts | None) -> dict[str, Any] | None:
     return None if functions is None else functions_to_json(functions)
 
 

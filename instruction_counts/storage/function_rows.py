@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
@@ -11,9 +10,6 @@ from instruction_counts.storage.rules import UnfitError
 _COLUMNS = ("exclusive", "inclusive", "function", "file", "library")
 _CALL_COLUMNS = ("caller", "callee", "calls", "instructions")
 _KEYS = ("runs", "columns", "costs", "call_columns", "calls")
-
-NO_CALLS: Mapping[str, Any] = {"call_columns": list(_CALL_COLUMNS), "calls": []}
-"""What the rows of an engine that tells no calls have of them."""
 
 
 def functions_to_json(functions: FunctionCosts) -> dict[str, Any]:

@@ -1,8 +1,6 @@
 """Result files: a run as JSON, and the way back.
 
-JSON schema history: 1, the first; 2, with ``started_at``, the calls between functions and the
-output; 3, with ``machine``, and ``metadata`` and ``resources`` of each case. ``schema.json`` beside
-this module describes the newest; files of the older versions are read, too.
+JSON schema history: 1, the first. ``schema.json`` beside this module describes it.
 """
 
 from __future__ import annotations
@@ -11,17 +9,15 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.storage.conversion import head_to_values, record_to_values, run_from_values
-from instruction_counts.storage.function_rows import NO_CALLS
 
-SCHEMA_VERSION = 3
-_READABLE = (1, 2, 3)
+SCHEMA_VERSION = 1
 _GZIP = 16
 """Added to the size of zlib's window, it asks for gzip's format."""
 _ESCAPES = re.compile(
@@ -32,9 +28,9 @@ _ESCAPES = re.compile(
 )
 
 
-def to_json(run: Run) -> str:
+def to_json(run: Run, complete: Complete = as_it_is) -> str:
     """The whole run; `from_json` gives it back."""
-    return "".join(json_parts(run))
+    return "".join(json_parts(run, complete))
 
 
 def from_json(text: str, name: str) -> Run:
@@ -45,15 +41,15 @@ def from_json(text: str, name: str) -> Run:
     """
     data = _parsed(text, name)
     version = data.get("schema_version") if isinstance(data, dict) else None
-    if type(version) is not int or version not in _READABLE:
-        older = ", ".join(map(str, _READABLE[:-1]))
+    if type(version) is not int or version != SCHEMA_VERSION:
         raise DataError(
-            f"{name}: schema_version is {version!r}, "
-            f"and this program reads {older} and {SCHEMA_VERSION}",
+            f"{name}: schema_version is {version!r}, and this program reads {SCHEMA_VERSION}",
             "Use the version of instruction-counts that wrote the file, or measure again.",
         )
     try:
-        return run_from_values(_as_of_today(data))
+        return run_from_values(
+            {key: value for key, value in data.items() if key != "schema_version"}
+        )
     except DataError as error:
         raise DataError(f"{name} does not fit the schema:\n  {error.message}") from error
 
@@ -75,31 +71,6 @@ def _without_surrogates(text: str) -> str:
     if "\\ud" not in text and "\\uD" not in text:
         return text
     return _ESCAPES.sub(lambda escape: "?" if escape["half"] else escape[0], text)
-
-
-def _as_of_today(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a run, and what files of its version lack."""
-    version = data["schema_version"]
-    fields = {key: value for key, value in data.items() if key != "schema_version"}
-    if version == SCHEMA_VERSION:
-        return fields
-    lacking: dict[str, Any] = {"metadata": {}, "resources": None}
-    if version == 1:
-        lacking["output"] = None
-        fields = {"started_at": "", **fields}
-    cases = fields.get("cases")
-    if isinstance(cases, list):
-        fields["cases"] = [
-            {**lacking, **_with_calls(one)} if isinstance(one, dict) else one for one in cases
-        ]
-    return {"machine": None, **fields}
-
-
-def _with_calls(case: dict[str, Any]) -> dict[str, Any]:
-    functions = case.get("functions")
-    if not isinstance(functions, dict) or "calls" in functions:
-        return case
-    return {**case, "functions": {**NO_CALLS, **functions}}
 
 
 def read_json(path: Path) -> Run:
@@ -137,20 +108,20 @@ def record_to_json(record: Record) -> str:
         ) from error
 
 
-def json_parts(run: Run) -> Iterator[str]:
+def json_parts(run: Run, complete: Complete = as_it_is) -> Iterator[str]:
     """The text of `to_json`, a case at a time."""
     # A case at a time: with their costs per function, those of a large run need not fit in memory.
     head = {"schema_version": SCHEMA_VERSION, **head_to_values(run)}
     opening = json.dumps(head, indent=2, allow_nan=False).removesuffix("\n}")
     yield f'{opening},\n  "cases": [\n    '
     for place, record in enumerate(run.cases):
-        yield (",\n    " if place else "") + record_to_json(record)
+        yield (",\n    " if place else "") + record_to_json(complete(record))
     yield "\n  ]\n}\n"
 
 
-def compressed_parts(run: Run) -> Iterator[bytes]:
+def compressed_parts(run: Run, complete: Complete = as_it_is) -> Iterator[bytes]:
     """The same text in gzip's format: a tenth of the size."""
     compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
-    for part in json_parts(run):
+    for part in json_parts(run, complete):
         yield compressor.compress(part.encode())
     yield compressor.flush()

@@ -118,6 +118,16 @@ def counts(value: Any, _: Any) -> tuple[int, ...]:
     return tuple(value)
 
 
+def bounds(value: Any, _: Any) -> tuple[float, float] | None:
+    """The two ends of an interval, or none."""
+    if value is None:
+        return None
+    if not isinstance(value, list) or len(value) != 2:
+        raise UnfitError("a list of two numbers", value)
+    low, high = (scalar(one, float) for one in value)
+    return low, high
+
+
 def json_object(value: Any, _: Any) -> dict[str, Any]:
     """An object with any values that can be written again."""
     if not isinstance(value, dict):

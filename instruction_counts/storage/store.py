@@ -7,7 +7,6 @@ at once: writers take turns, readers see a state that was whole.
 from __future__ import annotations
 
 import difflib
-import functools
 import gc
 import zlib
 from collections import Counter, defaultdict
@@ -18,23 +17,22 @@ from typing import Any, Self
 
 import attrs
 import cattrs
-from sqlalchemy import Column, Connection, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.outcomes import FunctionCosts, Instructions, Machine, Status
+from instruction_counts.domain.outcomes import Details, Instructions, Machine, Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import RunSummary, StoredCount
-from instruction_counts.storage.function_rows import functions_from_json
 from instruction_counts.storage.json_files import is_file_name
 from instruction_counts.storage.store_database import LOCK_TIMEOUT_S, Database
 from instruction_counts.storage.store_rows import (
-    Later,
     build_number,
-    identity_digest,
     insert_record,
     insert_row,
+    key_digest,
+    read_details,
     read_records,
 )
 from instruction_counts.storage.store_running import RunningRuns
@@ -42,13 +40,11 @@ from instruction_counts.storage.store_tables import (
     builds,
     cases,
     failures,
-    function_costs,
     machines,
     outcomes,
     run_builds,
     runs,
     tags,
-    times,
 )
 from instruction_counts.system.program import program_name
 
@@ -116,17 +112,11 @@ class Store:
     def add(self, run_id: int, record: Record) -> Record:
         """Store an outcome; it replaces the one that this case on this build has in the run.
 
-        Returns the record with large parts that are read from here when they are asked for.
+        Returns the record without its details, which need not stay in memory (see `completed`).
         """
         with self._database.writing() as connection:
-            number = _put(connection, run_id, record)
-        outcome, later = record.outcome, self._later(run_id)
-        if outcome.functions is not None:
-            outcome = attrs.evolve(outcome, functions=later.costs(number))
-        if outcome.times is not None:
-            timed = attrs.evolve(outcome.times, values_s=later.seconds(number))
-            outcome = attrs.evolve(outcome, times=timed)
-        return attrs.evolve(record, outcome=outcome)
+            _put(connection, run_id, record)
+        return record.without_details(run_id)
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """Store how a run ended, and what is known of it only now.
@@ -160,11 +150,8 @@ class Store:
         with self._database.writing() as connection:
             return _insert_run(connection, run, COMPLETE)
 
-    def load(self, run_id: int, *, functions: bool = True) -> Run:
-        """A stored run, as it was measured; without ``functions`` no costs per function.
-
-        Costs per function and the values of times are read when they are asked for, and not kept;
-        of a run that was deleted meanwhile there are none.
+    def load(self, run_id: int, *, details: bool = True) -> Run:
+        """A stored run, as it was measured; without ``details`` a tenth of it (see `completed`).
 
         Raises:
             UsageError: there is no such run.
@@ -181,31 +168,25 @@ class Store:
                 tool_version=head.tool_version,
                 engine=head.engine,
                 builds=_read_builds(connection, run_id),
-                cases=read_records(connection, run_id, self._later(run_id, functions=functions)),
+                cases=read_records(connection, run_id, details=details),
                 started_at=head.started_at,
                 machine=None if head.machine is None else Machine(**head.machine),
             )
 
-    def _later(self, run_id: int, *, functions: bool = True) -> Later:
-        return Later(
-            lambda one: functools.partial(self._costs, run_id, one) if functions else None,
-            lambda one: functools.partial(self._seconds, run_id, one),
-        )
+    def details(self, run_id: int, build: str, key: CaseKey) -> Details:
+        """What is large in the outcome of a case; nothing where it is not stored (any more)."""
+        with (
+            self._database.reading() as connection,
+            _understood(self.name, run_id),
+            _no_garbage(),
+        ):
+            return read_details(connection, run_id, build, key) or Details()
 
-    def _costs(self, run_id: int, outcome_id: int) -> FunctionCosts | None:
-        costs = self._value(function_costs.c.costs, run_id, outcome_id)
-        with _understood(self.name, run_id), _no_garbage():
-            return None if costs is None else functions_from_json(costs)
-
-    def _seconds(self, run_id: int, outcome_id: int) -> tuple[float, ...]:
-        return tuple(self._value(times.c.values_s, run_id, outcome_id) or ())
-
-    def _value(self, column: Column[Any], run_id: int, outcome_id: int) -> Any:
-        # Numbers of runs are not used again, those of outcomes may be.
-        mine = (outcomes.c.id == outcome_id) & (outcomes.c.run_id == run_id)
-        query = select(column).select_from(column.table.join(outcomes)).where(mine)
-        with self._database.reading() as connection, _understood(self.name, run_id):
-            return connection.scalar(query)
+    def completed(self, record: Record) -> Record:
+        """The record with its details, which are read from the run that it is stored in."""
+        if record.stored_in is None:
+            return record
+        return record.with_details(self.details(record.stored_in, record.build, record.key))
 
     def delete(self, run_id: int) -> None:
         """Remove a run, its tags, and what no other run refers to.
@@ -259,18 +240,6 @@ class Store:
         """
         with self._database.reading() as connection:
             return tuple(_stored_counts(connection, self.name, set(names), last_runs))
-
-    def functions(self, run_id: int, build: str, name: CaseKey) -> FunctionCosts | None:
-        """The costs per function of a case on a build of a run; None where there are none."""
-        with self._database.reading() as connection, _understood(self.name, run_id):
-            numbers = [key for key, one in _case_keys(connection).items() if one == name]
-            costs = connection.scalar(
-                select(function_costs.c.costs)
-                .select_from(function_costs.join(outcomes).join(run_builds))
-                .where(outcomes.c.run_id == run_id, run_builds.c.name == build)
-                .where(outcomes.c.case_id.in_(numbers))
-            )
-            return None if costs is None else functions_from_json(costs)
 
     # Names
 
@@ -364,7 +333,7 @@ def _run_build(connection: Connection, run_id: int, name: str) -> int:
 def _put(connection: Connection, run_id: int, record: Record) -> int:
     """Store an outcome; returns its number."""
     number = _run_build(connection, run_id, record.build)
-    mine = (outcomes.c.run_build_id == number) & (outcomes.c.identity == identity_digest(record))
+    mine = (outcomes.c.run_build_id == number) & (outcomes.c.identity == key_digest(record.key))
     position = connection.scalar(select(outcomes.c.position).where(mine))
     if position is not None:
         connection.execute(delete(outcomes).where(mine))
@@ -403,7 +372,7 @@ def _outcome_numbers(connection: Connection, run_id: int) -> dict[tuple[str, str
 
 
 def _name(record: Record) -> tuple[str, str]:
-    return record.build, identity_digest(record)
+    return record.build, key_digest(record.key)
 
 
 def _sweep(connection: Connection) -> None:

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
 import attrs
 import cattrs
 from sqlalchemy import Connection, RowMapping, Table, insert, select
 
-from core.types import AutogradMode, Language, RuntimeMode
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (
-    Costs,
+    Details,
     Failure,
     FailureKind,
+    FunctionCosts,
     Instructions,
     Outcome,
     Output,
     Resources,
-    Seconds,
     Status,
     Times,
     Window,
 )
 from instruction_counts.domain.records import Record
-from instruction_counts.storage.function_rows import functions_to_json
+from instruction_counts.storage.function_rows import functions_from_json, functions_to_json
 from instruction_counts.storage.store_tables import (
     builds,
     cases,
@@ -70,9 +71,9 @@ def digest_of(*parts: Any) -> str:
     return hashlib.sha256(data).hexdigest()[:32]
 
 
-def identity_digest(record: Record) -> str:
-    """A short name for what the case of a record is called, whichever build it ran on."""
-    return digest_of(*_identity_values(record).values())
+def key_digest(key: CaseKey) -> str:
+    """A short name for what a case is called, whichever build it ran on."""
+    return digest_of(*key.as_values.values())
 
 
 # Writing
@@ -108,7 +109,7 @@ def insert_record(
             "run_id": run_id,
             "run_build_id": run_build_id,
             "case_id": _shared(connection, cases, digest_of(case), case),
-            "identity": identity_digest(record),
+            "identity": key_digest(record.key),
             "position": position,
             **_outcome_values(record.outcome),
         },
@@ -126,25 +127,14 @@ def _shared(connection: Connection, table: Table, digest: str, values: _Values) 
     return insert_row(connection, table, {"digest": digest, **values})
 
 
-def _identity_values(record: Record) -> _Values:
-    return {
-        "label": list(record.label),
-        "language": record.language.value,
-        "runtime": record.runtime.value,
-        "autograd": record.autograd.value,
-        "num_threads": record.num_threads,
-    }
-
-
 def _case_values(record: Record) -> _Values:
     return {
-        **_identity_values(record),
+        **record.key.as_values,
         "definition_hash": record.definition_hash,
         "stmt": record.stmt,
         "setup": record.setup,
         "global_setup": record.global_setup,
-        # Where there is none, the digest is the one that it had before there was any.
-        **({"metadata": record.metadata} if record.metadata else {}),
+        "metadata": record.metadata,
     }
 
 
@@ -155,6 +145,7 @@ def _outcome_values(outcome: Outcome) -> _Values:
         "duration_s": outcome.duration_s,
         "attempts": outcome.attempts,
         "resources": None if used is None else attrs.asdict(used),
+        "skipped_by_budget_s": outcome.skipped_by_budget_s,
         **{name: None if counted is None else getattr(counted, name) for name in _COUNTS},
     }
 
@@ -171,8 +162,8 @@ def _details(outcome: Outcome) -> Iterator[tuple[Table, list[_Values]]]:
             ],
         )
     if timed is not None:
-        columns = ("median_s", "iqr_s", "values_s", "runs")
-        yield times, [{name: getattr(timed, name) for name in columns}]
+        summary = attrs.asdict(timed)
+        yield times, [{"values_s": summary.pop("values_s"), "summary": summary}]
     if outcome.functions is not None:
         yield function_costs, [{"costs": functions_to_json(outcome.functions)}]
     if outcome.output is not None:
@@ -184,16 +175,8 @@ def _details(outcome: Outcome) -> Iterator[tuple[Table, list[_Values]]]:
 # Reading
 
 
-@attrs.frozen
-class Later:
-    """What reads the large parts of an outcome, by its number, when they are asked for."""
-
-    costs: Callable[[int], Costs]
-    seconds: Callable[[int], Seconds]
-
-
-def read_records(connection: Connection, run_id: int, later: Later) -> tuple[Record, ...]:
-    """The records of a run in their order, without their large parts.
+def read_records(connection: Connection, run_id: int, *, details: bool) -> tuple[Record, ...]:
+    """The records of a run in their order; without ``details`` they are ``stored_in`` it.
 
     Raises:
         ValueError, KeyError, TypeError, zlib.error, cattrs.BaseValidationError: the rows hold what
@@ -202,17 +185,39 @@ def read_records(connection: Connection, run_id: int, later: Later) -> tuple[Rec
     joined = outcomes.join(cases).join(run_builds)
     for table in (times, outputs, failures, function_costs):
         joined = joined.outerjoin(table)
-    short: list[Any] = [column for column in times.c if column is not times.c.values_s]
-    # Of the costs per function only whether there are any: they are most of what there is to read.
-    details: list[Any] = [*short, outputs, failures, function_costs.c.outcome_id]
+    columns: list[Any] = [times.c.outcome_id, times.c.summary, outputs, failures]
+    # Costs per function are most of what there is to read.
+    columns += [times.c.values_s, function_costs] if details else []
     rows = connection.execute(
-        select(outcomes, cases, run_builds.c.name, *details)
+        select(outcomes, cases, run_builds.c.name, *columns)
         .select_from(joined)
         .where(outcomes.c.run_id == run_id)
         .order_by(outcomes.c.position, outcomes.c.id)
     ).mappings()
     stretches = _read_windows(connection, run_id)
-    return tuple(_record(row, tuple(stretches[row[outcomes.c.id]]), later) for row in rows)
+    found = (_record(row, tuple(stretches[row[outcomes.c.id]])) for row in rows)
+    if not details:
+        return tuple(attrs.evolve(record, stored_in=run_id) for record in found)
+    return tuple(found)
+
+
+def read_details(connection: Connection, run_id: int, build: str, key: CaseKey) -> Details | None:
+    """What is large in an outcome; None where the run has no such case.
+
+    Raises:
+        ValueError, KeyError, TypeError, zlib.error: as `read_records`.
+    """
+    row = (
+        connection.execute(
+            select(outcomes.c.id, times.c.values_s, function_costs.c.costs)
+            .select_from(outcomes.join(run_builds).outerjoin(times).outerjoin(function_costs))
+            .where(outcomes.c.run_id == run_id, run_builds.c.name == build)
+            .where(outcomes.c.identity == key_digest(key))
+        )
+        .mappings()
+        .one_or_none()
+    )
+    return None if row is None else Details(_functions(row), tuple(row[times.c.values_s] or ()))
 
 
 def _read_windows(connection: Connection, run_id: int) -> dict[int, list[Window]]:
@@ -229,7 +234,7 @@ def _read_windows(connection: Connection, run_id: int) -> dict[int, list[Window]
     return found
 
 
-def _record(row: RowMapping, stretches: tuple[Window, ...], later: Later) -> Record:
+def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
     return Record(
         label=tuple(row[cases.c.label]),
         language=Language(row[cases.c.language]),
@@ -241,26 +246,35 @@ def _record(row: RowMapping, stretches: tuple[Window, ...], later: Later) -> Rec
         stmt=row[cases.c.stmt],
         setup=row[cases.c.setup],
         global_setup=row[cases.c.global_setup],
-        outcome=_outcome(row, stretches, later),
+        outcome=_outcome(row, stretches),
         metadata=row[cases.c.metadata] or {},
     )
 
 
-def _outcome(row: RowMapping, stretches: tuple[Window, ...], later: Later) -> Outcome:
-    has_costs = row[function_costs.c.outcome_id] is not None
+def _outcome(row: RowMapping, stretches: tuple[Window, ...]) -> Outcome:
     output = row[outputs.c.output]
     used = row[outcomes.c.resources]
     return Outcome(
         Status(row[outcomes.c.status]),
         instructions=_instructions(row, stretches),
-        times=_times(row, later),
-        functions=later.costs(row[outcomes.c.id]) if has_costs else None,
+        times=_times(row),
+        functions=_functions(row),
         output=None if output is None else _CONVERTER.structure(output, Output),
         failure=_failure(row),
         duration_s=row[outcomes.c.duration_s],
         attempts=row[outcomes.c.attempts],
         resources=None if used is None else Resources(**used),
+        skipped_by_budget_s=_budget(row[outcomes.c.skipped_by_budget_s]),
     )
+
+
+def _budget(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _functions(row: RowMapping) -> FunctionCosts | None:
+    costs = row.get(function_costs.c.costs)
+    return None if costs is None else functions_from_json(costs)
 
 
 def _instructions(row: RowMapping, stretches: tuple[Window, ...]) -> Instructions | None:
@@ -271,15 +285,13 @@ def _instructions(row: RowMapping, stretches: tuple[Window, ...]) -> Instruction
     return Instructions(windows=stretches, **counts)
 
 
-def _times(row: RowMapping, later: Later) -> Times | None:
+def _times(row: RowMapping) -> Times | None:
     if row[times.c.outcome_id] is None:
         return None
-    return Times(
-        row[times.c.median_s],
-        row[times.c.iqr_s],
-        later.seconds(row[outcomes.c.id]),
-        row[times.c.runs],
-    )
+    summary = dict(row[times.c.summary])
+    bounds = summary.pop("median_bounds_s")
+    values = tuple(row.get(times.c.values_s) or ())
+    return Times(**summary, median_bounds_s=bounds and tuple(bounds), values_s=values)
 
 
 def _failure(row: RowMapping) -> Failure | None:

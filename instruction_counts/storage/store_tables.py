@@ -28,10 +28,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-HEAD = "0002"
+HEAD = "0001"
 """The revision of the tables below.
 
-History: 0001, the first; 0002, with resources, metadata and machines.
+History: 0001, the first.
 """
 
 # Data link escape: a character that code, labels and output do not hold.
@@ -254,6 +254,7 @@ outcomes = Table(
     Column("all_threads_per_run", BigInteger),
     Column("varying", _Json),
     Column("resources", _Json),
+    Column("skipped_by_budget_s", _Seconds),
     UniqueConstraint("run_build_id", "identity"),
     Index(None, "run_id", "position"),
 )
@@ -273,9 +274,7 @@ times = Table(
     "times",
     METADATA,
     _of_outcome(),
-    Column("median_s", _Seconds),
-    Column("iqr_s", _Seconds),
-    Column("runs", BigInteger, nullable=False),
+    Column("summary", _Json, nullable=False),
     Column("values_s", _Json, nullable=False),
 )
 

@@ -22,7 +22,7 @@ from tests.fakes import BUILD, make_case, make_record, make_run
 from tests.gate.fakes import counted
 from tests.history.made import stored
 
-LEFT_OUT = Outcome.out_of_time("60 s")
+LEFT_OUT = Outcome.out_of_time(60)
 
 
 def test_the_store_says_what_moved(tmp_path: Path) -> None:

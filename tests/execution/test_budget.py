@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.durations import span
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.budget import Budget, Priorities, most_likely_first, span
+from instruction_counts.execution.budget import Budget, Priorities, most_likely_first
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Finished, Started
 from instruction_counts.execution.lanes import execute
@@ -239,7 +240,7 @@ def test_within_the_budget_nothing_is_left_out() -> None:
 
 def test_what_is_skipped_for_another_reason_is_not_left_out() -> None:
     """What a build cannot run stays a case that was skipped."""
-    assert ("", "60 s") == (Outcome(Status.SKIPPED).left_out, Outcome.out_of_time("60 s").left_out)
+    assert ("", "60 s") == (Outcome(Status.SKIPPED).left_out, Outcome.out_of_time(60).left_out)
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_selected_cases_that_the_run_lacks_are_dropped_when_asked() -> None:
     assert [(key("gone"),)] * 2 == [one.absent for one in found]
 
 
-@pytest.mark.parametrize("outcome", [Outcome(Status.SKIPPED), Outcome.out_of_time("60 s")])
+@pytest.mark.parametrize("outcome", [Outcome(Status.SKIPPED), Outcome.out_of_time(60)])
 def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
     """It was skipped, or left out for want of time; the next run has it again."""
     new = side(cpp("a", outcome=counted(1000)), cpp("b", outcome=outcome))

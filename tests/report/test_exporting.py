@@ -32,7 +32,7 @@ def test_a_folder_that_takes_no_file_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "start"), [("r.json", '{\n  "schema_version": 3'), ("r.csv", "label,"), ("r.md", "**")]
+    ("name", "start"), [("r.json", '{\n  "schema_version": 1'), ("r.csv", "label,"), ("r.md", "**")]
 )
 def test_the_ending_chooses_the_format(tmp_path: Path, name: str, start: str) -> None:
     """Each is written as it is meant to be read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from instruction_counts.domain.outcomes import Instructions, Times
@@ -50,7 +51,7 @@ def test_durations_have_three_digits_and_a_unit(seconds: float, expected: str) -
 
 @pytest.mark.parametrize(
     ("times", "expected"),
-    [(None, ""), (Times(2e-6, 1e-6, (2e-6,), 1), "±50%"), (Times(0.0, 0.0, (0.0,), 1), "")],
+    [(None, ""), (attrs.evolve(Times.of([2e-6], 1), iqr_s=1e-6), "±50%"), (Times.of([0.0], 1), "")],
 )
 def test_the_spread_is_relative_to_the_median(times: Times | None, expected: str) -> None:
     """In whole percent."""

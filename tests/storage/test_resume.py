@@ -11,8 +11,8 @@ import pytest
 from core.types import RuntimeMode
 from instruction_counts.cli import console
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.outcomes import FailureKind, FunctionCosts, Machine, Outcome, Status
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.outcomes import Details, FailureKind, Machine, Outcome, Status
+from instruction_counts.domain.records import Complete, Identity, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.report.exporting import Exporter
@@ -261,10 +261,11 @@ def test_every_file_holds_the_whole_run_at_the_end(tmp_path: Path, name: str) ->
 
 
 class _FakeRecorder:
-    """Keeps records, and gives them back with costs that are read when they are asked for."""
+    """Keeps records, and gives them back without their details."""
 
     def __init__(self, *, lost: bool = False) -> None:
         self.reads, self._lost, self.finished = 0, lost, False
+        self._kept: dict[Identity, Record] = {}
 
     def begin(self, run: Run) -> int:
         """See `Recorder`."""
@@ -273,15 +274,15 @@ class _FakeRecorder:
 
     def add(self, run_id: int, record: Record) -> Record:
         """See `Recorder`."""
-        del run_id
+        self._kept[record.identity] = record
+        return record.without_details(run_id)
 
-        def read() -> FunctionCosts | None:
-            self.reads += 1
-            if self._lost:
-                raise DataError("the database is gone")
-            return record.outcome.functions
-
-        return attrs.evolve(record, outcome=attrs.evolve(record.outcome, functions=read))
+    def completed(self, record: Record) -> Record:
+        """See `Recorder`."""
+        self.reads += 1
+        if self._lost:
+            raise DataError("the database is gone")
+        return self._kept[record.identity]
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """See `Recorder`."""
@@ -294,10 +295,9 @@ def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
     recorder = _FakeRecorder()
     measured = Measured("timer", {BUILD.name: FakeEngine()}, [], console, recorder=recorder)
     measured.execute(make_orders(3), CorePool((0, 1)), 2, None)
-    before = recorder.reads
-    found = [record.outcome.functions for record in measured.run.cases]
 
-    assert (0, [OK.functions] * 3) == (before, found)
+    assert [Details()] * 3 == [record.outcome.details for record in measured.run.cases]
+    assert recorder.reads == 0
 
 
 def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
@@ -367,9 +367,9 @@ def test_a_file_that_can_be_written_again_has_all(tmp_path: Path) -> None:
 class _Broken(Exporter):
     """A file whose writing ends in a mistake of ours."""
 
-    def update(self, run: Run, *, final: bool = False) -> None:
+    def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
         """Fails at the end."""
-        del run
+        del run, complete
         if final:
             raise ZeroDivisionError
 

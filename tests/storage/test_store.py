@@ -30,6 +30,7 @@ from core.types import Language
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.outcomes import (
     CallCost,
+    Details,
     Failure,
     FailureKind,
     FunctionCost,
@@ -592,24 +593,6 @@ def test_the_migrated_schema_is_that_of_the_tables(store: Store, where: str) -> 
         assert [] == compare_metadata(context, METADATA)
 
 
-NEW_COLUMNS = (("outcomes", "resources"), ("cases", "metadata"), ("runs", "machine"))
-
-
-def test_a_database_of_the_first_revision_is_migrated(where: str) -> None:
-    """Its runs have none of what came later; its cases are still the same ones."""
-    run = make_run(make_record("a"))
-    with Store.open(where) as store:
-        store.import_run(run)
-    with closing(Database.at(where)) as database, database.writing() as connection:
-        for table, column in NEW_COLUMNS:
-            connection.exec_driver_sql(f"ALTER TABLE {table} DROP COLUMN {column}")
-        connection.execute(update(VERSION).values(version_num="0001"))
-    with Store.open(where) as store:
-        store.import_run(run)
-
-        assert (run, run, 1) == (store.load(1), store.load(2), rows(where)["cases"])
-
-
 def test_cases_that_differ_in_what_is_said_of_them_are_two(store: Store, where: str) -> None:
     """Each run has its own."""
     first, second = (
@@ -859,7 +842,7 @@ def test_counts_of_nothing_are_none(store: Store) -> None:
     assert ((), (), None) == (
         store.counts([]),
         store.counts([name]),
-        store.functions(1, "default", name),
+        store.details(1, "default", name).functions,
     )
 
 
@@ -871,42 +854,46 @@ def test_costs_per_function_are_read_for_one_case(store: Store) -> None:
     names = {one.label: one for one in store.case_keys()}
 
     assert [OK.functions, CALLED] == [
-        store.functions(number, "default", names[label]) for label in (("a",), ("b",))
+        store.details(number, "default", names[label]).functions for label in (("a",), ("b",))
     ]
 
 
-def test_what_is_large_is_read_when_it_is_asked_for(store: Store) -> None:
-    """Of a run that was deleted meanwhile there is none of it, and the rest stays."""
+def test_details_are_read_when_they_are_asked_for(store: Store) -> None:
+    """A run without them takes a tenth of the memory."""
+    whole = make_record()
+    number = store.import_run(make_run(whole))
+    (light,) = store.load(number, details=False).cases
+
+    assert Details() == light.outcome.details
+    assert whole == store.completed(light)
+
+
+def test_a_deleted_run_has_no_details(store: Store) -> None:
+    """The rest of its records stays as it was."""
     number = store.import_run(make_run(make_record()))
-    outcome = store.load(number).cases[0].outcome
+    (light,) = store.load(number, details=False).cases
     store.delete(number)
 
-    assert outcome.times is not None
-    assert (None, (), OK.instructions) == (
-        outcome.functions,
-        outcome.times.values_s,
-        outcome.instructions,
-    )
+    assert Details() == store.completed(light).outcome.details
 
 
-def test_large_parts_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:
+def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:
     """Outcomes of a new run can have the numbers of those that were deleted."""
     number = store.import_run(make_run(make_record()))
-    outcome = store.load(number).cases[0].outcome
+    (light,) = store.load(number, details=False).cases
     store.delete(number)
     store.import_run(make_run(make_record(outcome=attrs.evolve(OK, functions=CALLED))))
 
-    assert outcome.functions is None
+    assert store.completed(light).outcome.functions is None
 
 
-def test_an_outcome_that_was_added_is_read_from_the_store(store: Store) -> None:
-    """So that a run of many cases need not hold it; nothing else is different."""
+def test_a_record_that_was_added_comes_back_without_details(store: Store) -> None:
+    """So that a run of many cases need not hold them."""
     number = store.begin(make_run())
-    record = store.add(number, make_record())
-    same = record == make_record()
-    store.delete(number)
+    light = store.add(number, make_record())
 
-    assert (True, None) == (same, record.outcome.functions)
+    assert Details() == light.outcome.details
+    assert make_record() == store.completed(light)
 
 
 def test_damaged_costs_are_told_when_they_are_read(store: Store) -> None:
@@ -914,7 +901,7 @@ def test_damaged_costs_are_told_when_they_are_read(store: Store) -> None:
     number = store.import_run(make_run(make_record()))
     with store._database.writing() as connection:
         connection.execute(update(function_costs).values(costs={}))
-    outcome = store.load(number).cases[0].outcome
+    (light,) = store.load(number, details=False).cases
 
     with pytest.raises(DataError, match=f"run {number} cannot be read"):
-        outcome.functions  # noqa: B018 - reading is what fails
+        store.completed(light)

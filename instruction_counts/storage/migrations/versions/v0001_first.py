@@ -46,6 +46,7 @@ def _make_what_is_shared() -> None:
         _text("stmt"),
         _text("setup"),
         _text("global_setup"),
+        _text("metadata", nullable=True),
     )
 
 
@@ -57,6 +58,7 @@ def _make_runs() -> None:
         _text("tool_version"),
         _text("engine"),
         _text("state"),
+        _text("machine", nullable=True),
         sqlite_autoincrement=True,
     )
     op.create_table(
@@ -93,6 +95,8 @@ def _make_outcomes() -> None:
         _number("allocated_bytes"),
         _number("all_threads_per_run"),
         _text("varying", nullable=True),
+        _text("resources", nullable=True),
+        sa.Column("skipped_by_budget_s", sa.Double()),
         sa.UniqueConstraint("run_build_id", "identity"),
     )
     op.create_index("ix_outcomes_case_id", "outcomes", ["case_id"])
@@ -109,9 +113,7 @@ def _make_outcomes() -> None:
     op.create_table(
         "times",
         _of_outcome(),
-        sa.Column("median_s", sa.Double()),
-        sa.Column("iqr_s", sa.Double()),
-        _number("runs", nullable=False),
+        _text("summary"),
         _text("values_s"),
     )
     op.create_table("function_costs", _of_outcome(), _data("costs"))
