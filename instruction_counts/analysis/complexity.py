@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import attrs
 import numpy as np
@@ -18,17 +18,24 @@ class Complexity:
     """How a cost grows with the size: ``overhead + per_unit * grown(size)``."""
 
     name: str
-    grown: Callable[[float], float] = attrs.field(eq=False)
+    power: int = 0
+    logarithms: int = 0
+
+    def grown(self, size: float) -> float:
+        """How much has grown at a size; nothing where the cost is constant."""
+        if not self.power and not self.logarithms:
+            return 0.0
+        return float(size**self.power * math.log2(size) ** self.logarithms)
 
 
 COMPLEXITIES = (
-    Complexity("1", lambda _: 0.0),
-    Complexity("log N", math.log2),
-    Complexity("N", lambda size: size),
-    Complexity("N log N", lambda size: size * math.log2(size)),
-    Complexity("N²", lambda size: size**2),
-    Complexity("N² log N", lambda size: size**2 * math.log2(size)),
-    Complexity("N³", lambda size: size**3),
+    Complexity("1"),
+    Complexity("log N", 0, 1),
+    Complexity("N", 1),
+    Complexity("N log N", 1, 1),
+    Complexity("N²", 2),
+    Complexity("N² log N", 2, 1),
+    Complexity("N³", 3),
 )
 """Simplest first."""
 

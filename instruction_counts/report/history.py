@@ -18,6 +18,7 @@ from instruction_counts.history.candidates import Candidates, is_regression
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
 from instruction_counts.report import format as fmt
+from instruction_counts.report import plots as plotting
 from instruction_counts.report.comparison import causes as causes_of_difference
 from instruction_counts.report.comparison import title_of
 from instruction_counts.report.formats.entry import StepCauses
@@ -25,7 +26,6 @@ from instruction_counts.report.formats.entry import StepCauses
 FORMAT_VERSION = 1
 
 WIDTH = 80
-_HEIGHT = 9
 _INDENT = "  "
 
 
@@ -89,39 +89,16 @@ def change(base: int, new: int) -> str:
 
 
 def _plot(segment: Segment, width: int) -> Iterator[Text]:
-    """Counts as dots, outliers as crosses, levels as lines; the scale is at the left.
-
-    The scale is that of the levels: outliers beyond it stand at its edge.
-    """
+    """Counts as dots, outliers as crosses, levels as lines; the scale is at the left."""
     points = segment.points
     counts = [count_of(point).per_run for point in points]
-    inside = [count for place, count in enumerate(counts) if place not in segment.outliers]
-    low, high = min(inside), max(inside)
-    margin = max(len(f"{high:,}"), 6)
-    columns = width - margin - 3
-    # Without a line for every count where all are the same one.
-    height = _HEIGHT if high > low else 1
-
-    def row(count: int) -> int:
-        inner = min(max(count, low), high)
-        return round((high - inner) * (height - 1) / (high - low)) if high > low else 0
-
-    used = min(columns, 4 * len(points))
-    places = [round((place + 0.5) * used / len(points)) for place in range(len(points))]
-    grid = [[" "] * (columns + 1) for _ in range(height)]
-    for level in segment.levels:
-        first, last = places[level.start], places[level.end - 1]
-        for column in range(first, last + 1):
-            grid[row(level.count)][column] = "─"
-    for place, count in enumerate(counts):
-        grid[row(count)][places[place]] = "×" if place in segment.outliers else "•"
-    for number, line in enumerate(grid):
-        value = high - (high - low) * number / max(1, height - 1)
-        shown = f"{round(value):,}" if number in {0, height // 2, height - 1} else ""
-        yield Text(f"{shown:>{margin}} ┤{''.join(line)}".rstrip())
+    lines = [plotting.Line(one.start, one.end - 1, one.count) for one in segment.levels]
+    for line in plotting.levels(counts, segment.outliers, lines, width):
+        yield Text(line)
     first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
     total = f"{len(points)} count{'' if len(points) == 1 else 's'}"
-    yield Text(f"{'':{margin}}  {total}, {first_day} to {last_day}", style="dim")
+    margin = " " * plotting.levels_margin(counts, segment.outliers)
+    yield Text(f"{margin}{total}, {first_day} to {last_day}", style="dim")
 
 
 def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:

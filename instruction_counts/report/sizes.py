@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-import plotext
 from rich.table import Table
 from rich.text import Text
 
@@ -12,8 +11,8 @@ from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.analysis.complexity import Fit
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
+from instruction_counts.report import plots
 
-WIDTH, _HEIGHT = 78, 17
 Mode = tuple[Language, RuntimeMode, AutogradMode, int]
 
 
@@ -66,40 +65,6 @@ def plot(
     title: str, counts: Mapping[Mode, Mapping[int, int]], fits: Mapping[Mode, Fit | None]
 ) -> Iterator[Text]:
     """Counts by size on two logarithmic axes, with the fits as lines; plain text."""
-    if not any(counts.values()):
-        return
-    plotext.clear_figure()
-    plotext.theme("clear")
-    plotext.plotsize(WIDTH, _HEIGHT)
-    plotext.xscale("log")
-    plotext.yscale("log")
-    for number, (mode, by_size) in enumerate(counts.items()):
-        fit = fits.get(mode)
-        if fit is not None:
-            sizes = _between(min(by_size), max(by_size))
-            plotext.plot(sizes, [max(1.0, fit.at(size)) for size in sizes], marker="·")
-        marker = "●○■□▲△◆◇"[number % 8]
-        plotext.scatter(
-            list(by_size), list(by_size.values()), marker=marker, label=mode_title(mode)
-        )
-    seen = [count for by_size in counts.values() for count in by_size.values()]
-    sizes_seen = sorted({size for by_size in counts.values() for size in by_size})
-    _ticks(plotext.yticks, min(seen), max(seen), 5)
-    _ticks(plotext.xticks, sizes_seen[0], sizes_seen[-1], 7)
-    plotext.title(f"{title}: instructions")
-    plotext.xlabel("N")
-    lines = plotext.uncolorize(plotext.build()).splitlines()
-    for line in lines:
-        yield Text(line.rstrip())
-
-
-def _ticks(
-    set_ticks: Callable[[list[float], list[str]], None], low: int, high: int, n: int
-) -> None:
-    ticks = [low * (high / low) ** (step / (n - 1)) for step in range(n)] if high > low else [low]
-    set_ticks([float(tick) for tick in ticks], [f"{tick:,.0f}" for tick in ticks])
-
-
-def _between(low: int, high: int) -> list[float]:
-    steps = WIDTH
-    return [low * (high / low) ** (step / steps) for step in range(steps + 1)]
+    found = [plots.Curve(mode_title(mode), one, fits.get(mode)) for mode, one in counts.items()]
+    for line in plots.curves(f"{title}: instructions", "N", found):
+        yield Text(line)

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 
 import attrs
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.comparison import Comparison, compare
@@ -137,6 +137,7 @@ def test_junit_is_a_document_whatever_is_in_it(text: str) -> None:
     assert len(check.gate.findings) == len(list(root.iter("testcase")))
 
 
+@example("\r")
 @given(TEXTS)
 def test_csv_gives_labels_back_as_they_are(text: str) -> None:
     """A cell is a cell, whatever it holds."""

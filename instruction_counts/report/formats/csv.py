@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -62,13 +61,30 @@ _HISTORY = (
 )
 
 
+class _Lines:
+    """The lines that a writer writes, which end in a line feed.
+
+    The writer itself ends them in CRLF, for before Python 3.13 it quotes a cell with a carriage
+    return only if lines end in one.
+    """
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+
+    def write(self, line: str) -> None:
+        self._lines.append(line.removesuffix("\r\n"))
+
+    def __str__(self) -> str:
+        return "".join(f"{line}\n" for line in self._lines)
+
+
 def _text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, columns, lineterminator="\n", extrasaction="ignore")
+    lines = _Lines()
+    writer = csv.DictWriter(lines, columns, lineterminator="\r\n", extrasaction="ignore")
     writer.writeheader()
     for row in rows:
         writer.writerow({**row, "label": "/".join(row["label"])})
-    return stream.getvalue()
+    return str(lines)
 
 
 def run(shown: Run) -> str:

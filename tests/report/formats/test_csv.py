@@ -6,6 +6,7 @@ import csv
 import io
 
 import attrs
+import pytest
 
 from instruction_counts.domain.outcomes import Resources
 from instruction_counts.report.formats.csv import run as to_csv
@@ -39,11 +40,14 @@ def test_csv_has_the_reason_of_a_failure() -> None:
     )
 
 
-def test_csv_holds_any_label() -> None:
-    """Commas, quotes and line ends are part of it."""
-    shown = make_run(make_record('a,"b"', "c\nd", "é"))
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_csv_holds_any_label(end: str) -> None:
+    """Commas, quotes and line ends of any kind are part of it."""
+    text = to_csv(make_run(make_record('a,"b"', f"c{end}d", "é")))
 
-    assert ['a,"b"/c\nd/é'] == [row["label"] for row in csv.DictReader(io.StringIO(to_csv(shown)))]
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+
+    assert [f'a,"b"/c{end}d/é'] == [row["label"] for row in rows]
 
 
 def test_csv_has_what_a_case_uses_and_says_of_itself() -> None:

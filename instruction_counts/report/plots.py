@@ -1,0 +1,118 @@
+"""Plots in plain text, drawn by plotext. One at a time: plotext has one figure, which is global."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+import attrs
+import plotext
+
+from instruction_counts.analysis.complexity import Fit
+
+_COUNT, _OUTLIER, _LEVEL, _FIT = "•", "×", "─", "·"
+_SERIES = "●○■□▲△◆◇"
+
+_CURVES_WIDTH, _CURVES_HEIGHT = 78, 17
+_LEVELS_HEIGHT = 9
+_COLUMNS_PER_COUNT = 4
+_LEAST_MARGIN = 6
+
+
+@attrs.frozen
+class Curve:
+    """Counts by size, and the complexity that fits them."""
+
+    title: str
+    counts: Mapping[int, int]
+    fit: Fit | None = None
+
+
+@attrs.frozen
+class Line:
+    """A level, from its first count to its last."""
+
+    first: int
+    last: int
+    count: int
+
+
+def curves(title: str, axis: str, found: Sequence[Curve]) -> Iterator[str]:
+    """Counts by size on two logarithmic axes, with the fits as lines."""
+    values = [count for curve in found for count in curve.counts.values()]
+    if not values:
+        return
+    sizes = sorted({size for curve in found for size in curve.counts})
+    _begin(_CURVES_WIDTH, _CURVES_HEIGHT)
+    plotext.xscale("log")
+    plotext.yscale("log")
+    for number, curve in enumerate(found):
+        if curve.fit is not None:
+            xs = _between(min(curve.counts), max(curve.counts))
+            plotext.plot(xs, [max(1.0, curve.fit.at(size)) for size in xs], marker=_FIT)
+        marker = _SERIES[number % len(_SERIES)]
+        counts = list(curve.counts.values())
+        plotext.scatter(list(curve.counts), counts, marker=marker, label=curve.title)
+    _logarithmic_ticks(plotext.yticks, min(values), max(values), 5)
+    _logarithmic_ticks(plotext.xticks, sizes[0], sizes[-1], 7)
+    plotext.title(title)
+    plotext.xlabel(axis)
+    yield from _lines()
+
+
+def levels(
+    counts: Sequence[int], outliers: Collection[int], lines: Sequence[Line], width: int
+) -> Iterator[str]:
+    """Counts in order as dots, ``outliers`` (positions) as crosses, levels as lines.
+
+    The scale is that of the counts at levels: outliers beyond it stand at its edge.
+    """
+    inside = [count for place, count in enumerate(counts) if place not in outliers]
+    low, high = min(inside), max(inside)
+    margin = levels_margin(counts, outliers)
+    is_flat = low == high
+    columns = min(width - margin, _COLUMNS_PER_COUNT * len(counts) + 1)
+    _begin(margin + columns, 1 if is_flat else _LEVELS_HEIGHT)
+    plotext.xaxes(False, False)
+    plotext.yaxes(True, False)
+    plotext.xlim(-0.5, len(counts) - 0.5)
+    plotext.ylim(low - is_flat, high + is_flat)
+    for line in lines:
+        plotext.plot([line.first, line.last], [line.count, line.count], marker=_LEVEL)
+    for marker, are_outliers in ((_COUNT, False), (_OUTLIER, True)):
+        places = [place for place in range(len(counts)) if (place in outliers) is are_outliers]
+        shown = [min(max(counts[place], low), high) for place in places]
+        if places:
+            plotext.scatter(places, shown, marker=marker)
+    ticks = [low] if is_flat else [low, (low + high) / 2, high]
+    plotext.yticks(ticks, [f"{round(tick):>{margin - 2},} " for tick in ticks])
+    plotext.xticks([])
+    yield from _lines()
+
+
+def levels_margin(counts: Sequence[int], outliers: Collection[int]) -> int:
+    """The columns before the first count: the scale and the axis."""
+    highest = max(count for place, count in enumerate(counts) if place not in outliers)
+    return max(len(f"{highest:,}"), _LEAST_MARGIN) + 2
+
+
+def _begin(width: int, height: int) -> None:
+    plotext.clear_figure()
+    plotext.theme("clear")
+    plotext.plotsize(width, height)
+
+
+def _lines() -> Iterator[str]:
+    for line in plotext.uncolorize(plotext.build()).splitlines():
+        yield line.rstrip()
+
+
+def _logarithmic_ticks(
+    set_ticks: Callable[[list[float], list[str]], None], low: int, high: int, n: int
+) -> None:
+    ticks = [low * (high / low) ** (step / (n - 1)) for step in range(n)] if high > low else [low]
+    set_ticks([float(tick) for tick in ticks], [f"{tick:,.0f}" for tick in ticks])
+
+
+def _between(low: int, high: int) -> list[float]:
+    steps = _CURVES_WIDTH
+    return [low * (high / low) ** (step / steps) for step in range(steps + 1)]
