@@ -22,7 +22,7 @@ from instruction_counts.builds.hermetic import (
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.system.worker_process import WorkerError, WorkerProcess
+from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 
 _PROBE_TIMEOUT_S = 120.0
 
@@ -47,20 +47,17 @@ class BuildFacts:
         """Whether instructions can be counted."""
         return bool(self.fingerprint.valgrind)
 
-    @property
-    def can_compile(self) -> bool:
-        """Whether C++ cases can be compiled."""
-        return bool(self.compiler) and self.has_cpp_headers
-
 
 def probe(build: Build) -> BuildFacts:
     """Ask the build's interpreter, Valgrind and the compiler who they are.
 
     Raises:
-        BuildError: the interpreter does not start, or has no torch.
+        BuildError: the interpreter does not start, has no torch, or one that is not complete.
     """
     interpreter = interpreter_of(build)
     answer = _identify(build, interpreter)
+    if answer["status"] != "ok":
+        raise _undescribed(build, interpreter, failure_of(answer["failure"]).message)
     found = answer["torch"]
     if found is None:
         raise BuildError(
@@ -116,6 +113,18 @@ def _identify(build: Build, interpreter: str) -> dict[str, Any]:
                 f'build "{build.name}": {interpreter} does not work: {error} {last}'.rstrip(),
                 "It has to be Python 3.9 or later, on Linux.",
             ) from error
+
+
+def _undescribed(build: Build, interpreter: str, reason: str) -> BuildError:
+    # Debian's torch says where its headers are only with setuptools, which it does not depend on.
+    remedy = (
+        f"{interpreter} -m pip install setuptools     or apt-get install python3-setuptools"
+        if "setuptools" in reason
+        else "Install a complete PyTorch, or name another interpreter with --build."
+    )
+    return BuildError(
+        f'build "{build.name}": {interpreter} cannot describe its torch: {reason}', remedy
+    )
 
 
 def _fingerprint(answer: dict[str, Any], compiler: str, valgrind: str) -> Fingerprint:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 import pytest
@@ -11,7 +12,7 @@ from core.runtimes import Runtime, register, unregister
 from core.types import Language, RuntimeMode
 from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
 from instruction_counts.domain.build import default_build
-from tests.fakes import BUILD, FACTS, make_case, make_order
+from tests.fakes import BUILD, FACTS, FINGERPRINT, make_case, make_order
 
 _WITHOUT_COMPILER = attrs.evolve(FACTS, compiler="")
 
@@ -29,6 +30,43 @@ def runtime() -> Iterator[Runtime]:
 def test_a_whole_build_misses_nothing() -> None:
     """Valgrind and a compiler are all that engines need."""
     assert [] == list(missing(FACTS))
+
+
+@pytest.mark.parametrize(
+    ("changes", "requirement", "remedy"),
+    [
+        (
+            {"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")},
+            Requirement.VALGRIND,
+            "--no-counts",
+        ),
+        ({"compiler": ""}, Requirement.COMPILER, "apt-get install g++"),
+        ({"has_cpp_headers": False}, Requirement.COMPILER, "--language python"),
+        (
+            {"compiler": "", "has_cpp_headers": False},
+            Requirement.COMPILER,
+            "apt-get install g++",
+        ),
+    ],
+)
+def test_a_missing_requirement_names_the_build_and_the_remedy(
+    changes: dict[str, Any], requirement: Requirement, remedy: str
+) -> None:
+    """Each thing that cannot be done is reported once."""
+    (found,) = missing(attrs.evolve(FACTS, **changes))
+
+    assert requirement is found.requirement
+    assert remedy in found.remedy
+    assert found.what.startswith('build "default": ')
+
+
+def test_all_missing_requirements_are_named() -> None:
+    """So that they can be installed in one go."""
+    facts = attrs.evolve(FACTS, compiler="", fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
+
+    assert [Requirement.VALGRIND, Requirement.COMPILER] == [
+        found.requirement for found in missing(facts)
+    ]
 
 
 def test_what_an_engine_does_not_need_is_not_missed() -> None:

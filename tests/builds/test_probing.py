@@ -1,4 +1,4 @@
-"""Probing a build: who it is, what it lacks, and how to get that."""
+"""Asking a build what it is made of."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 
 from instruction_counts.builds.missing import missing
 from instruction_counts.builds.probing import find_compiler, find_valgrind, first_line, probe
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import BuildError
-from tests.fakes import FACTS, FINGERPRINT
 
 
 def stub(folder: Path, text: str, name: str = "python") -> Path:
@@ -71,6 +69,33 @@ def test_a_torch_that_cannot_be_loaded_is_told_from_an_absent_one(tmp_path: Path
         probe(build)
 
 
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (
+            "No module named 'setuptools.command'",
+            "{python} -m pip install setuptools     or apt-get install python3-setuptools",
+        ),
+        ("no headers", "Install a complete PyTorch, or name another interpreter with --build."),
+    ],
+)
+def test_a_torch_that_cannot_describe_itself_names_the_remedy(
+    tmp_path: Path, error: str, remedy: str
+) -> None:
+    """Debian's needs setuptools to say where its headers are, and does not depend on it."""
+    (tmp_path / "torch" / "utils").mkdir(parents=True)
+    (tmp_path / "torch" / "__init__.py").touch()
+    (tmp_path / "torch" / "utils" / "__init__.py").touch()
+    (tmp_path / "torch" / "utils" / "cpp_extension.py").write_text(f"raise ImportError({error!r})")
+    with pytest.raises(BuildError) as caught:
+        probe(Build("half", sys.executable, env={"PYTHONPATH": str(tmp_path)}))
+
+    assert (
+        f'build "half": {sys.executable} cannot describe its torch: ImportError: {error}',
+        remedy.format(python=sys.executable),
+    ) == (caught.value.message, caught.value.remedy)
+
+
 # Tools
 
 
@@ -113,43 +138,6 @@ def test_a_tool_is_known_by_its_first_line(command: list[str], expected: str) ->
     assert expected == first_line(command)
 
 
-# What is missing
-
-
-@pytest.mark.parametrize(
-    ("changes", "prevents", "remedy"),
-    [
-        ({"fingerprint": attrs.evolve(FINGERPRINT, valgrind="")}, "counts", "--no-counts"),
-        ({"compiler": ""}, "c++", "apt-get install g++"),
-        ({"has_cpp_headers": False}, "c++", "--language python"),
-        ({"compiler": "", "has_cpp_headers": False}, "c++", "apt-get install g++"),
-    ],
-)
-def test_a_lack_names_what_it_prevents_and_the_remedy(
-    changes: dict[str, Any], prevents: str, remedy: str
-) -> None:
-    """One lack for each thing that cannot be done."""
-    (lack,) = missing(attrs.evolve(FACTS, **changes))
-
-    assert (prevents, True, True) == (
-        lack.prevents,
-        remedy in lack.remedy,
-        lack.what.startswith('build "default": '),
-    )
-
-
-def test_several_lacks_are_all_named() -> None:
-    """So that they are mended at once."""
-    facts = attrs.evolve(FACTS, compiler="", fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
-
-    assert ["counts", "c++"] == [lack.prevents for lack in missing(facts)]
-
-
-def test_a_complete_build_lacks_nothing() -> None:
-    """It counts and compiles."""
-    assert [] == list(missing(FACTS))
-
-
 # The real thing
 
 
@@ -158,4 +146,4 @@ def test_the_current_interpreter_can_be_measured() -> None:
     """It has torch, and the machine Valgrind and a compiler."""
     facts = probe(default_build())
 
-    assert (True, True, []) == (facts.can_count, facts.can_compile, list(missing(facts)))
+    assert (True, True, []) == (facts.can_count, facts.has_cpp_headers, list(missing(facts)))
