@@ -7,8 +7,8 @@ from pathlib import Path
 import attrs
 import click
 
-from instruction_counts.analysis.profiles import write_callgrind, write_speedscope
-from instruction_counts.analysis.sides import read_side
+from instruction_counts.analysis.attribution.profiles import write_callgrind, write_speedscope
+from instruction_counts.analysis.verdicts.sides import read_side
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import mode_options, store_option

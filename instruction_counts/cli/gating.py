@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import click
 
-from instruction_counts.analysis.comparison import Comparison
+from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.saving import check_folder

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from core.types import AutogradMode, Language
-from instruction_counts.analysis.model_costs import Measured, measured, models_in
-from instruction_counts.analysis.prediction import predict
-from instruction_counts.analysis.sides import Side, read_side
+from instruction_counts.analysis.models.costs import Measured, measured, models_in
+from instruction_counts.analysis.models.prediction import predict
+from instruction_counts.analysis.verdicts.sides import Side, read_side
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import store_option

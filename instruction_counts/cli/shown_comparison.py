@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.model_impact import Models
+from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.cli import console
 from instruction_counts.report import comparison as report
 from instruction_counts.report import skipped_by_budget

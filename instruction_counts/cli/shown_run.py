@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from instruction_counts.analysis.operator_metrics import without_metrics
+from instruction_counts.analysis.operators.metrics import without_metrics
 from instruction_counts.cli import console
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping
 
-from instruction_counts.analysis.complexity import fit
+from instruction_counts.analysis.operators.complexity import fit
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.domain.outcomes import Status

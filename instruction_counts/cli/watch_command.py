@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 import click
 
-from instruction_counts.analysis.verdicts import Difference
+from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
 from instruction_counts.cli.durations import DurationType

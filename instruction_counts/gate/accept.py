@@ -8,9 +8,9 @@ from collections.abc import Mapping
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Verdict
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare
+from instruction_counts.analysis.verdicts.difference import Verdict
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Status

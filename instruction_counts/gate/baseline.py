@@ -15,12 +15,12 @@ from typing import Any
 import attrs
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.analysis.comparison import Comparison, verified
-from instruction_counts.analysis.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.layer_counts import layer_counts
-from instruction_counts.analysis.layers import Layer
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Difference, noise_floor
+from instruction_counts.analysis.attribution.layer_counts import layer_counts
+from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.analysis.verdicts.comparison import Comparison, verified
+from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
+from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash

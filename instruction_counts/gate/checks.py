@@ -14,7 +14,7 @@ import attrs
 import cattrs
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.analysis.verdicts import Verdict
+from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.gate import Finding, Gate, Level
 

@@ -8,9 +8,9 @@ from typing import Protocol
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError

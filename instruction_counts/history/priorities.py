@@ -9,9 +9,9 @@ from itertools import pairwise
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.functions import difference
-from instruction_counts.analysis.names import normalised
-from instruction_counts.analysis.verdicts import Verdict, judge
+from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.attribution.names import normalised
+from instruction_counts.analysis.verdicts.difference import Verdict, judge
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noises, fingerprint_hash

@@ -8,9 +8,9 @@ from itertools import groupby
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import noise_floor
+from instruction_counts.analysis.verdicts.difference import noise_floor
+from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions

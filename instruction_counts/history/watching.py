@@ -13,9 +13,9 @@ from typing import Protocol, TypeAlias
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.history.candidates import is_change
 from instruction_counts.history.watch_state import (

@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import CaseKey
-from instruction_counts.analysis.function_changes import FunctionDifference
-from instruction_counts.analysis.names import short
-from instruction_counts.analysis.sides import Side
+from instruction_counts.analysis.attribution.function_changes import FunctionDifference
+from instruction_counts.analysis.attribution.names import short
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.report import format as fmt
 
 _NARROWEST_NAME = 16

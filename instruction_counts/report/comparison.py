@@ -9,12 +9,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from core.types import CaseKey
-from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.fingerprints import Disagreement
-from instruction_counts.analysis.model_impact import Models
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.times import TimeChange
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.fingerprints import Disagreement
+from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.times import TimeChange
 from instruction_counts.report import format as fmt
 from instruction_counts.report import skipped_by_budget
 

@@ -13,18 +13,18 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import CaseKey
-from instruction_counts.analysis.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.function_changes import (
+from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
     FunctionChange,
     FunctionDifference,
     Share,
 )
-from instruction_counts.analysis.functions import nameless_libraries, shown
-from instruction_counts.analysis.inlining import Inlining, inlinings
-from instruction_counts.analysis.layers import Layer
-from instruction_counts.analysis.names import short
-from instruction_counts.analysis.sides import Side
+from instruction_counts.analysis.attribution.functions import nameless_libraries, shown
+from instruction_counts.analysis.attribution.inlining import Inlining, inlinings
+from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.analysis.attribution.names import short
+from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.outcomes import FunctionCosts, Instructions
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import CaseKey
-from instruction_counts.analysis.verdicts import Difference, Verdict
+from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase
 from instruction_counts.gate.gate import Finding, Gate, Level

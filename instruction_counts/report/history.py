@@ -10,7 +10,7 @@ import attrs
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.analysis.verdicts import Difference, Verdict
+from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.bisection import Bisection, Change

@@ -11,7 +11,7 @@ from rich.containers import Lines
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.analysis.prediction import Amount, Prediction
+from instruction_counts.analysis.models.prediction import Amount, Prediction
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
 from instruction_counts.sources.models.layers import ModelTrace

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import Language, RuntimeMode
-from instruction_counts.analysis.operator_metrics import Metrics, metrics_of
+from instruction_counts.analysis.operators.metrics import Metrics, metrics_of
 from instruction_counts.domain.outcomes import Machine
 from instruction_counts.domain.records import Run
 from instruction_counts.report import format as fmt

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.analysis.complexity import Fit
+from instruction_counts.analysis.operators.complexity import Fit
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
 from instruction_counts.report import plots

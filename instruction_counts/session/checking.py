@@ -8,9 +8,9 @@ from pathlib import Path
 import attrs
 
 from core.types import CaseKey, Language
-from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.sides import Runs, Side, narrowed, read_side
-from instruction_counts.analysis.verdicts import Verdict
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare
+from instruction_counts.analysis.verdicts.difference import Verdict
+from instruction_counts.analysis.verdicts.sides import Runs, Side, narrowed, read_side
 from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build

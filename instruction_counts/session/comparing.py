@@ -8,8 +8,13 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from core.types import Case, CaseKey, Language
-from instruction_counts.analysis.comparison import Comparison, compare, function_causes, verified
-from instruction_counts.analysis.sides import (
+from instruction_counts.analysis.verdicts.comparison import (
+    Comparison,
+    compare,
+    function_causes,
+    verified,
+)
+from instruction_counts.analysis.verdicts.sides import (
     Side,
     narrowed,
     read_side,

@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.functions import difference, top_causes
+from instruction_counts.analysis.attribution.functions import difference, top_causes
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from core.types import Case
-from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Side, side_of
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.probing import probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.noise import Noises, fingerprint_hash

@@ -5,7 +5,7 @@
     run_performance_test("torch.add", inputs=[{"input": (1024, 1024), "other": (1024, 1024)}])
 
 The words are those of MXNet's opperf, the results plain dictionaries, one for each language, with
-the keys of `instruction_counts.analysis.operator_metrics.as_dict`.
+the keys of `instruction_counts.analysis.operators.metrics.as_dict`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import attrs
 from core.errors import DefinitionError
 from core.expand import materialize
 from core.types import AutogradMode, Case, Language, RuntimeMode
-from instruction_counts.analysis.operator_metrics import Metrics, as_dict, metrics_of
+from instruction_counts.analysis.operators.metrics import Metrics, as_dict, metrics_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError

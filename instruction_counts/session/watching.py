@@ -11,8 +11,8 @@ from pathlib import Path
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.comparison import Comparison, compare, function_causes
-from instruction_counts.analysis.sides import Side, side_of
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare, function_causes
+from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import BuildError, DataError

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.cli.check_report import conclude
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.gating import Gating

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.analysis.sides import read_side
+from instruction_counts.analysis.verdicts.sides import read_side
 from instruction_counts.cli.stored_run import go_on, kept, saved
 from instruction_counts.domain.records import Run
 from instruction_counts.storage.store import Store

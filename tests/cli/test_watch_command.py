@@ -23,8 +23,8 @@ import pytest
 
 from benchmarks import injected
 from instruction_counts import cli
-from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Side, side_of
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
 from instruction_counts.cli.watch_command import _described

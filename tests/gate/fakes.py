@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.outcomes import (
     FunctionCost,

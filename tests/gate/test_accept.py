@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from core.types import Language
-from instruction_counts.analysis.sides import Side
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise, fingerprint_hash
 from instruction_counts.domain.outcomes import Outcome, Status

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.analysis.comparison import compare
-from instruction_counts.analysis.layers import Layer
-from instruction_counts.analysis.verdicts import Verdict
+from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.analysis.verdicts.comparison import compare
+from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.gate.baseline import (

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.checks import exceeded_in, to_check_json

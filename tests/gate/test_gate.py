@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.gate import FailOn, Level, apply_limits

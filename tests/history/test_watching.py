@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.types import CaseKey, Language
-from instruction_counts.analysis.comparison import Comparison, compare, verified
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Difference
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
+from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.history import watching
 from instruction_counts.history.watch_state import Alert, Delivery, LastBuild, State

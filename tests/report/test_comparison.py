@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.text import Text
 
 from core.types import Language
-from instruction_counts.analysis.comparison import Comparison, compare, verified
-from instruction_counts.analysis.model_impact import Models
-from instruction_counts.analysis.sides import Side
+from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,

@@ -15,8 +15,8 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from core.types import Language
-from instruction_counts.analysis.functions import difference
-from instruction_counts.analysis.sides import Side
+from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,

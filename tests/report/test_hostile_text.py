@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.comparison import Comparison, compare
-from instruction_counts.analysis.functions import difference
-from instruction_counts.analysis.sides import Side
+from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.outcomes import (
     FailureKind,
     FunctionCost,

@@ -7,8 +7,8 @@ import io
 import attrs
 from rich.console import Console
 
-from instruction_counts.analysis.model_costs import measured
-from instruction_counts.analysis.prediction import predict
+from instruction_counts.analysis.models.costs import measured
+from instruction_counts.analysis.models.prediction import predict
 from instruction_counts.domain.records import Record
 from instruction_counts.report import models as report
 from instruction_counts.sources.models.unique import unique_layers

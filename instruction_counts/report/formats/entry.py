@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.comparison import Comparison
-from instruction_counts.analysis.verdicts import Difference
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.gate.gate import Gate
 from instruction_counts.history.series import Series

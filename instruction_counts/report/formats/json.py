@@ -13,12 +13,16 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.analysis.fingerprints import disagreements
-from instruction_counts.analysis.function_changes import CallerChange, FunctionChange, Share
-from instruction_counts.analysis.functions import top_causes
-from instruction_counts.analysis.inlining import inlinings
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Difference
+from instruction_counts.analysis.attribution.function_changes import (
+    CallerChange,
+    FunctionChange,
+    Share,
+)
+from instruction_counts.analysis.attribution.functions import top_causes
+from instruction_counts.analysis.attribution.inlining import inlinings
+from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.analysis.verdicts.fingerprints import disagreements
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.stored import StoredCount

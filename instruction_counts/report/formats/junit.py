@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
 from core.types import CaseKey
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.gate.gate import Finding, Level
 from instruction_counts.report import comparison as shared
 from instruction_counts.report.formats.entry import CheckReport, Format

@@ -7,11 +7,11 @@ import html
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
-from instruction_counts.analysis.function_changes import FunctionChange, Share
-from instruction_counts.analysis.inlining import inlinings
-from instruction_counts.analysis.model_impact import Models
-from instruction_counts.analysis.operator_metrics import metrics_of
-from instruction_counts.analysis.verdicts import Difference, Reason, Verdict
+from instruction_counts.analysis.attribution.function_changes import FunctionChange, Share
+from instruction_counts.analysis.attribution.inlining import inlinings
+from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.operators.metrics import metrics_of
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.records import Run
 from instruction_counts.gate.gate import Finding
 from instruction_counts.report import comparison as shared

@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.analysis.comparison import compare
-from instruction_counts.analysis.sides import Side
+from instruction_counts.analysis.verdicts.comparison import compare
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
 from instruction_counts.report.formats.entry import ComparisonReport
 from instruction_counts.report.formats.json import comparison

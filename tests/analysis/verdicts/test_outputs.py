@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.outputs import compare_outputs
+from instruction_counts.analysis.verdicts.outputs import compare_outputs
 from instruction_counts.domain.outcomes import Output, TensorValue
 
 NAN, INF = math.nan, math.inf

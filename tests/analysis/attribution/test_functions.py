@@ -9,14 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.function_changes import (
+from instruction_counts.analysis.attribution.function_changes import (
     ChangeKind,
     FunctionChange,
     FunctionDifference,
 )
-from instruction_counts.analysis.functions import difference, more_calls, shown, top_causes
-from instruction_counts.analysis.inlining import inlinings
-from instruction_counts.analysis.layers import Layer
+from instruction_counts.analysis.attribution.functions import (
+    difference,
+    more_calls,
+    shown,
+    top_causes,
+)
+from instruction_counts.analysis.attribution.inlining import inlinings
+from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
 

@@ -14,7 +14,7 @@ import re
 
 import attrs
 
-from instruction_counts.analysis.names import GENERATED, UNKNOWN, normalised, qualified
+from instruction_counts.analysis.attribution.names import GENERATED, UNKNOWN, normalised, qualified
 
 
 class Layer(enum.Enum):

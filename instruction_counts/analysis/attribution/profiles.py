@@ -21,14 +21,14 @@ from typing import Any
 import attrs
 
 from instruction_counts import __version__
-from instruction_counts.analysis.function_changes import (
+from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
     FunctionChange,
     FunctionDifference,
     FunctionKey,
 )
-from instruction_counts.analysis.layers import Layer
-from instruction_counts.analysis.names import UNKNOWN, printable, without_recursion
+from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.analysis.attribution.names import UNKNOWN, printable, without_recursion
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.engines.callgrind_out import Call, Function, Profile, to_text

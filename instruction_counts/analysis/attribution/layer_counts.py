@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 
-from instruction_counts.analysis.functions import difference
-from instruction_counts.analysis.layers import Layer
+from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.domain.records import Record
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import attrs
 
 from core.types import AutogradMode, Language
-from instruction_counts.analysis.model_costs import measured, uses_of
+from instruction_counts.analysis.models.costs import measured, uses_of
 from instruction_counts.domain.records import Record
 
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.analysis.sides import read_side, side_of
+from instruction_counts.analysis.verdicts.sides import read_side, side_of
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.records import Run
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import to_json
 from tests.fakes import make_record, make_run
 
@@ -33,9 +33,14 @@ class FakeRuns:
         number = int(text) if text.isdecimal() else self._tags.get(text)
         return number if number in self._runs else None
 
-    def load(self, run_id: int) -> Run:
-        """The run."""
+    def load(self, run_id: int, *, details: bool = True) -> Run:
+        """The run, whose details are in memory either way."""
+        del details
         return self._runs[run_id]
+
+    def completed(self, record: Record) -> Record:
+        """As it is: nothing is left in a store."""
+        return record
 
 
 class NoStore(FakeRuns):

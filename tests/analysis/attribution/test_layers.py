@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.layers import Layer, layer_of
+from instruction_counts.analysis.attribution.layers import Layer, layer_of
 from instruction_counts.engines.callgrind_out import parse_parts
 
 STORED = sorted((Path(__file__).parents[1] / "fixtures" / "callgrind").glob("*.out"))

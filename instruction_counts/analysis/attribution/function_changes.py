@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import attrs
 
-from instruction_counts.analysis.layers import Layer
+from instruction_counts.analysis.attribution.layers import Layer
 
 
 @attrs.frozen(order=True, cache_hash=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from core.types import AutogradMode, Language
-from instruction_counts.analysis.layers import Layer
-from instruction_counts.analysis.model_costs import measured, models_in
-from instruction_counts.analysis.prediction import Amount, predict
+from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.analysis.models.costs import measured, models_in
+from instruction_counts.analysis.models.prediction import Amount, predict
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from tests.fakes import failed

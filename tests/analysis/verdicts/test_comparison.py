@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import attrs
 
-from instruction_counts.analysis.comparison import Comparison, compare, verified
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import Reason, Verdict
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
+from instruction_counts.analysis.verdicts.difference import Reason, Verdict
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions, Outcome, Output, Status, Window

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.functions import difference
-from instruction_counts.analysis.profiles import (
+from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.attribution.profiles import (
     callgrind_profile,
     speedscope,
     write_callgrind,

@@ -8,9 +8,9 @@ from fractions import Fraction
 
 import attrs
 
-from instruction_counts.analysis.function_changes import FunctionKey
-from instruction_counts.analysis.layers import layer_of
-from instruction_counts.analysis.names import normalised, normalised_library, stem
+from instruction_counts.analysis.attribution.function_changes import FunctionKey
+from instruction_counts.analysis.attribution.layers import layer_of
+from instruction_counts.analysis.attribution.names import normalised, normalised_library, stem
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import FunctionCosts
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 from collections import defaultdict
 from fractions import Fraction
 
-from instruction_counts.analysis.function_changes import (
+from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
     ChangeKind,
     FunctionChange,
     FunctionDifference,
     FunctionKey,
 )
-from instruction_counts.analysis.function_costs import Spent, renamed
-from instruction_counts.analysis.inlining import Inlining, inlinings
-from instruction_counts.analysis.names import short
+from instruction_counts.analysis.attribution.function_costs import Spent, renamed
+from instruction_counts.analysis.attribution.inlining import Inlining, inlinings
+from instruction_counts.analysis.attribution.names import short
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.engines.callgrind_out import UNKNOWN
 

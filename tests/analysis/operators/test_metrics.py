@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.analysis.operator_metrics import as_dict, metrics_of, without_metrics
+from instruction_counts.analysis.operators.metrics import as_dict, metrics_of, without_metrics
 from instruction_counts.domain.outcomes import (
     Instructions,
     Machine,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.names import (
+from instruction_counts.analysis.attribution.names import (
     GENERATED,
     UNKNOWN,
     normalised,

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.analysis.outputs import OutputDifference, TensorDifference
-from instruction_counts.analysis.verdicts import (
+from instruction_counts.analysis.verdicts.difference import (
     Difference,
     Layouts,
     Reason,
@@ -20,6 +19,7 @@ from instruction_counts.analysis.verdicts import (
     judge,
     judge_verified,
 )
+from instruction_counts.analysis.verdicts.outputs import OutputDifference, TensorDifference
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from core.types import CaseKey, Language
-from instruction_counts.analysis.outputs import OutputDifference
-from instruction_counts.analysis.times import TimeChange, time_change
+from instruction_counts.analysis.verdicts.outputs import OutputDifference
+from instruction_counts.analysis.verdicts.times import TimeChange, time_change
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Status

@@ -8,7 +8,11 @@ from fractions import Fraction
 
 import attrs
 
-from instruction_counts.analysis.function_changes import ChangeKind, FunctionDifference, FunctionKey
+from instruction_counts.analysis.attribution.function_changes import (
+    ChangeKind,
+    FunctionDifference,
+    FunctionKey,
+)
 
 _MAIN_CALLER = Fraction(9, 10)
 """The share of its calls from which on a function is taken to be inlined into one caller."""

@@ -8,11 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.functions import difference, top_causes
-from instruction_counts.analysis.outputs import compare_outputs
-from instruction_counts.analysis.sides import Side
-from instruction_counts.analysis.verdicts import (
+from instruction_counts.analysis.attribution.functions import difference, top_causes
+from instruction_counts.analysis.verdicts.difference import (
     Difference,
     Layouts,
     Verdict,
@@ -20,6 +17,9 @@ from instruction_counts.analysis.verdicts import (
     judge,
     judge_verified,
 )
+from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.verdicts.outputs import compare_outputs
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.records import Complete, as_it_is

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from instruction_counts.analysis.sides import Side
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.fingerprint import Fingerprint
 
 _IN_THE_WAY = ("machine", "allocator", "profile_version")

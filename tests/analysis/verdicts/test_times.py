@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.times import time_change
+from instruction_counts.analysis.verdicts.times import time_change
 from instruction_counts.domain.intervals import median_interval
 from instruction_counts.domain.outcomes import Times
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from instruction_counts.analysis.layer_counts import layer_counts
-from instruction_counts.analysis.layers import Layer
-from instruction_counts.analysis.model_costs import Measured, count_of, time_of, type_of
+from instruction_counts.analysis.attribution.layer_counts import layer_counts
+from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.analysis.models.costs import Measured, count_of, time_of, type_of
 from instruction_counts.domain.records import Record
 
 

@@ -1,0 +1,1 @@
+"""Where instructions go: functions and layers, and what changed in them."""

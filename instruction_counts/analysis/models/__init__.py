@@ -1,0 +1,1 @@
+"""Models as sums of their layers."""

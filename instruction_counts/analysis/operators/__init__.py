@@ -1,0 +1,1 @@
+"""What is known of operators, and of one over many sizes."""

@@ -1,0 +1,1 @@
+"""Two sides, case by case: what differs, and the verdict on it."""
