@@ -322,16 +322,6 @@ def test_a_larger_count_is_refused(store: Store) -> None:
     assert () == store.summaries()
 
 
-def test_costs_per_function_can_be_left_out(store: Store) -> None:
-    """They are most of what there is to read."""
-    number = store.import_run(make_run(make_record(), make_record("b", outcome=failed())))
-    expected = make_run(
-        make_record(outcome=attrs.evolve(OK, functions=None)), make_record("b", outcome=failed())
-    )
-
-    assert expected == store.load(number, functions=False)
-
-
 def test_a_build_without_fingerprint_comes_back(store: Store) -> None:
     """A file may have been cut by hand."""
     run = make_run(make_record(build="gone"), make_record(build="default"))
