@@ -37,11 +37,13 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines import counting
 from instruction_counts.engines.callgrind_out import CallgrindFormatError
-from instruction_counts.engines.compiler import CompileError, Compiler, CppSource
+from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.cpp.output_source import with_output
+from instruction_counts.engines.cpp.process import CompileError
+from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import case_message, timing_message
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
-from instruction_counts.engines.output_source import with_output
 from instruction_counts.engines.waiting import Waiting
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import WORKER, WorkerError, WorkerProcess

@@ -23,7 +23,7 @@ from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.compiler import Compiler
+from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import (

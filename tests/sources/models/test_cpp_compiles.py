@@ -13,7 +13,7 @@ from torch import nn
 
 from instruction_counts.builds.probing import probe
 from instruction_counts.domain.build import Build
-from instruction_counts.engines.compiler import cpp_standard
+from instruction_counts.engines.cpp.toolchain import cpp_standard
 from instruction_counts.sources.models import cpp, layers
 from tests.sources.models.made import CONV, IMAGE
 from worker import models

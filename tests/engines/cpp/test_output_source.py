@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from instruction_counts.engines.compiler import CppSource
-from instruction_counts.engines.output_source import declared, with_output
+from instruction_counts.engines.cpp.output_source import declared, with_output
+from instruction_counts.engines.cpp.source import CppSource
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from instruction_counts.engines.compiler import CppSource
+from instruction_counts.engines.cpp.source import CppSource
 
 _NAME = r"[A-Za-z_]\w*"
 _DECLARATION = re.compile(

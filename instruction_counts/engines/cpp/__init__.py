@@ -1,0 +1,1 @@
+"""C++ cases: their source, what compiles it, and where the shared objects are kept."""

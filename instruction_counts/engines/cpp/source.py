@@ -1,0 +1,150 @@
+"""The C++ that a case is compiled from: its parts, its headers, and what stands around them.
+
+The unit exports
+
+- ``instruction_counts_case(runs, count, begin, end, error, size)``: runs the setup, then for each
+  of ``count`` numbers in ``runs`` calls ``begin``, runs the statement that often, calls ``end``.
+  Returns 0, or puts what was thrown into ``error`` (of ``size`` bytes) and returns 1.
+- ``instruction_counts_model``: 4096 characters that the caller fills with the path of the scripted
+  model before the call. The path is no part of the code, which can therefore be cached.
+"""
+
+from __future__ import annotations
+
+import re
+
+import attrs
+
+from core.runtimes.torchscript import MODEL_PATH
+
+MODEL_BUFFER = "instruction_counts_model"
+MODEL_BUFFER_SIZE = 4096
+
+
+@attrs.frozen
+class CppSource:
+    """The three parts of a C++ case, as written; `MODEL_PATH` may stand in them as a literal."""
+
+    global_setup: str
+    setup: str
+    stmt: str
+
+    @property
+    def text(self) -> str:
+        """All parts together."""
+        return f"{self.global_setup}\n{self.setup}\n{self.stmt}"
+
+
+@attrs.frozen
+class Prelude:
+    """Headers that a case is compiled with, and the words in a case that call for them."""
+
+    name: str
+    headers: tuple[str, ...]
+    words: str = "(?!)"
+
+    @property
+    def text(self) -> str:
+        """The header that includes them all."""
+        return "".join(f"#include <{header}>\n" for header in self.headers)
+
+
+PRELUDES = (
+    Prelude("tensors", ("torch/types.h",)),
+    Prelude(
+        "script",
+        ("torch/script.h",),
+        r"\b(jit::(?!IValue\b|Stack\b)|AutogradContext\b|autograd::Function\b|torch/script\.h)",
+    ),
+    Prelude(
+        "full",
+        ("torch/torch.h", "torch/script.h"),
+        r"\b(nn|optim|data|serialize|nested|fft|linalg|special|sparse|cuda|mps|xpu)::"
+        r"|\b(NoGradGuard|AutoGradMode|(torch|autograd)::(grad|backward|load|save|print)\b)"
+        r"|\b[gs]et_num_(interop_)?threads\b|#\s*include\s*<torch/(?!script\.h|types\.h)",
+    ),
+)
+"""Smallest first; the last one has everything, and is what a case is tried with at last."""
+
+
+_BEFORE = f"""\
+#include <cstdint>
+#include <cstdio>
+#include <exception>
+
+extern "C" __attribute__((visibility("default"))) char {MODEL_BUFFER}[{MODEL_BUFFER_SIZE}] = "";
+
+static int instruction_counts_failed(const char *what, char *error, std::uint64_t size) noexcept
+{{
+    std::snprintf(error, size, "%s", what);
+    return 1;
+}}
+
+"""
+
+_OPEN = """\
+extern "C" __attribute__((visibility("default"))) int instruction_counts_case(
+    const std::uint64_t *instruction_counts_runs, std::uint64_t instruction_counts_count,
+    void (*instruction_counts_begin)(void), void (*instruction_counts_end)(void),
+    char *instruction_counts_error, std::uint64_t instruction_counts_size)
+try {
+"""
+
+# The inner loop of one turn ends a statement at "break", which would otherwise end the window.
+_LOOP = """\
+;
+for (std::uint64_t instruction_counts_window = 0;
+     instruction_counts_window < instruction_counts_count; ++instruction_counts_window) {
+    instruction_counts_begin();
+    for (std::uint64_t instruction_counts_run = 0;
+         instruction_counts_run < instruction_counts_runs[instruction_counts_window];
+         ++instruction_counts_run) {
+        do {
+"""
+
+_AFTER = """\
+        ;
+        } while (false);
+    }
+    instruction_counts_end();
+}
+return 0;
+} catch (const std::exception &instruction_counts_thrown) {
+    return instruction_counts_failed(
+        instruction_counts_thrown.what(), instruction_counts_error, instruction_counts_size);
+} catch (...) {
+    return instruction_counts_failed(
+        "something that is no std::exception was thrown",
+        instruction_counts_error, instruction_counts_size);
+}
+"""
+
+_OURS = "instruction_counts.cpp"
+
+
+def translation_unit(source: CppSource) -> str:
+    """The C++ that is compiled for ``source``, except its prelude."""
+    return "".join(
+        (
+            _BEFORE,
+            _pasted("global_setup", source.global_setup),
+            _OPEN,
+            _pasted("setup", source.setup),
+            _LOOP,
+            _pasted("stmt", source.stmt),
+            _AFTER,
+        )
+    )
+
+
+def _pasted(place: str, text: str) -> str:
+    # The empty line ends what a backslash at the end of the text would continue.
+    code = text.replace(f'"{MODEL_PATH}"', MODEL_BUFFER)
+    return f'#line 1 "{place}"\n{code}\n\n#line 1 "{_OURS}"\n'
+
+
+def candidates(source: CppSource, preludes: tuple[Prelude, ...]) -> tuple[Prelude, ...]:
+    """What ``source`` is compiled with: what its words suggest, and the full prelude after that."""
+    suggested = [one for one in preludes if re.search(one.words, source.text)]
+    chosen = suggested[-1] if suggested else preludes[0]
+    return (chosen,) if chosen == preludes[-1] else (chosen, preludes[-1])
