@@ -133,3 +133,17 @@ def test_the_import_contracts_hold() -> None:
     )
 
     assert (0, "") == (done.returncode, done.stdout if done.returncode else "")
+
+
+COMMANDS = sorted(
+    {
+        *(ROOT / "instruction_counts" / "cli").glob("*_command.py"),
+        *(ROOT / "instruction_counts" / "cli").glob("*/*.py"),
+    }
+)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=name_of)
+def test_a_command_is_short(path: Path) -> None:
+    """It parses, calls one use case, renders, and returns an exit code."""
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= 120

@@ -15,7 +15,13 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.merging import merged
 from instruction_counts.cli.min_effect import min_effect_option
-from instruction_counts.cli.options import definitions_options, mode_options, store_option
+from instruction_counts.cli.options import (
+    build_command_option,
+    definitions_options,
+    layouts_option,
+    mode_options,
+    store_option,
+)
 from instruction_counts.cli.ordered_builds import makers_of
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
@@ -50,22 +56,10 @@ from instruction_counts.storage.store import Store
     metavar="FILE",
     help="Commits, one per line, the oldest first. - is stdin.",
 )
-@click.option(
-    "--build-cmd",
-    metavar="COMMAND",
-    help="Shell command that makes the build of {commit}. The last line that it prints is the "
-    "interpreter or virtual environment.",
-)
+@build_command_option
 @click.option("--thorough", is_flag=True, help="Also search between builds that do not differ.")
 @click.option("--fresh", is_flag=True, help="Do not use stored counts.")
-@click.option(
-    "--layouts",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    metavar="K",
-    help="Memory layouts in which changes are verified. 0 only measures once more.",
-)
+@layouts_option("only measures once more")
 @min_effect_option
 @format_option("each change with its verdict, counts and causes")
 @measuring_options

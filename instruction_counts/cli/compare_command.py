@@ -12,7 +12,14 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.merging import merged
 from instruction_counts.cli.min_effect import min_effect_option
-from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.options import (
+    build_options,
+    layouts_option,
+    limit_option,
+    output_option,
+    selection_options,
+    store_option,
+)
 from instruction_counts.cli.shown_comparison import show_comparison
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build
@@ -27,8 +34,6 @@ from instruction_counts.session.comparing import ComparisonRequest, compare_side
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.sources.definitions import Definitions
 
-_SHOWN = 20
-
 
 @click.command("compare", cls=Command)
 @click.argument("base")
@@ -38,28 +43,9 @@ _SHOWN = 20
 @measuring_options
 @store_option
 @min_effect_option
-@click.option(
-    "--layouts",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    metavar="K",
-    help="Memory layouts in which suspects are verified. 0 verifies nothing.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=_SHOWN,
-    show_default=True,
-    metavar="N",
-    help="Cases shown per verdict. 0 shows all.",
-)
-@click.option(
-    "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    multiple=True,
-    help="Write the comparison: .json, .csv or .md. Also .json.gz. Repeatable.",
-)
+@layouts_option("verifies nothing")
+@limit_option("Cases shown per verdict", 20)
+@output_option("the comparison: .json, .csv or .md. Also .json.gz")
 @gate_options
 @time_budget_option
 def command(

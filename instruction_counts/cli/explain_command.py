@@ -11,7 +11,12 @@ from instruction_counts.analysis.attribution.profiles import write_callgrind, wr
 from instruction_counts.analysis.verdicts.sides import read_side
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.options import mode_options, store_option
+from instruction_counts.cli.options import (
+    limit_option,
+    mode_options,
+    output_option,
+    store_option,
+)
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.breakdown import Breakdown
@@ -19,8 +24,6 @@ from instruction_counts.report.explain import SECTIONS, Explanation, Report
 from instruction_counts.report.registry import Destination
 from instruction_counts.session.explaining import explain_sides
 from instruction_counts.session.lazy_store import LazyStore
-
-_SHOWN = 15
 
 
 @click.command("explain", cls=Command)
@@ -34,21 +37,8 @@ _SHOWN = 15
     type=click.Choice(SECTIONS),
     help="What to show. Repeatable.  [default: all]",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=_SHOWN,
-    show_default=True,
-    metavar="N",
-    help="Functions shown. 0 shows all that changed.",
-)
-@click.option(
-    "--output",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Write the explanation: .json (everything) or .md. Repeatable.",
-)
+@limit_option("Functions shown", 15)
+@output_option("the explanation: .json (everything) or .md")
 @click.option(
     "--callgrind",
     type=click.Path(path_type=Path, file_okay=False),

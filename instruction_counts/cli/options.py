@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -248,6 +248,64 @@ def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
         f"[default: {DATABASE_VARIABLE}, or runs.db in the user's data folder]",
     )
     return decorator(function)
+
+
+def layouts_option(none: str) -> _Decorator:
+    """The option for how many memory layouts suspects are verified in; ``none``: what 0 does."""
+    return click.option(
+        "--layouts",
+        type=click.IntRange(min=0),
+        default=3,
+        show_default=True,
+        metavar="K",
+        help=f"Memory layouts in which suspects are verified. 0 {none}.",
+    )
+
+
+def limit_option(shown: str, default: int) -> _Decorator:
+    """The option for how much is shown of ``shown``."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=0),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help=f"{shown}. 0 shows all.",
+    )
+
+
+def output_option(what: str) -> _Decorator:
+    """The option for files that ``what`` is written to; the command gets ``output``."""
+    return click.option(
+        "--output",
+        type=click.Path(path_type=Path, dir_okay=False),
+        multiple=True,
+        metavar="FILE",
+        help=f"Write {what}. Repeatable.",
+    )
+
+
+def build_command_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the option for the command that makes builds; the command gets ``build_cmd``."""
+    decorator: _Decorator = click.option(
+        "--build-cmd",
+        metavar="COMMAND",
+        help="Shell command that makes the build of {commit}. The last line that it prints is the "
+        "interpreter or virtual environment.",
+    )
+    return decorator(function)
+
+
+def only_build(builds: Sequence[Build], what: str) -> Build:
+    """The build that is named, for a command that takes one.
+
+    Raises:
+        UsageError: several are named.
+    """
+    if len(builds) != 1:
+        names = ", ".join(build.name for build in builds)
+        raise UsageError(f"{what} needs one build, not several: {names}", "Name one.")
+    return builds[0]
 
 
 def specification_of(definitions: Definitions | None) -> Specification | None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 
 import click
 
@@ -12,11 +11,10 @@ from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import store_option
+from instruction_counts.cli.runs import files, tags
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import runs as report
-from instruction_counts.report.exporting import Exporter
-from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 
 
@@ -36,7 +34,7 @@ def list_runs(db: str | None, form: str) -> None:
     with _existing(db) as store:
         summaries = store.summaries()
     if form == "json":
-        document = [report.as_json(one) for one in summaries]
+        document = [report.as_json(summary) for summary in summaries]
         console.write(json.dumps(document, indent=2, allow_nan=False))
     elif summaries:
         console.render(report.table(summaries))
@@ -46,10 +44,10 @@ def list_runs(db: str | None, form: str) -> None:
 
 @command.command("show")
 @click.argument("run")
-@click.option("--allocations", is_flag=True, help="Show allocation calls per run too.")
+@click.option("--allocations", is_flag=True, help="Also show allocation calls per iteration.")
 @store_option
 def show(run: str, allocations: bool, db: str | None) -> None:
-    """Show a run as it was shown when it was measured."""
+    """Show a run the way it was shown when it was measured."""
     with _existing(db) as store:
         number = store.resolve(run)
         loaded = store.load(number, details=False)
@@ -58,42 +56,6 @@ def show(run: str, allocations: bool, db: str | None) -> None:
         console.line(line)
     console.line("")
     show_run(loaded, allocations=allocations)
-
-
-@command.command("export")
-@click.argument("run")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
-@store_option
-def export(run: str, file: Path, db: str | None) -> None:
-    """Write a run to FILE: .json or .json.gz (everything), .csv or .md (summaries)."""
-    exporter = Exporter(file, option="")
-    with _existing(db) as store:
-        number = store.resolve(run)
-        run_ = store.load(number, details=False)
-        exporter.update(run_, final=True, complete=store.completed)
-    console.note(f"Run {number} is saved: {file}")
-
-
-@command.command("import")
-@click.argument(
-    "files",
-    metavar="FILE...",
-    nargs=-1,
-    required=True,
-    type=click.Path(path_type=Path, exists=True, dir_okay=False),
-)
-@store_option
-def import_files(files: tuple[Path, ...], db: str | None) -> None:
-    """Store the runs of JSON files (.json, .json.gz), and print their numbers, one a line.
-
-    All files are read before the first is stored.
-    """
-    loaded = [(file, read_json(file)) for file in files]
-    with Store.open(db) as store:
-        for file, run in loaded:
-            number = store.import_run(run)
-            console.note(f"{file} is stored as run {number}")
-            console.write(str(number))
 
 
 @command.command("delete")
@@ -121,28 +83,9 @@ def _agreed(titles: list[str]) -> bool:
     return click.confirm("Delete for good?", err=True)
 
 
-@command.command("tag")
-@click.argument("run")
-@click.argument("name")
-@click.option("--force", is_flag=True, help="Move the tag if another run has it.")
-@store_option
-def tag(run: str, name: str, force: bool, db: str | None) -> None:
-    """Give a run a NAME, that stands for its number in all commands."""
-    with _existing(db) as store:
-        number = store.resolve(run)
-        store.tag(number, name, force=force)
-    console.note(f"Run {number} has the tag {name}")
-
-
-@command.command("untag")
-@click.argument("name")
-@store_option
-def untag(name: str, db: str | None) -> None:
-    """Take the tag NAME away; the run stays."""
-    with _existing(db) as store:
-        store.untag(name)
-    console.note(f"No run has the tag {name} any more")
-
-
 def _existing(db: str | None) -> Store:
     return Store.open(db, must_exist=True)
+
+
+for _subcommand in (files.export, files.import_files, tags.tag, tags.untag):
+    command.add_command(_subcommand)

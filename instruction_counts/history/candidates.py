@@ -18,7 +18,7 @@ from instruction_counts.domain.noise import Noises
 from instruction_counts.domain.outcomes import Status
 
 
-class Lab(Protocol):
+class BuildMeasurer(Protocol):
     """Where builds are measured.
 
     Methods that take builds raise `BuildError` where one does not start.
@@ -44,7 +44,7 @@ class Candidates:
     makers: Sequence[Callable[[], Build]]
     """Make the builds; one that cannot be made raises `BuildError`."""
     key: CaseKey
-    lab: Lab
+    measurer: BuildMeasurer
     min_effect: Effect = attrs.field(default=MIN_EFFECT)
     sides: dict[int, Side] = attrs.field(factory=dict)
     measurements: int = 0
@@ -58,12 +58,12 @@ class Candidates:
         """See `Measurer`: a broken build does not start, has no torch, or fails the case."""
         try:
             build = self.makers[place]()
-            side = self.lab.known(build)
+            side = self.measurer.known(build)
             if side is not None:
                 self.reused += 1
             else:
                 self.measurements += 1
-                side = self.lab.measure([build])[build.name]
+                side = self.measurer.measure([build])[build.name]
         except BuildError as error:
             return error.message
         why = self._fault(side)
@@ -80,14 +80,14 @@ class Candidates:
         builds = [self._builds[place] for place in (before, after)]
         try:
             self.measurements += 2
-            sides = self.lab.measure(builds)
+            sides = self.measurer.measure(builds)
         except BuildError:  # it worked a moment ago: what was read then stands, unverified
             return self.differ(before, after)
         new = [sides[build.name] for build in builds]
         if any(self._fault(side) for side in new):
             return self.differ(before, after)
         self.sides.update(zip((before, after), new, strict=True))
-        (found,) = self.lab.check(self._compared(before, after)).differences
+        (found,) = self.measurer.check(self._compared(before, after)).differences
         self._verified[before, after] = found
         return is_change(found)
 
@@ -100,7 +100,9 @@ class Candidates:
         return found
 
     def _compared(self, before: int, after: int) -> Comparison:
-        return compare(self.sides[before], self.sides[after], self.lab.noises(), self.min_effect)
+        return compare(
+            self.sides[before], self.sides[after], self.measurer.noises(), self.min_effect
+        )
 
     def _fault(self, side: Side) -> str | None:
         """Why a side has no count of the case; None where it has one."""

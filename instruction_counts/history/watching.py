@@ -28,7 +28,7 @@ from instruction_counts.history.watch_state import (
 )
 
 
-class Station(Protocol):
+class WatchedBuilds(Protocol):
     """Measures and compares the builds of a watch.
 
     Methods raise `BuildError` where a build cannot be made, does not start or has no torch.
@@ -54,7 +54,7 @@ Describe: TypeAlias = "Callable[[Difference], tuple[str, tuple[str, ...]]]"
 def look_at(
     state: State,
     name: str,
-    station: Station,
+    builds: WatchedBuilds,
     describe: Describe,
     notice: Callable[[str], None],
 ) -> State:
@@ -66,7 +66,7 @@ def look_at(
     """
     seen = attrs.evolve(state, seen=(*state.seen, name))
     try:
-        build, side = station.measure(name)
+        build, side = builds.measure(name)
     except BuildError as error:
         notice(f"{name} is broken, and passed over: {error.message}")
         return seen
@@ -75,8 +75,8 @@ def look_at(
         return seen
     alerts: list[Alert] = []
     waiting = _still_waiting(state, side)
-    for base, before in _bases(state, side, station):
-        found = station.compare(before, _only(side, before.records))
+    for base, before in _bases(state, side, builds):
+        found = builds.compare(before, _only(side, before.records))
         lost = [one for one in found.differences if one.new_count is None]
         if lost:
             notice(f"{name}: no count, and so nothing to compare: {_titles(lost, describe)}")
@@ -85,7 +85,7 @@ def look_at(
             titles = _titles(those, describe)
             notice(f"{name}: not comparable with {base.line}, {why}: {titles}")
         suspects = [one for one in found.differences if is_change(one)]
-        steps = _verified(suspects, base, build, station, notice) if suspects else []
+        steps = _verified(suspects, base, build, builds, notice) if suspects else []
         alerts += (_alert(one, base.line, name, side, describe) for one in steps)
     return attrs.evolve(seen, last=build, waiting=tuple(waiting)).with_alerts(alerts)
 
@@ -176,15 +176,15 @@ def _still_waiting(state: State, new: Side) -> list[Waiting]:
     return [one for one in found if one.cases]
 
 
-def _bases(state: State, new: Side, station: Station) -> Iterator[tuple[LastBuild, Side]]:
+def _bases(state: State, new: Side, builds: WatchedBuilds) -> Iterator[tuple[LastBuild, Side]]:
     """The builds that the new one is compared with, each with the cases that are."""
     now = _counted(new)
     for one in state.waiting:
         back = [key for key in one.cases if key in now]
-        before = station.stored(one.build) if back else None
+        before = builds.stored(one.build) if back else None
         if before is not None:
             yield one.build, _only(before, back)
-    before = station.stored(state.last) if state.last is not None else None
+    before = builds.stored(state.last) if state.last is not None else None
     if state.last is not None and before is not None:
         counted = _counted(before)
         yield state.last, _only(before, [key for key in before.records if key in counted])
@@ -209,12 +209,12 @@ def _verified(
     suspects: Sequence[Difference],
     base: LastBuild,
     new: LastBuild,
-    station: Station,
+    builds: WatchedBuilds,
     notice: Callable[[str], None],
 ) -> list[Difference]:
     """The suspects that still differ, as they do then; as they were where that is not known."""
     try:
-        again = station.verify(base, new, [one.key for one in suspects])
+        again = builds.verify(base, new, [one.key for one in suspects])
     except BuildError as error:
         notice(f"{new.line}: {len(suspects)} suspects cannot be verified: {error.message}")
         return list(suspects)

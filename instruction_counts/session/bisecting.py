@@ -13,8 +13,8 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, select
 from instruction_counts.history.bisection import Bisection, bisect
 from instruction_counts.history.candidates import Candidates, is_regression
+from instruction_counts.session.build_measurer import StoreBuildMeasurer
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.lab import StoreLab
 from instruction_counts.session.observer import Observer
 from instruction_counts.sources.definitions import Definitions, load
 from instruction_counts.storage.store import Store
@@ -78,11 +78,11 @@ def find_changes(
     case = only_case(request.definitions, request.selection)
     # Times decide nothing, and take longer than counts.
     settings = attrs.evolve(request.settings, times=False)
-    lab = StoreLab(
+    measurer = StoreBuildMeasurer(
         *(request.definitions, request.selection, settings, store, request.layouts, observer),
         case=None if request.fresh else case,
     )
-    candidates = Candidates(list(makers.values()), case.key, lab, request.min_effect)
+    candidates = Candidates(list(makers.values()), case.key, measurer, request.min_effect)
     result = bisect(len(makers), candidates, thorough=request.thorough)
     return Found(tuple(makers), candidates, result)
 

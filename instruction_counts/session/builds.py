@@ -15,7 +15,7 @@ from instruction_counts.builds.capability import measure_machine
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.outcomes import Machine
+from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
@@ -103,6 +103,12 @@ class MeasuredRun:
         """The records of the orders: a resumed run holds whatever else its file held."""
         asked = {(order.build.name, order.case.key) for order in self.orders}
         return tuple(record for record in self.run.cases if record.identity in asked)
+
+    @property
+    def has_failed_cases(self) -> bool:
+        """Whether a case that was ordered failed or took too long."""
+        failed = {Status.FAILED, Status.TIMEOUT}
+        return any(record.outcome.status in failed for record in self.ordered)
 
 
 @attrs.frozen

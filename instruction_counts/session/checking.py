@@ -19,6 +19,7 @@ from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection, select
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
+from instruction_counts.gate.checks import exceeded_in, moved_in
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
@@ -49,14 +50,23 @@ class CheckRequest:
     """What was worse or better in the last check: with a budget of time it is measured first."""
 
     @classmethod
-    def of(cls, file: Path, selection: Selection | None = None) -> CheckRequest:
+    def of(
+        cls, file: Path, selection: Selection | None = None, previous: Path | None = None
+    ) -> CheckRequest:
         """The request to check the selected cases of ``file``, without limits.
 
+        ``previous`` is the JSON file of the last check, if it exists.
+
         Raises:
-            DataError: the file cannot be read, or holds something else.
+            DataError: a file cannot be read, or holds something else.
         """
         wanted = selection or Selection()
-        return cls(file, selected_cases(read_baseline(file), wanted), wanted)
+        request = cls(file, selected_cases(read_baseline(file), wanted), wanted)
+        if previous is None:
+            return request
+        return attrs.evolve(
+            request, exceeded_before=exceeded_in(previous), moved_before=moved_in(previous)
+        )
 
     def compared(self, side: Side, complete: Complete) -> Comparison:
         """The baseline with ``side``.

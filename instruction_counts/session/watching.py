@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import subprocess
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -13,15 +14,28 @@ import attrs
 from core.types import CaseKey
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, function_causes
 from instruction_counts.analysis.verdicts.sides import Side, side_of
+from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
-from instruction_counts.domain.errors import BuildError, DataError
+from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.selection import Selection
 from instruction_counts.history import watching
-from instruction_counts.history.watch_state import Alert, LastBuild, State
-from instruction_counts.history.watching import Station
+from instruction_counts.history.watch_state import (
+    Alert,
+    LastBuild,
+    State,
+    held,
+    read_state,
+    write_state,
+)
+from instruction_counts.history.watching import WatchedBuilds
 from instruction_counts.history.webhook import Webhook
-from instruction_counts.session.lab import StoreLab
+from instruction_counts.session.build_measurer import StoreBuildMeasurer
+from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.made_builds import made_build
 from instruction_counts.session.observer import Observer
+from instruction_counts.session.watch_files import state_file_of
+from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 
@@ -32,7 +46,40 @@ def place_of(store: Store) -> str:
 
 
 @attrs.frozen
-class AlertOutlets:
+class WatchRequest:
+    """Which builds are watched, by which cases, and how these are measured."""
+
+    list_command: str
+    """A shell command that prints the builds, one per line, the oldest first."""
+    build_command: str | None
+    """A shell command that makes the build of a commit; None where the builds exist."""
+    definitions: Definitions
+    selection: Selection
+    settings: MeasurementSettings
+    min_effect: Effect
+    layouts: int
+    """In how many memory layouts suspects are verified; 0 only measures once more."""
+    state_file: Path | None = None
+    """The file that remembers what was seen; None takes one in the user's data folder."""
+
+    def names(self, store: Store) -> tuple[str, str]:
+        """What identifies the watch, and what identified it in earlier versions."""
+        asked = [
+            *(self.list_command, self.build_command, str(self.definitions)),
+            attrs.asdict(self.selection),
+        ]
+        return json.dumps([*asked, place_of(store)]), json.dumps(asked)
+
+    def maker(self, state: State, observer: Observer) -> Callable[[str], Build]:
+        """What makes a build of a line that the list command prints."""
+        if self.build_command is None:
+            return _given_build
+        made = {} if state.last is None else {state.last.python: state.last.name}
+        return functools.partial(made_build, self.build_command, made=made, notice=observer.note)
+
+
+@attrs.frozen
+class AlertReporters:
     """Where alerts go, and what they say."""
 
     describe: watching.Describe
@@ -74,28 +121,75 @@ def _id_of(line: str) -> str | None:
     return alert.get("id") if isinstance(alert, dict) else None
 
 
+def watch(
+    request: WatchRequest,
+    store: Store,
+    reporters: AlertReporters,
+    observer: Observer,
+    every_s: float | None = None,
+) -> int:
+    """Look at the builds that are new, and return how many alerts that made.
+
+    With ``every_s`` it looks again after each pause of so many seconds, and never returns; builds
+    that cannot be listed then are an error that the observer gets.
+
+    Raises:
+        UsageError: the state is that of another watch, or another process holds it.
+        BuildError: the builds cannot be listed.
+    """
+    names = request.names(store)
+    path = request.state_file or state_file_of(*names)
+    with held(path):
+        state = read_state(path, *names)
+        measurer = StoreBuildMeasurer(
+            *(request.definitions, request.selection, request.settings),
+            *(store, request.layouts, observer),
+        )
+        builds = StoreWatchedBuilds(
+            request.maker(state, observer), measurer, request.min_effect, observer
+        )
+        save = functools.partial(write_state, path)
+        while every_s is not None:
+            try:
+                state = look(state, listed(request.list_command), builds, reporters, save)
+            except BuildError as error:
+                observer.error(str(error))
+            time.sleep(every_s)
+        after = look(state, listed(request.list_command), builds, reporters, save)
+        return len(after.alerts) - len(state.alerts)
+
+
+def _given_build(line: str) -> Build:
+    if "=" not in line:
+        raise UsageError(
+            f'--command prints "{line}", which is not NAME=PYTHON',
+            "With commits, say how to make their builds: --build-cmd.",
+        )
+    return parse_build(line)
+
+
 def look(
     state: State,
     lines: str,
-    station: Station,
-    outlets: AlertOutlets,
+    builds: WatchedBuilds,
+    reporters: AlertReporters,
     save: Callable[[State], None],
 ) -> State:
     """Look at the builds in ``lines`` that are new, and save the state after each."""
-    send, notice = outlets.send, outlets.observer.note
+    send, notice = reporters.send, reporters.observer.note
     state = watching.deliver(state, send, save, notice)
     for name in watching.new_names(lines, state.seen):
         before = len(state.alerts)
-        state = watching.look_at(state, name, station, outlets.describe, notice)
+        state = watching.look_at(state, name, builds, reporters.describe, notice)
         save(state)
-        for one in state.alerts[before:]:
-            outlets.show(one)
+        for alert in state.alerts[before:]:
+            reporters.show(alert)
         state = watching.deliver(state, send, save, notice)
     return state
 
 
 def listed(source: str) -> str:
-    """What the command prints that tells the builds.
+    """What the command prints that lists the builds.
 
     Raises:
         BuildError: it fails.
@@ -114,18 +208,18 @@ def listed(source: str) -> str:
 
 
 @attrs.define
-class StoreStation:
-    """Measures builds as `compare` does, and keeps them in the store; a `Station`."""
+class StoreWatchedBuilds:
+    """Measures builds as `compare` does, and keeps them in the store; a `WatchedBuilds`."""
 
     make: Callable[[str], Build]
-    lab: StoreLab
+    measurer: StoreBuildMeasurer
     min_effect: Effect
     observer: Observer
 
     def measure(self, name: str) -> tuple[LastBuild, Side]:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         build = self.make(name)
-        measured = self.lab.measured([build])
+        measured = self.measurer.measured([build])
         if measured.run_id is None:
             raise DataError(
                 f"{name} was measured, but could not be stored",
@@ -135,40 +229,40 @@ class StoreStation:
         return last, measured.sides[build.name]
 
     def stored(self, last: LastBuild) -> Side | None:
-        """See `Station`."""
-        if self.lab.store.find(str(last.run_id)) is None:
+        """See `WatchedBuilds`."""
+        if self.measurer.store.find(str(last.run_id)) is None:
             self.observer.note(
                 f"Run {last.run_id} of {last.name} is gone: nothing to compare with."
             )
             return None
-        run = self.lab.store.load(last.run_id, details=False)
+        run = self.measurer.store.load(last.run_id, details=False)
         if last.name not in run.builds:
             self.observer.note(f"Run {last.run_id} has no {last.name}: nothing to compare with.")
             return None
         return side_of(run, last.name, f"run {last.run_id}, {last.name}")
 
     def compare(self, base: Side, new: Side) -> Comparison:
-        """See `Station`."""
-        complete = self.lab.store.completed
+        """See `WatchedBuilds`."""
+        complete = self.measurer.store.completed
         causes = functools.partial(function_causes, complete=complete)
         return compare(base, new, read_noises(), self.min_effect, causes)
 
     def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         self.observer.note(f"Measuring {len(keys)} suspects once more")
         labels = tuple(dict.fromkeys(key.path for key in keys))
-        lab = attrs.evolve(
-            self.lab,
-            selection=attrs.evolve(self.lab.selection, only=labels),
-            measuring=attrs.evolve(self.lab.measuring, times=False),
+        measurer = attrs.evolve(
+            self.measurer,
+            selection=attrs.evolve(self.measurer.selection, only=labels),
+            measuring=attrs.evolve(self.measurer.measuring, times=False),
         )
         # A command may call each build the same, say ``nightly``.
         before = base.name if base.name != new.name else f"{base.name} before"
-        sides = lab.measure([Build(before, base.python), Build(new.name, new.python)])
+        sides = measurer.measure([Build(before, base.python), Build(new.name, new.python)])
         known = self.stored(base)
         if known is not None and _torch_of(known) != _torch_of(sides[before]):
             raise BuildError(f"{base.python} is not {base.line} any more", "Keep it for a while.")
-        return lab.check(self.compare(sides[before], sides[new.name]))
+        return measurer.check(self.compare(sides[before], sides[new.name]))
 
 
 def _torch_of(side: Side) -> tuple[str, str]:

@@ -27,21 +27,25 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
-from instruction_counts.cli.watch_command import _described
+from instruction_counts.cli.alerting import reporters_to
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.history.watch_state import LastBuild, State, held, read_state, write_state
-from instruction_counts.history.watching import text_of
-from instruction_counts.history.webhook import Webhook
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import MeasuredSides
-from instruction_counts.session.watching import AlertOutlets, StoreStation, listed, look, place_of
+from instruction_counts.session.watching import (
+    AlertReporters,
+    StoreWatchedBuilds,
+    listed,
+    look,
+    place_of,
+)
 from instruction_counts.storage.store import Store
 from tests.fakes import make_record
 from tests.history.made import run_of
-from tests.history.test_watching import FakeStation, steps_in
+from tests.history.test_watching import FakeWatchedBuilds, steps_in
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = """\
@@ -52,13 +56,6 @@ BENCHMARKS = {"mm": GroupedStmts("torch.mm(x, x)", None, SETUP)}
 """
 
 
-def outlets_to(file: Path | None, webhook: Webhook | None = None) -> AlertOutlets:
-    """Alerts that are shown, and written to a file."""
-    return AlertOutlets(
-        _described, lambda alert: console.line(text_of(alert)), console, file, webhook
-    )
-
-
 @attrs.define
 class Watch:
     """A watch over builds that come one after the other; each look starts from the file."""
@@ -66,13 +63,15 @@ class Watch:
     folder: Path
     counts: dict[str, int | None] = attrs.field(factory=dict)
 
-    def look(self, outlets: AlertOutlets | None = None) -> list[tuple[str, str, str]]:
+    def look(self, reporters: AlertReporters | None = None) -> list[tuple[str, str, str]]:
         """Look at what is there; the steps that were found since the first look."""
         path = self.folder / "state.json"
-        outlets = outlets or outlets_to(self.folder / "alerts.jsonl")
+        reporters = reporters or reporters_to(self.folder / "alerts.jsonl")
         save = functools.partial(write_state, path)
         before = read_state(path, "w")
-        state = look(before, "\n".join(self.counts), FakeStation(self.counts), outlets, save)
+        state = look(
+            before, "\n".join(self.counts), FakeWatchedBuilds(self.counts), reporters, save
+        )
         assert state == read_state(path, "w")
         return steps_in(state)
 
@@ -109,7 +108,7 @@ def test_looking_again_tells_nothing_again(tmp_path: Path) -> None:
 def test_an_alert_that_could_not_be_written_comes_later(tmp_path: Path) -> None:
     """The folder may be there the next time."""
     watch = Watch(tmp_path, {"a": 1000, "b": 2000})
-    watch.look(outlets_to(tmp_path / "none" / "alerts.jsonl"))
+    watch.look(reporters_to(tmp_path / "none" / "alerts.jsonl"))
     before = len(watch.sent)
     watch.look()
 
@@ -128,7 +127,7 @@ def test_a_file_takes_an_alert_once(tmp_path: Path) -> None:
     watch = Watch(tmp_path, {"a": 1000, "b": 2000})
     watch.look()
     (alert,) = read_state(tmp_path / "state.json", "w").alerts
-    outlets_to(tmp_path / "alerts.jsonl").send(alert)
+    reporters_to(tmp_path / "alerts.jsonl").send(alert)
 
     assert 1 == len(watch.sent)
 
@@ -144,17 +143,19 @@ def test_a_command_that_fails_is_told() -> None:
         listed("echo a; exit 3")
 
 
-def station_of(store: Store) -> StoreStation:
-    """A station that finds what is stored."""
-    lab: Any = type("Lab", (), {"store": store})()
-    return StoreStation(lambda _: pytest.fail("nothing is made"), lab, MIN_EFFECT, console)
+def watched_builds(store: Store) -> StoreWatchedBuilds:
+    """Watched builds that find what is stored."""
+    measurer: Any = type("BuildMeasurer", (), {"store": store})()
+    return StoreWatchedBuilds(
+        lambda _: pytest.fail("nothing is made"), measurer, MIN_EFFECT, console
+    )
 
 
 def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
     """It is not measured again only to be compared with."""
     with Store.open(tmp_path / "runs.db") as store:
         number = store.import_run(run_of(1000, 1))
-        side = station_of(store).stored(LastBuild("l", "default", "/python", number))
+        side = watched_builds(store).stored(LastBuild("l", "default", "/python", number))
 
     assert side is not None
     assert (f"run {number}, default", 1) == (side.title, len(side.records))
@@ -163,7 +164,7 @@ def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
 def test_a_run_that_was_deleted_is_nothing_to_compare_with(tmp_path: Path) -> None:
     """The watch goes on with the build at hand."""
     with Store.open(tmp_path / "runs.db") as store:
-        assert station_of(store).stored(LastBuild("l", "default", "/python", 7)) is None
+        assert watched_builds(store).stored(LastBuild("l", "default", "/python", 7)) is None
 
 
 def test_a_run_without_the_build_is_nothing_to_compare_with(
@@ -172,7 +173,7 @@ def test_a_run_without_the_build_is_nothing_to_compare_with(
     """The database was made anew, and has another run of that number."""
     with Store.open(tmp_path / "runs.db") as store:
         number = store.import_run(run_of(1000, 1))
-        side = station_of(store).stored(LastBuild("l", "nightly", "/python", number))
+        side = watched_builds(store).stored(LastBuild("l", "nightly", "/python", number))
 
     assert (None, True) == (
         side,
@@ -181,7 +182,7 @@ def test_a_run_without_the_build_is_nothing_to_compare_with(
 
 
 @attrs.define
-class FakeLab:
+class FakeBuildMeasurer:
     """Measures builds of 1,000 and 2,000 instructions; what it was asked for is kept."""
 
     store: Store | None = None
@@ -191,7 +192,7 @@ class FakeLab:
     asked: list[tuple[tuple[str, ...], list[str]]] = attrs.field(factory=list)
 
     def measure(self, builds: Sequence[Build]) -> dict[str, Side]:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         self.asked.append((self.selection.only, [one.name for one in builds]))
         sides = {}
         for count, build in enumerate(builds, 1):
@@ -199,29 +200,29 @@ class FakeLab:
         return sides
 
     def measured(self, builds: Sequence[Build]) -> MeasuredSides:
-        """See `StoreLab`."""
+        """See `StoreBuildMeasurer`."""
         return MeasuredSides(self.measure(builds), 12 if self.stores else None)
 
     def check(self, comparison: Comparison) -> Comparison:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         return comparison
 
 
 def test_a_build_is_measured_and_remembered_by_its_run() -> None:
     """So that the next one can be compared with it."""
-    station = StoreStation(
-        lambda _: Build("a", "/python"), cast("Any", FakeLab()), MIN_EFFECT, console
+    builds = StoreWatchedBuilds(
+        lambda _: Build("a", "/python"), cast("Any", FakeBuildMeasurer()), MIN_EFFECT, console
     )
 
-    assert LastBuild("a=/python", "a", "/python", 12) == station.measure("a=/python")[0]
+    assert LastBuild("a=/python", "a", "/python", 12) == builds.measure("a=/python")[0]
 
 
 def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
     """The next one would have nothing to be compared with."""
-    lab = cast("Any", FakeLab(stores=False))
-    station = StoreStation(lambda _: Build("a", "/python"), lab, MIN_EFFECT, console)
+    measurer = cast("Any", FakeBuildMeasurer(stores=False))
+    builds = StoreWatchedBuilds(lambda _: Build("a", "/python"), measurer, MIN_EFFECT, console)
     with pytest.raises(DataError, match="could not be stored"):
-        station.measure("a=/python")
+        builds.measure("a=/python")
 
 
 @pytest.mark.parametrize(
@@ -229,14 +230,14 @@ def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
 )
 def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_path: Path) -> None:
     """Only they are; also where both builds have the same name."""
-    lab = FakeLab(Store.open(tmp_path / "runs.db"))
-    station = StoreStation(parse_build, cast("Any", lab), MIN_EFFECT, console)
-    builds = [LastBuild("l", one, f"/{one}", 1) for one in (name, "new")]
+    measurer = FakeBuildMeasurer(Store.open(tmp_path / "runs.db"))
+    watched = StoreWatchedBuilds(parse_build, cast("Any", measurer), MIN_EFFECT, console)
+    base, new = (LastBuild("l", build, f"/{build}", 1) for build in (name, "new"))
     key = attrs.evolve(make_record().key, label=("Group", "add"))
-    found = station.verify(builds[0], builds[1], [key])
+    found = watched.verify(base, new, [key])
 
     assert ([(("Group/add",), names)], ["worse"]) == (
-        lab.asked,
+        measurer.asked,
         [one.verdict.value for one in found.differences],
     )
 
@@ -244,9 +245,11 @@ def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_p
 def verify_after(store: Store, day: int) -> Comparison:
     """Verify a suspect, where the base was of this day when it was stored, and is of the first."""
     number = store.import_run(run_of(1000, day))
-    station = StoreStation(parse_build, cast("Any", FakeLab(store)), MIN_EFFECT, console)
-    builds = [LastBuild("l", "default", "/a", number), LastBuild("m", "new", "/b", 2)]
-    return station.verify(builds[0], builds[1], [make_record().key])
+    watched = StoreWatchedBuilds(
+        parse_build, cast("Any", FakeBuildMeasurer(store)), MIN_EFFECT, console
+    )
+    base, new = LastBuild("l", "default", "/a", number), LastBuild("m", "new", "/b", 2)
+    return watched.verify(base, new, [make_record().key])
 
 
 def test_a_build_that_was_replaced_verifies_nothing(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ KEY = RECORD.key
 
 
 @attrs.define
-class FakeLab:
+class FakeBuildMeasurer:
     """Builds whose counts are given by name; those of None do not start, text fails the case.
 
     Other memory layouts move counts by ``layouts``; first readings can lie off by ``outliers``.
@@ -44,19 +44,19 @@ class FakeLab:
     measured: list[str] = attrs.field(factory=list)
 
     def known(self, build: Build) -> Side | None:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         if self.counts[build.name] is None:
             raise BuildError(f"{build.name} cannot import torch", "Install it.")
         return self._side(build) if build.name in self.stored else None
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         sides = {build.name: self._side(build) for build in builds}
         self.measured += sides
         return sides
 
     def check(self, comparison: Comparison) -> Comparison:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         sides = comparison.base, comparison.new
         counts = [
             [{KEY: self._count(side.title) + more} for more in self.layouts] for side in sides
@@ -64,7 +64,7 @@ class FakeLab:
         return verified(comparison, *counts)
 
     def noises(self) -> Noises:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         return {}
 
     def _side(self, build: Build) -> Side:
@@ -88,22 +88,26 @@ def names_of(builds: int) -> list[str]:
     return [f"b{place}" for place in range(builds)]
 
 
-def lab_of(counts: Sequence[int | str | None], **more: object) -> FakeLab:
+def measurer_of(counts: Sequence[int | str | None], **more: object) -> FakeBuildMeasurer:
     """A laboratory of builds that cost so much."""
-    return attrs.evolve(FakeLab(dict(zip(names_of(len(counts)), counts, strict=True))), **more)
+    return attrs.evolve(
+        FakeBuildMeasurer(dict(zip(names_of(len(counts)), counts, strict=True))), **more
+    )
 
 
-def searched(lab: FakeLab) -> tuple[Bisection, Candidates]:
+def searched(measurer: FakeBuildMeasurer) -> tuple[Bisection, Candidates]:
     """A bisection over all builds of a laboratory."""
-    makers = [functools.partial(Build, name, "/python") for name in lab.counts]
-    candidates = Candidates(makers, KEY, lab)
+    makers = [functools.partial(Build, name, "/python") for name in measurer.counts]
+    candidates = Candidates(makers, KEY, measurer)
     return bisect(len(makers), candidates), candidates
 
 
-def text_of(lab: FakeLab) -> str:
+def text_of(measurer: FakeBuildMeasurer) -> str:
     """The report of a bisection."""
-    result, candidates = searched(lab)
-    return "\n".join(text.plain for text in report.bisection(result, list(lab.counts), candidates))
+    result, candidates = searched(measurer)
+    return "\n".join(
+        text.plain for text in report.bisection(result, list(measurer.counts), candidates)
+    )
 
 
 @settings(max_examples=60, deadline=None)
@@ -124,10 +128,10 @@ def test_a_regression_and_an_improvement_are_found_exactly(
     ]
     if broken not in places and broken + 1 not in places:
         counts[broken] = None
-    lab = lab_of(
+    measurer = measurer_of(
         counts, outliers={f"b{outlier}": 5000}, noise=functools.partial(noise.randint, -1, 1)
     )
-    result, candidates = searched(lab)
+    result, candidates = searched(measurer)
 
     assert [Change(first - 1, first), Change(second - 1, second)] == list(result.changes)
     assert ["worse", "better"] == [
@@ -137,7 +141,7 @@ def test_a_regression_and_an_improvement_are_found_exactly(
 
 def test_a_change_is_verified_in_other_layouts() -> None:
     """By turns in fresh servers first."""
-    result, candidates = searched(lab_of([1000, 1000, 2000, 2000]))
+    result, candidates = searched(measurer_of([1000, 1000, 2000, 2000]))
     difference = candidates.difference(1, 2)
 
     assert ((Change(1, 2),), True) == (result.changes, difference.verified)
@@ -145,18 +149,18 @@ def test_a_change_is_verified_in_other_layouts() -> None:
 
 def test_what_is_only_layout_is_no_change() -> None:
     """And is not asked for again and again."""
-    lab = lab_of([1000, 1000, 1100, 1100], layouts=(0, 150))
-    result, _ = searched(lab)
+    measurer = measurer_of([1000, 1000, 1100, 1100], layouts=(0, 150))
+    result, _ = searched(measurer)
 
-    assert ((), True) == (result.changes, len(lab.measured) < 12)
+    assert ((), True) == (result.changes, len(measurer.measured) < 12)
 
 
 def test_what_is_known_is_not_measured() -> None:
     """But for the two that a change lies between."""
-    lab = lab_of([1000] * 4 + [2000] * 4, stored=frozenset(names_of(8)))
-    result, candidates = searched(lab)
+    measurer = measurer_of([1000] * 4 + [2000] * 4, stored=frozenset(names_of(8)))
+    result, candidates = searched(measurer)
 
-    assert ((Change(3, 4),), ["b3", "b4"]) == (result.changes, lab.measured)
+    assert ((Change(3, 4),), ["b3", "b4"]) == (result.changes, measurer.measured)
     assert (2, 5) == (candidates.measurements, candidates.reused)
 
 
@@ -166,7 +170,7 @@ def test_what_is_known_is_not_measured() -> None:
 )
 def test_a_build_that_fails_is_passed_over_with_the_reason(fault: str | None, reason: str) -> None:
     """Whether it does not start, or fails the case."""
-    result, _ = searched(lab_of([1000, 1000, fault, 2000, 2000]))
+    result, _ = searched(measurer_of([1000, 1000, fault, 2000, 2000]))
 
     assert (Change(1, 3, (2,)),) == result.changes
     assert reason in result.broken[2]
@@ -174,7 +178,7 @@ def test_a_build_that_fails_is_passed_over_with_the_reason(fault: str | None, re
 
 def test_the_report_names_neighbours_causes_and_effort() -> None:
     """All that one needs to look further."""
-    shown = text_of(lab_of([1000, 1000, None, 1500, 1500]))
+    shown = text_of(measurer_of([1000, 1000, None, 1500, 1500]))
 
     assert "1,000 → 1,500  +500, +50.00%  verified" in shown
     assert "before  b1, torch 2.13.0+cpu (cf30153c)" in shown
@@ -186,15 +190,15 @@ def test_the_report_names_neighbours_causes_and_effort() -> None:
 
 
 @attrs.define
-class VanishingLab(FakeLab):
+class VanishingBuilds(FakeBuildMeasurer):
     """Builds that can be measured one at a time, and in pairs end as ``fault`` says."""
 
     fault: str = "gone"
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         if len(builds) == 1:
-            return FakeLab.measure(self, builds)
+            return FakeBuildMeasurer.measure(self, builds)
         if self.fault == "gone":
             raise BuildError("gone", "Make it again.")
         outcome = failed(message=self.fault)
@@ -206,18 +210,18 @@ class VanishingLab(FakeLab):
 def test_a_change_that_cannot_be_verified_is_told_as_such(fault: str) -> None:
     """What was read first stands."""
     counts: dict[str, int | str | None] = {"b0": 1000, "b1": 1000, "b2": 2000}
-    lab = VanishingLab(counts, fault=fault)
-    result, candidates = searched(lab)
+    measurer = VanishingBuilds(counts, fault=fault)
+    result, candidates = searched(measurer)
 
     assert ((Change(1, 2),), False) == (result.changes, candidates.difference(1, 2).verified)
-    assert "+1,000, +100.00%  not verified" in text_of(VanishingLab(counts, fault=fault))
+    assert "+1,000, +100.00%  not verified" in text_of(VanishingBuilds(counts, fault=fault))
 
 
 def test_json_has_the_changes_and_the_effort() -> None:
     """For programs."""
-    lab = lab_of([1000, None, 1500, 1500])
-    result, candidates = searched(lab)
-    data = json.loads(report.bisection_to_json(result, list(lab.counts), candidates))
+    measurer = measurer_of([1000, None, 1500, 1500])
+    result, candidates = searched(measurer)
+    data = json.loads(report.bisection_to_json(result, list(measurer.counts), candidates))
     (change,) = data["changes"]
 
     assert ("b0", "b2", ["b1"], "worse", True, 500, ["+500 at::slow (new)"]) == tuple(
@@ -229,4 +233,4 @@ def test_json_has_the_changes_and_the_effort() -> None:
 
 def test_no_change_is_said() -> None:
     """Not only by silence."""
-    assert "no change" in text_of(lab_of([1000, 1000, 1000]))
+    assert "no change" in text_of(measurer_of([1000, 1000, 1000]))

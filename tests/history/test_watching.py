@@ -27,7 +27,7 @@ KEY = RECORD.key
 
 
 @attrs.define
-class FakeStation:
+class FakeWatchedBuilds:
     """Builds whose counts are given by name; those of None are broken, of -1 fail the case.
 
     ``outliers`` are the counts of the first reading of some.
@@ -39,7 +39,7 @@ class FakeStation:
     verifications: list[tuple[str, str]] = attrs.field(factory=list)
 
     def measure(self, name: str) -> tuple[LastBuild, Side]:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         count = self.counts[name]
         if count is None:
             raise BuildError(f"{name} has no torch", "Install it.")
@@ -47,17 +47,17 @@ class FakeStation:
         return build, self._side(name, self.outliers.get(name, count))
 
     def stored(self, last: LastBuild) -> Side | None:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         count = self.counts[last.name]
         assert count is not None
         return self._side(last.name, self.outliers.get(last.name, count))
 
     def compare(self, base: Side, new: Side) -> Comparison:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         return compare(base, new)
 
     def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         assert [KEY] == list(keys)
         if base.name in self.gone:
             raise BuildError(f"{base.name} is gone", "Make it again.")
@@ -83,12 +83,12 @@ def ignored(_: object) -> None:
     """What is noticed or saved, and not asked for here."""
 
 
-def watched(station: FakeStation, notices: list[str] | None = None) -> State:
-    """The state after all builds of a station."""
+def watched(builds: FakeWatchedBuilds, notices: list[str] | None = None) -> State:
+    """The state after all builds of a watch."""
     state = State("w")
     notice: Callable[[str], None] = ignored if notices is None else notices.append
-    for name in station.counts:
-        state = watching.look_at(state, name, station, described, notice)
+    for name in builds.counts:
+        state = watching.look_at(state, name, builds, described, notice)
     return state
 
 
@@ -118,28 +118,28 @@ def test_every_step_alerts_exactly_once(counts: list[int | None], outliers: set[
         if base != new
     ]
 
-    assert expected == steps_in(watched(FakeStation(builds, far)))
+    assert expected == steps_in(watched(FakeWatchedBuilds(builds, far)))
 
 
 def test_a_suspect_is_measured_again_before_it_alerts() -> None:
     """Both builds, and then in other layouts."""
-    station = FakeStation(named([1000, 1000, 2000]))
-    (alert,) = watched(station).alerts
+    builds = FakeWatchedBuilds(named([1000, 1000, 2000]))
+    (alert,) = watched(builds).alerts
 
-    assert ([("b1", "b2")], True, 1000) == (station.verifications, alert.verified, alert.change)
+    assert ([("b1", "b2")], True, 1000) == (builds.verifications, alert.verified, alert.change)
 
 
 def test_an_outlier_does_not_alert() -> None:
     """Nor does the way back."""
-    station = FakeStation(named([1000] * 4), {"b1": 9000})
+    builds = FakeWatchedBuilds(named([1000] * 4), {"b1": 9000})
 
-    assert ((), 2) == (watched(station).alerts, len(station.verifications))
+    assert ((), 2) == (watched(builds).alerts, len(builds.verifications))
 
 
 def test_a_broken_build_is_passed_over() -> None:
     """The next one is compared with the last that worked; the reason is told."""
     notices: list[str] = []
-    state = watched(FakeStation(named([1000, None, -1, 2000])), notices)
+    state = watched(FakeWatchedBuilds(named([1000, None, -1, 2000])), notices)
 
     assert [("b0", "b3", "worse")] == steps_in(state)
     assert ["b1 is broken, and passed over: b1 has no torch"] == notices[:1]
@@ -150,15 +150,15 @@ def test_a_broken_build_is_passed_over() -> None:
 def test_a_suspect_that_cannot_be_verified_alerts_as_such() -> None:
     """The build before it may have been removed."""
     notices: list[str] = []
-    station = FakeStation(named([1000, 2000]), gone=frozenset({"b0"}))
-    (alert,) = watched(station, notices).alerts
+    builds = FakeWatchedBuilds(named([1000, 2000]), gone=frozenset({"b0"}))
+    (alert,) = watched(builds, notices).alerts
 
     assert (False, True) == (alert.verified, "cannot be verified" in notices[0])
 
 
 def test_a_step_that_is_seen_again_has_the_same_id() -> None:
     """So that it is not told again."""
-    state = watched(FakeStation(named([1000, 2000])))
+    state = watched(FakeWatchedBuilds(named([1000, 2000])))
 
     assert state == state.with_alerts(state.alerts)
 
@@ -167,7 +167,7 @@ def test_a_step_that_is_seen_again_has_the_same_id() -> None:
 
 
 @attrs.define
-class CasesStation:
+class WatchedCases:
     """Builds with several cases each; ``again`` are the second readings that are others."""
 
     sides: Mapping[str, Side]
@@ -175,20 +175,20 @@ class CasesStation:
     loaded: list[str] = attrs.field(factory=list)
 
     def measure(self, name: str) -> tuple[LastBuild, Side]:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         return LastBuild(name, name, f"/{name}/python", 1), self.sides[name]
 
     def stored(self, last: LastBuild) -> Side | None:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         self.loaded.append(last.name)
         return self.sides[last.name]
 
     def compare(self, base: Side, new: Side) -> Comparison:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         return compare(base, new)
 
     def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
-        """See `Station`."""
+        """See `WatchedBuilds`."""
         sides = [self.again.get(one.name, self.sides[one.name]) for one in (base, new)]
         kept = [
             attrs.evolve(side, records={key: side.records[key] for key in keys}) for side in sides
@@ -215,12 +215,12 @@ def with_cases(code: str = "d1", engine: str = "fork", **counts: int) -> Side:
     return Side("run 1", engine, FINGERPRINT, {one.key: one for one in records})
 
 
-def watched_cases(station: CasesStation, *names: str) -> tuple[State, list[str]]:
+def watched_cases(builds: WatchedCases, *names: str) -> tuple[State, list[str]]:
     """The state after these builds, or all, and what was noticed."""
     notices: list[str] = []
     state = State("w")
-    for name in names or station.sides:
-        state = watching.look_at(state, name, station, described, notices.append)
+    for name in names or builds.sides:
+        state = watching.look_at(state, name, builds, described, notices.append)
     return state, notices
 
 
@@ -235,7 +235,7 @@ GAP = {
 
 def test_a_case_is_compared_with_the_last_build_on_which_it_worked() -> None:
     """The others worked in between; the step alerts once."""
-    state, _ = watched_cases(CasesStation(GAP))
+    state, _ = watched_cases(WatchedCases(GAP))
 
     assert ([("b0", "b3", "worse")], ["b"]) == (steps_in(state), [x.case for x in state.alerts])
 
@@ -244,7 +244,7 @@ def test_a_case_that_is_gone_for_a_while_is_compared_when_it_is_back() -> None:
     """A build may lack what it needs."""
     builds = {**GAP, "b1": with_cases(a=1000), "b2": with_cases(a=1000)}
 
-    assert [("b0", "b3", "worse")] == steps_in(watched_cases(CasesStation(builds))[0])
+    assert [("b0", "b3", "worse")] == steps_in(watched_cases(WatchedCases(builds))[0])
 
 
 def test_each_case_waits_for_itself() -> None:
@@ -255,7 +255,7 @@ def test_each_case_waits_for_itself() -> None:
         "b2": with_cases(a=-1, b=-1, c=2000),
         "b3": with_cases(a=3000, b=3000, c=3000),
     }
-    state, _ = watched_cases(CasesStation(builds))
+    state, _ = watched_cases(WatchedCases(builds))
 
     assert [
         ("b", "b0", "b1"),
@@ -268,22 +268,22 @@ def test_each_case_waits_for_itself() -> None:
 
 def test_a_case_that_fails_is_noticed_once() -> None:
     """As long as it fails, nothing of it is compared."""
-    _, notices = watched_cases(CasesStation(GAP))
+    _, notices = watched_cases(WatchedCases(GAP))
 
     assert ["b1: no count, and so nothing to compare: b"] == notices
 
 
 def test_an_earlier_build_is_loaded_only_for_cases_that_are_back() -> None:
     """A run can be large."""
-    station = CasesStation(GAP)
-    watched_cases(station, "b0", "b1", "b2")
+    builds = WatchedCases(GAP)
+    watched_cases(builds, "b0", "b1", "b2")
 
-    assert ["b0", "b1"] == station.loaded
+    assert ["b0", "b1"] == builds.loaded
 
 
 def test_nothing_waits_when_all_cases_are_back() -> None:
     """The state does not grow."""
-    state, _ = watched_cases(CasesStation(GAP))
+    state, _ = watched_cases(WatchedCases(GAP))
 
     assert () == state.waiting
 
@@ -291,7 +291,7 @@ def test_nothing_waits_when_all_cases_are_back() -> None:
 def test_a_suspect_that_fails_when_it_is_measured_again_alerts_unverified() -> None:
     """Its build is seen, so that nobody would look at it again; the notice says why."""
     builds = {"b0": with_cases(a=1000, b=1000), "b1": with_cases(a=2000, b=2000)}
-    state, notices = watched_cases(CasesStation(builds, {"b1": with_cases(a=2000, b=-1)}))
+    state, notices = watched_cases(WatchedCases(builds, {"b1": with_cases(a=2000, b=-1)}))
 
     assert [("a", True), ("b", False)] == [(one.case, one.verified) for one in state.alerts]
     assert [
@@ -315,7 +315,7 @@ def test_a_suspect_that_fails_when_it_is_measured_again_alerts_unverified() -> N
 def test_what_cannot_be_compared_is_noticed(other: Side, why: str) -> None:
     """A step in it is not seen; the next build is compared again."""
     builds = {"b0": with_cases(a=1000), "b1": other, "b2": other}
-    state, notices = watched_cases(CasesStation(builds))
+    state, notices = watched_cases(WatchedCases(builds))
 
     assert ((), [f"b1: not comparable with b0, {why}: a"]) == (state.alerts, notices)
 
@@ -324,14 +324,14 @@ def test_a_notice_names_a_few_cases() -> None:
     """All may be concerned."""
     cases = {f"c{place}": 1000 for place in range(5)}
     builds = {"b0": with_cases(**cases), "b1": with_cases("d2", **cases)}
-    _, notices = watched_cases(CasesStation(builds))
+    _, notices = watched_cases(WatchedCases(builds))
 
     assert ["b1: not comparable with b0, definition changed: c0; c1; c2 and 2 more"] == notices
 
 
 # Delivery
 
-WAITING = watched(FakeStation(named([1000, 2000, 3000])))
+WAITING = watched(FakeWatchedBuilds(named([1000, 2000, 3000])))
 
 
 def delivered(

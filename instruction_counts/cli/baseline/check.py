@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
@@ -15,20 +14,25 @@ from instruction_counts.cli.gating import Gating, gate_options
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.merging import merged
-from instruction_counts.cli.options import build_options, selection_options, store_option
+from instruction_counts.cli.options import (
+    build_options,
+    layouts_option,
+    limit_option,
+    only_build,
+    output_option,
+    selection_options,
+    store_option,
+)
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.gate.checks import exceeded_in, moved_in
 from instruction_counts.report.formats.entry import CheckReport
 from instruction_counts.report.registry import Destination
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.checking import CheckRequest, check_build, check_run
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
-
-_SHOWN = 20
 
 
 @click.command("check", cls=Command)
@@ -40,14 +44,7 @@ _SHOWN = 20
 @store_option
 @gate_options
 @time_budget_option
-@click.option(
-    "--layouts",
-    type=click.IntRange(min=0),
-    default=3,
-    show_default=True,
-    metavar="K",
-    help="Memory layouts in which suspects are verified. 0 verifies nothing.",
-)
+@layouts_option("verifies nothing")
 @click.option(
     "--allow-different",
     is_flag=True,
@@ -60,20 +57,8 @@ _SHOWN = 20
     help="JSON of the last check, if it exists. What failed there fails until it is within "
     "its limit.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=_SHOWN,
-    show_default=True,
-    metavar="N",
-    help="Cases shown of each kind. 0 shows all.",
-)
-@click.option(
-    "--output",
-    type=FILE,
-    multiple=True,
-    help="Write the check: .md or .json. Repeatable.",
-)
+@limit_option("Cases shown of each kind", 20)
+@output_option("the check: .md or .json")
 def command(
     file: Path,
     run: str | None,
@@ -109,16 +94,16 @@ def command(
         raise UsageError("--no-counts leaves nothing to check", "Drop it.")
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     destinations = [Destination.of(path, CheckReport) for path in output]
-    build = _one_build(builds, run)
+    if run is not None and builds != (default_build(),):
+        raise UsageError("both a run and a build to measure are named", "Drop one.")
+    build = only_build(builds, "a check")
     if time_budget is not None and run is not None:
         raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
     request = attrs.evolve(
-        CheckRequest.of(file, selection),
+        CheckRequest.of(file, selection, previous),
         limits=gating.limits,
         fail_on=gating.fail_on,
         allow_different=allow_different,
-        exceeded_before=exceeded_in(previous) if previous is not None else frozenset(),
-        moved_before=moved_in(previous) if previous is not None else frozenset(),
     )
     with Store.open(db) as store:
         if run is not None:
@@ -130,12 +115,3 @@ def command(
                 time_budget_s=time_budget,
             )
     return conclude(check, gating, destinations, limit)
-
-
-def _one_build(builds: Sequence[Build], run: str | None) -> Build:
-    if run is not None and builds != (default_build(),):
-        raise UsageError("both a run and a build to measure are named", "Drop one.")
-    if len(builds) != 1:
-        names = ", ".join(build.name for build in builds)
-        raise UsageError(f"a check measures one build, and there are: {names}", "Name one.")
-    return builds[0]

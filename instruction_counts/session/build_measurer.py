@@ -22,8 +22,8 @@ from instruction_counts.storage.store import Store
 
 
 @attrs.define
-class StoreLab:
-    """Measures builds as `compare` does, and takes what is known from the store; a `Lab`."""
+class StoreBuildMeasurer:
+    """Measures builds as `compare` does, or takes them from the store; a `BuildMeasurer`."""
 
     definitions: Definitions
     selection: Selection
@@ -36,7 +36,7 @@ class StoreLab:
     _last: ComparedBuilds | None = None
 
     def known(self, build: Build) -> Side | None:
-        """See `Lab`.
+        """See `BuildMeasurer`.
 
         A build is known by its name and its fingerprint: two builds of one commit with different
         patches have the same fingerprint.
@@ -61,7 +61,7 @@ class StoreLab:
         return None
 
     def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         return self.measured(builds).sides
 
     def measured(self, builds: Sequence[Build]) -> MeasuredSides:
@@ -75,7 +75,7 @@ class StoreLab:
         return measured
 
     def check(self, comparison: Comparison) -> Comparison:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         assert self._last is not None, "something was measured"
         if not (self.layouts and comparison.suspects):
             return comparison
@@ -85,5 +85,5 @@ class StoreLab:
         return checked.comparison
 
     def noises(self) -> Noises:
-        """See `Lab`."""
+        """See `BuildMeasurer`."""
         return read_noises()

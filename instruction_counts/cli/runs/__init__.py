@@ -1,0 +1,1 @@
+"""The commands of ``runs`` that have modules of their own."""
