@@ -143,7 +143,7 @@ def test_a_regression_has_its_own_exit_code(compared: Compared) -> None:
 
 def test_within_a_generous_budget_nothing_is_left_out(compared: Compared) -> None:
     """It only changes the order."""
-    assert [] == compared.document["left_out"]
+    assert [] == compared.document["skipped_by_budget"]
 
 
 def test_what_was_verified_is_said(compared: Compared) -> None:

@@ -27,6 +27,8 @@ from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report import history as report
+from instruction_counts.report.formats.entry import BisectionReport
+from instruction_counts.report.registry import names_for, render
 from instruction_counts.session.bisecting import BisectionRequest, find_changes, only_case
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import Definitions
@@ -61,7 +63,7 @@ from instruction_counts.storage.store import Store
 @click.option("--fresh", is_flag=True, help="Do not use stored counts.")
 @layouts_option("only measures once more")
 @min_effect_option
-@format_option("each change with its verdict, counts and causes")
+@format_option("each change with its verdict, counts and causes", names_for(BisectionReport))
 @measuring_options
 @store_option
 def command(
@@ -107,11 +109,12 @@ def command(
     makers = makers_of(build, config, commits, build_cmd)
     with Store.open(db) as store:
         found = find_changes(makers, request, store, console)
-    if form == "json":
-        console.write(report.bisection_to_json(found.result, found.names, found.candidates))
-    else:
-        for text in report.bisection(found.result, found.names, found.candidates):
+    shown = BisectionReport(found.names, found.candidates, found.result)
+    if form == "text":
+        for text in report.bisection(shown):
             console.render(text)
+    else:
+        console.write(str(render(form, shown)))
     if not found.is_conclusive:
         console.error("Fewer than two builds can be measured.")
         return ExitCode.ERROR

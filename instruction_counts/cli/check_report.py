@@ -10,7 +10,7 @@ from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.gating import Gating, exit_code
 from instruction_counts.report import comparison as comparison_report
 from instruction_counts.report import gate as gate_report
-from instruction_counts.report import skipped_by_budget as left_out
+from instruction_counts.report import skipped_by_budget
 from instruction_counts.report.formats.entry import CheckReport, causes_by_case
 from instruction_counts.report.registry import Destination
 from instruction_counts.session.checking import Check
@@ -59,7 +59,7 @@ def show_check(check: Check, limit: int) -> None:
             console.line(f"  … and {left} more (--limit 0 shows all)")
     console.line("")
     titles = comparison_report.skipped_titles(gate.comparison)
-    for line in left_out.lines(titles, len(gate.findings), limit):
+    for line in skipped_by_budget.lines(titles, len(gate.findings), limit):
         console.line(line, style="yellow")
     is_bad = gate.fails or not gate.compares
     said = gate_report.verdict(gate, interrupted=check.interrupted)

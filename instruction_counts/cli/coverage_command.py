@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -11,10 +10,11 @@ from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import build_options, operators_file_option
-from instruction_counts.cli.saving import save
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report import coverage as report
+from instruction_counts.report.formats.entry import CoverageReport
+from instruction_counts.report.registry import Destination, names_for, render, suffixes_for
 from instruction_counts.sources.operators.catalogue import load_public_operators
 from instruction_counts.sources.operators.coverage import coverage, in_categories, total
 from instruction_counts.sources.operators.reading import read_operators
@@ -34,12 +34,12 @@ _SHOWN = 10
     help="Only these: torch.linalg, pointwise, 'torch.Tensor*'. Repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help=f"Not only the first {_SHOWN} of each.")
-@format_option("each category, with all that it lacks")
+@format_option("each category, with every operator that is missing", names_for(CoverageReport))
 @click.option(
     "--output",
     type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.md",
-    help="Write everything that is not covered as Markdown, too.",
+    metavar="FILE",
+    help=f"Write everything that is not covered, too: {', '.join(suffixes_for(CoverageReport))}.",
 )
 @build_options
 def command(
@@ -61,17 +61,15 @@ def command(
     builds = builds or (default_build(),)
     if len(builds) > 1:
         raise UsageError("coverage is that of one build", "Name one --build.")
-    if output is not None and output.suffix != ".md":
-        raise UsageError(f"--output {output}: what is written is Markdown", "Name it FILE.md.")
+    destination = None if output is None else Destination.of(output, CoverageReport)
     entries = read_operators(operators_file or standard_file())
     public = in_categories(load_public_operators(builds[0], Cache()), categories)
     found = coverage(public, entries)
-    if output is not None:
-        save("--output", output, report.markdown(found, builds[0].name))
-        console.note(f"Saved: {output}")
-    if form == "json":
-        document = report.as_json(found, builds[0].name)
-        console.write(json.dumps(document, indent=1, allow_nan=False))
+    shown = CoverageReport(found, builds[0].name)
+    if destination is not None:
+        console.note(f"Saved: {destination.write(shown)}")
+    if form != "text":
+        console.write(str(render(form, shown)))
         return
     console.render(report.table(found, None if everything else _SHOWN))
     console.line("")

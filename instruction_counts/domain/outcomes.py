@@ -277,7 +277,7 @@ class Outcome:
         return attrs.evolve(self, functions=details.functions, times=times)
 
     @property
-    def left_out(self) -> str:
+    def skipped_by_budget(self) -> str:
         """The budget that was used up before this could start: ``60 s``; empty for all else."""
         budget_s = self.skipped_by_budget_s
         return "" if budget_s is None else span(budget_s)

@@ -49,18 +49,18 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
         "compares": gate.compares,
         "layouts": gate.comparison.layouts,
         "cases": [_as_json(one, causes, carried=one.key in gate.carried) for one in gate.findings],
-        "left_out": [
+        "skipped_by_budget": [
             cattrs.unstructure(
-                _LeftOut(**_parts(key), time_budget=budget, exceeded_before=key in gate.carried)
+                _Skipped(**_parts(key), time_budget=budget, exceeded_before=key in gate.carried)
             )
-            for key, budget in gate.comparison.left_out.items()
+            for key, budget in gate.comparison.skipped_by_budget.items()
         ],
     }
     return json.dumps(document, indent=1) + "\n"
 
 
 @attrs.frozen
-class _LeftOut:
+class _Skipped:
     label: tuple[str, ...]
     language: Language
     runtime: RuntimeMode
@@ -89,7 +89,9 @@ def exceeded_in(path: Path) -> frozenset[CaseKey]:
         one.key for one in found.cases if one.level is Level.FAILS and one.verdict is Verdict.WORSE
     }
     undecided = {one.key for one in found.cases if one.exceeded_before}
-    return frozenset(worse | undecided | {one.key for one in found.left_out if one.exceeded_before})
+    return frozenset(
+        worse | undecided | {one.key for one in found.skipped_by_budget if one.exceeded_before}
+    )
 
 
 def moved_in(path: Path) -> frozenset[CaseKey]:
@@ -104,7 +106,7 @@ _MOVED = {Verdict.WORSE, Verdict.BETTER}
 @attrs.frozen
 class _Check:
     cases: list[_Case]
-    left_out: list[_LeftOut]
+    skipped_by_budget: list[_Skipped]
 
 
 def _read(path: Path) -> _Check:

@@ -103,7 +103,7 @@ def apply_limits(
             finding = Finding(one, Level.FAILS, "every regression is set to fail")
         findings.append(finding)
     silent = {one.key for one in comparison.differences if one.verdict not in _TOLD}
-    carried = frozenset(exceeded_before & (silent | comparison.left_out.keys()))
+    carried = frozenset(exceeded_before & (silent | comparison.skipped_by_budget.keys()))
     return Gate(comparison, tuple(findings), fail_on is not FailOn.NEVER, carried)
 
 

@@ -109,7 +109,7 @@ def tally(comparison: Comparison) -> str:
 
 def skipped_titles(comparison: Comparison) -> dict[str, str]:
     """What was left out for want of time, by titles, each with the budget."""
-    return {title_of(key): budget for key, budget in comparison.left_out.items()}
+    return {title_of(key): budget for key, budget in comparison.skipped_by_budget.items()}
 
 
 def skipped_sentence(comparison: Comparison) -> str:

@@ -96,8 +96,8 @@ def verdict(gate: Gate, *, interrupted: bool = False) -> str:
         parts.append(f"{soft:,} above a soft limit")
     if bare:
         parts.append(f"{bare:,} not guarded")
-    if gate.comparison.left_out:
-        parts.append(f"{len(gate.comparison.left_out):,} skipped by the time budget")
+    if gate.comparison.skipped_by_budget:
+        parts.append(f"{len(gate.comparison.skipped_by_budget):,} skipped by the time budget")
     return "; ".join(parts)
 
 

@@ -1,10 +1,8 @@
-"""Counts over time for people and for programs: a plot, the steps, JSON and CSV."""
+"""Counts over time for people: plots, steps, a table, and what a bisection found."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import attrs
 from rich.table import Table
@@ -13,7 +11,7 @@ from rich.text import Text
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.stored import StoredCount
-from instruction_counts.history.bisection import Bisection, Change
+from instruction_counts.history.bisection import Bisection
 from instruction_counts.history.candidates import Candidates, is_regression
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
@@ -21,9 +19,7 @@ from instruction_counts.report import format as fmt
 from instruction_counts.report import plots as plotting
 from instruction_counts.report.comparison import causes as causes_of_difference
 from instruction_counts.report.comparison import title_of
-from instruction_counts.report.formats.entry import StepCauses
-
-FORMAT_VERSION = 1
+from instruction_counts.report.formats.entry import BisectionReport, StepCauses
 
 WIDTH = 80
 _INDENT = "  "
@@ -165,8 +161,9 @@ def _minute(point: StoredCount) -> Text:
 # Bisection
 
 
-def bisection(result: Bisection, names: Sequence[str], found: Candidates) -> Iterator[Text]:
+def bisection(report: BisectionReport) -> Iterator[Text]:
     """What a bisection found: each change with its neighbours and causes, then what it took."""
+    result, names, found = report.result, report.names, report.candidates
     yield Text(title_of(found.key), style="bold")
     for one in result.changes:
         difference = found.difference(one.before, one.after)
@@ -187,39 +184,6 @@ def bisection(result: Bisection, names: Sequence[str], found: Candidates) -> Ite
     for place, why in result.broken.items():
         yield Text(f"{_INDENT}broken: {names[place]}: {why}", style="yellow")
     yield Text(_effort(result, len(names), found))
-
-
-def bisection_to_json(result: Bisection, names: Sequence[str], found: Candidates) -> str:
-    """The same for programs."""
-    document = {
-        "format_version": FORMAT_VERSION,
-        "case": title_of(found.key),
-        "builds": list(names),
-        "changes": [_change(one, names, found) for one in result.changes],
-        "broken": {names[place]: why for place, why in result.broken.items()},
-        "measured": [names[place] for place in result.measured],
-        "measurements": found.measurements,
-        "reused": found.reused,
-    }
-    return json.dumps(document, indent=1)
-
-
-def _change(one: Change, names: Sequence[str], found: Candidates) -> dict[str, Any]:
-    difference = found.difference(one.before, one.after)
-    return {
-        "before": names[one.before],
-        "after": names[one.after],
-        "broken": [names[place] for place in one.broken],
-        "gradual": one.gradual,
-        "verdict": difference.verdict.value,
-        "reason": difference.reason.value,
-        "verified": difference.verified,
-        "base": difference.base_count,
-        "new": difference.new_count,
-        "change": difference.change,
-        "relative": difference.relative,
-        "causes": list(causes_of_difference(difference)),
-    }
 
 
 def _headline(difference: Difference) -> str:

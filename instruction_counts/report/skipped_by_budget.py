@@ -1,4 +1,4 @@
-"""What a budget of time left out, for people: how many, why, and which."""
+"""What a time budget skipped, for people: how many, why, and which."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 Budgets = Mapping[str, str]
-"""The cases that were left out by their titles, each with the budget that was used up."""
+"""The titles of the skipped cases, each with the budget that was used up."""
 
 Fit: TypeAlias = Callable[[Iterable[str]], list[str]]
 """Chooses the lines there is room for: the first of those it is given."""
@@ -15,7 +15,7 @@ SHOWN = 20
 
 
 def sentence(budgets: Budgets, measured: int) -> str:
-    """``12 of 300 cases measured within 60 s; …``; empty where nothing was left out."""
+    """``12 of 300 cases measured within 60 s; …``; empty where nothing was skipped."""
     if not budgets:
         return ""
     within = " and ".join(dict.fromkeys(budgets.values()))

@@ -54,14 +54,14 @@ def results(run: Run, *, allocations: bool = False) -> Table:
 
 def _tried(run: Run) -> list[Record]:
     """All but what a time budget skipped."""
-    return [record for record in run.cases if not record.outcome.left_out]
+    return [record for record in run.cases if not record.outcome.skipped_by_budget]
 
 
 def problems(run: Run) -> Iterator[str]:
     """A line for each case without a result, except those that a time budget skipped."""
     for record in run.cases:
         failure = record.outcome.failure
-        if failure is not None and not record.outcome.left_out:
+        if failure is not None and not record.outcome.skipped_by_budget:
             yield f"{record.outcome.status.value}  {_title(run, record)}: {failure.summary}"
 
 
@@ -80,9 +80,9 @@ def skipped_lines(run: Run) -> Iterator[str]:
 def skipped(run: Run) -> tuple[int, dict[str, str]]:
     """How many cases were measured, and the others by their titles, each with the budget."""
     budgets = {
-        _title(run, record): record.outcome.left_out
+        _title(run, record): record.outcome.skipped_by_budget
         for record in run.cases
-        if record.outcome.left_out
+        if record.outcome.skipped_by_budget
     }
     return len(run.cases) - len(budgets), budgets
 

@@ -225,7 +225,7 @@ class Measured:
                 checked = _checked(event)
                 if isinstance(checked, Finished):
                     self._add(checked)
-                    if checked.outcome.left_out:
+                    if checked.outcome.skipped_by_budget:
                         continue
                 progress.show(checked)
 
@@ -259,13 +259,13 @@ class Measured:
             note_durations(self._durations, known)
 
     def _restore_order(self, orders: Sequence[WorkOrder]) -> None:
-        # Lanes finish in any order; files and tables follow the definitions. What was left out
+        # Lanes finish in any order; files and tables follow the definitions. What was skipped
         # comes last, the least likely to have changed first.
         places = {(order.build.name, order.case.key): place for place, order in enumerate(orders)}
-        left_out = [record for record in self._records if record.outcome.left_out]
-        self._records = [record for record in self._records if not record.outcome.left_out]
+        skipped_by_budget = [record for record in self._records if record.outcome.skipped_by_budget]
+        self._records = [record for record in self._records if not record.outcome.skipped_by_budget]
         self._records.sort(key=lambda record: places.get(record.identity, len(places)))
-        self._records += reversed(left_out)
+        self._records += reversed(skipped_by_budget)
 
     def _save(self, *, final: bool) -> None:
         # A file that could not be written is told once, and tried again only at the end: what is

@@ -89,7 +89,7 @@ def require_measured(run: Run) -> None:
     Raises:
         UsageError: the budget was used up before the first case started; some may be skipped.
     """
-    budgets = [one.outcome.left_out for one in run.cases if one.outcome.left_out]
+    budgets = [one.outcome.skipped_by_budget for one in run.cases if one.outcome.skipped_by_budget]
     if budgets and all(one.outcome.status is Status.SKIPPED for one in run.cases):
         raise UsageError(
             f"no case was measured within the time budget of {budgets[0]}",

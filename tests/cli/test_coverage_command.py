@@ -61,8 +61,8 @@ def test_the_screen_shows_ten_of_a_category_at_most_and_the_file_all(
     ("args", "expected"),
     [
         (["--category", "torch.linag"], "Near: torch.linalg"),
-        (["--output", "found.txt"], "found.txt: what is written is Markdown"),
-        (["--output", "nowhere/found.md"], "nowhere/found.md cannot be written"),
+        (["--output", "found.txt"], "found.txt: unknown format"),
+        (["--output", "nowhere/found.md"], "nowhere/found.md: there is no folder nowhere"),
         (
             ["--build", f"a={sys.executable}", "--build", f"b={sys.executable}"],
             "coverage is that of one build",

@@ -191,7 +191,7 @@ def test_a_comparison_tells_them_too(place: Place) -> None:
     assert (3, True, True) == (code, SENTENCE in shown, SENTENCE in files[0].read_text())
     assert [("b", "60 s"), ("c", "60 s")] == [
         (one["label"][1], one["time_budget"])
-        for one in json.loads(files[1].read_text())["left_out"]
+        for one in json.loads(files[1].read_text())["skipped_by_budget"]
     ]
 
 

@@ -217,7 +217,7 @@ def test_nothing_starts_when_the_budget_is_used_up() -> None:
 
     assert ["d", "a", "b"] == started
     assert {("c", "default"), ("e", "default"), ("f", "default")} == {
-        name for name, one in outcomes.items() if one.left_out == "3.5 s"
+        name for name, one in outcomes.items() if one.skipped_by_budget == "3.5 s"
     }
 
 
@@ -235,12 +235,15 @@ def test_within_the_budget_nothing_is_left_out() -> None:
     """A budget that suffices costs nothing."""
     started, outcomes = carried_out(1000)
 
-    assert (6, []) == (len(started), [one for one in outcomes.values() if one.left_out])
+    assert (6, []) == (len(started), [one for one in outcomes.values() if one.skipped_by_budget])
 
 
 def test_what_is_skipped_for_another_reason_is_not_left_out() -> None:
     """What a build cannot run stays a case that was skipped."""
-    assert ("", "60 s") == (Outcome(Status.SKIPPED).left_out, Outcome.out_of_time(60).left_out)
+    assert ("", "60 s") == (
+        Outcome(Status.SKIPPED).skipped_by_budget,
+        Outcome.out_of_time(60).skipped_by_budget,
+    )
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,8 @@ from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.history.bisection import Bisection, Change, bisect
 from instruction_counts.history.candidates import Candidates
 from instruction_counts.report import history as report
+from instruction_counts.report.formats.entry import BisectionReport
+from instruction_counts.report.registry import render
 from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 
@@ -106,7 +108,8 @@ def text_of(measurer: FakeBuildMeasurer) -> str:
     """The report of a bisection."""
     result, candidates = searched(measurer)
     return "\n".join(
-        text.plain for text in report.bisection(result, list(measurer.counts), candidates)
+        text.plain
+        for text in report.bisection(BisectionReport(list(measurer.counts), candidates, result))
     )
 
 
@@ -221,7 +224,8 @@ def test_json_has_the_changes_and_the_effort() -> None:
     """For programs."""
     measurer = measurer_of([1000, None, 1500, 1500])
     result, candidates = searched(measurer)
-    data = json.loads(report.bisection_to_json(result, list(measurer.counts), candidates))
+    shown = BisectionReport(list(measurer.counts), candidates, result)
+    data = json.loads(str(render("json", shown)))
     (change,) = data["changes"]
 
     assert ("b0", "b2", ["b1"], "worse", True, 500, ["+500 at::slow (new)"]) == tuple(

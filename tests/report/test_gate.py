@@ -170,8 +170,8 @@ def test_any_suite_gives_a_comment_that_is_taken(number: int, name: str) -> None
         for kind, (new, noise, verdict) in enumerate(LEVELS)
         for place in range(number)
     ]
-    left_out = {key(f"{name} {place}"): "60 s" for place in range(number)}
-    whole = attrs.evolve(comparison(*many), left_out=left_out)
+    skipped_by_budget = {key(f"{name} {place}"): "60 s" for place in range(number)}
+    whole = attrs.evolve(comparison(*many), skipped_by_budget=skipped_by_budget)
     text = in_markdown(apply_limits(whole, LIMITS))
 
     assert len(text) <= markdown.LONGEST_COMMENT
@@ -179,8 +179,8 @@ def test_any_suite_gives_a_comment_that_is_taken(number: int, name: str) -> None
 
 def test_what_was_left_out_is_cut_short_in_a_comment() -> None:
     """It can be nearly all."""
-    left_out = {key(f"case {place}"): "60 s" for place in range(300)}
-    whole = attrs.evolve(comparison(CASES[7]), left_out=left_out)
+    skipped_by_budget = {key(f"case {place}"): "60 s" for place in range(300)}
+    whole = attrs.evolve(comparison(CASES[7]), skipped_by_budget=skipped_by_budget)
 
     assert "\n- … and 200 more\n" in in_markdown(apply_limits(whole))
 

@@ -36,7 +36,7 @@ class Comparison:
     differences: tuple[Difference, ...]
     layouts: int = 0
     """In how many layouts suspects were counted again; 0 where nothing was verified."""
-    left_out: Mapping[CaseKey, str] = attrs.field(factory=dict)
+    skipped_by_budget: Mapping[CaseKey, str] = attrs.field(factory=dict)
     """Cases that did not start within a budget of time, which is told; there is no verdict."""
 
     @property
@@ -70,22 +70,22 @@ def compare(
     ``causes`` says what changed most in a case. It is asked now, as details of stored records can
     be read only while their store is open.
 
-    There is nothing to judge of what a side left out for want of time.
+    What a time budget skipped on either side is not judged.
     """
     found = tuple(disagreements(base, new))
     comparable = not any(one.prevents for one in found)
     least = min_effect or MIN_EFFECT
     known = noises or {}
     builds = [fingerprint_hash(side.fingerprint) for side in (base, new)]
-    left_out = {
+    skipped_by_budget = {
         key: budget
         for side in (new, base)
         for key, record in side.records.items()
-        if (budget := record.outcome.left_out)
+        if (budget := record.outcome.skipped_by_budget)
     }
     differences = []
     for key in dict.fromkeys([*new.records, *base.records]):
-        if key in left_out:
+        if key in skipped_by_budget:
             continue
         before, after = base.records.get(key), new.records.get(key)
         floors = [
@@ -107,7 +107,9 @@ def compare(
             output=compare_outputs(*outputs),
         )
         differences.append(attrs.evolve(judged, causes=causes(judged)))
-    return Comparison(base, new, found, least, tuple(differences), left_out=left_out)
+    return Comparison(
+        base, new, found, least, tuple(differences), skipped_by_budget=skipped_by_budget
+    )
 
 
 def verified(

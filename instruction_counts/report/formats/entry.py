@@ -12,7 +12,10 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.gate.gate import Gate
+from instruction_counts.history.bisection import Bisection
+from instruction_counts.history.candidates import Candidates
 from instruction_counts.history.series import Series
+from instruction_counts.sources.operators.coverage import Coverage
 
 Content: TypeAlias = str | bytes | Iterable[str | bytes]
 """What a file holds; parts where the whole may not fit into memory."""
@@ -49,6 +52,24 @@ class HistoryReport:
 
 
 @attrs.frozen
+class BisectionReport:
+    """The changes of a case between builds."""
+
+    names: Sequence[str]
+    """The builds, in their order."""
+    candidates: Candidates
+    result: Bisection
+
+
+@attrs.frozen
+class CoverageReport:
+    """The public operators of a build without an entry."""
+
+    categories: Sequence[Coverage]
+    build: str
+
+
+@attrs.frozen
 class Format:
     """A report format: its name, the ends of its files' names, and how it shows what it can show.
 
@@ -58,8 +79,7 @@ class Format:
     name: str
     suffixes: tuple[str, ...]
     renderers: Mapping[type[Any], Callable[[Any], Content]]
-    """By the type of what is shown: `Run`, `ComparisonReport`, `CheckReport`, `Explained` or
-    `HistoryReport`."""
+    """By the type of what is shown: `Run`, or a report of this module or of `report.explain`."""
 
     def shows(self, kind: type[Any]) -> bool:
         """Whether values of that type can be shown."""

@@ -1,7 +1,7 @@
 """JSON, with everything that is known. Amounts are those of one iteration.
 
-Format history of comparisons, explanations and histories: 1, the first. JSON knows no infinite
-numbers: what has no bound is null.
+Format history of comparisons, explanations, histories and bisections: 1, the first. JSON knows no
+infinite numbers: what has no bound is null.
 """
 
 from __future__ import annotations
@@ -27,13 +27,19 @@ from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.gate.checks import to_check_json
+from instruction_counts.history.bisection import Change
 from instruction_counts.history.series import Segment, Series, surroundings
 from instruction_counts.history.steps import Step
+from instruction_counts.report import coverage as coverage_report
+from instruction_counts.report.comparison import causes as causes_of
+from instruction_counts.report.comparison import title_of
 from instruction_counts.report.explain import Report
 from instruction_counts.report.formats.entry import (
+    BisectionReport,
     Causes,
     CheckReport,
     ComparisonReport,
+    CoverageReport,
     Format,
     HistoryReport,
     StepCauses,
@@ -62,8 +68,9 @@ def comparison(report: ComparisonReport) -> str:
         "layouts": found.layouts,
         "tally": {verdict.value: number for verdict, number in found.tally.items()},
         "cases": [difference_fields(one, report.causes) for one in found.differences],
-        "left_out": [
-            {**key.as_values, "time_budget": budget} for key, budget in found.left_out.items()
+        "skipped_by_budget": [
+            {**key.as_values, "time_budget": budget}
+            for key, budget in found.skipped_by_budget.items()
         ],
     }
     return _text(_bounded(document))
@@ -262,6 +269,52 @@ def _point(point: StoredCount) -> dict[str, Any]:
     }
 
 
+# Bisections
+
+
+def bisection(report: BisectionReport) -> str:
+    """Each change with its verdict, counts and causes, and what it took to find them."""
+    names, found = report.names, report.candidates
+    document = {
+        "format_version": FORMAT_VERSION,
+        "case": title_of(found.key),
+        "builds": list(names),
+        "changes": [_change(change, report) for change in report.result.changes],
+        "broken": {names[place]: why for place, why in report.result.broken.items()},
+        "measured": [names[place] for place in report.result.measured],
+        "measurements": found.measurements,
+        "reused": found.reused,
+    }
+    return _text(document)
+
+
+def _change(change: Change, report: BisectionReport) -> dict[str, Any]:
+    names = report.names
+    difference = report.candidates.difference(change.before, change.after)
+    return {
+        "before": names[change.before],
+        "after": names[change.after],
+        "broken": [names[place] for place in change.broken],
+        "gradual": change.gradual,
+        "verdict": difference.verdict.value,
+        "reason": difference.reason.value,
+        "verified": difference.verified,
+        "base": difference.base_count,
+        "new": difference.new_count,
+        "change": difference.change,
+        "relative": difference.relative,
+        "causes": list(causes_of(difference)),
+    }
+
+
+# Coverage
+
+
+def coverage(report: CoverageReport) -> str:
+    """Every operator without an entry, by category."""
+    return _text(coverage_report.as_json(report.categories, report.build))
+
+
 FORMAT = Format(
     "json",
     (".json", ".json.gz"),
@@ -271,5 +324,7 @@ FORMAT = Format(
         CheckReport: check,
         Report: explanation,
         HistoryReport: history,
+        BisectionReport: bisection,
+        CoverageReport: coverage,
     },
 )

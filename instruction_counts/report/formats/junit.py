@@ -24,7 +24,7 @@ def check(report: CheckReport) -> str:
     """
     gate = report.gate
     children = [_test_case(one, report) for one in gate.findings]
-    children += [_skipped(key, budget) for key, budget in gate.comparison.left_out.items()]
+    children += [_skipped(key, budget) for key, budget in gate.comparison.skipped_by_budget.items()]
     if not gate.compares:
         children.append(_nothing())
     kinds = Counter(child.tag for one in children for child in one)

@@ -15,9 +15,15 @@ from instruction_counts.analysis.verdicts.difference import Difference, Reason, 
 from instruction_counts.domain.records import Run
 from instruction_counts.gate.gate import Finding
 from instruction_counts.report import comparison as shared
+from instruction_counts.report import coverage as coverage_report
 from instruction_counts.report import explain, gate, operators, skipped_by_budget, table
 from instruction_counts.report import format as fmt
-from instruction_counts.report.formats.entry import CheckReport, ComparisonReport, Format
+from instruction_counts.report.formats.entry import (
+    CheckReport,
+    ComparisonReport,
+    CoverageReport,
+    Format,
+)
 from instruction_counts.report.markdown import clipped, escaped, fitting, size
 
 LONGEST_COMMENT = 65_536
@@ -250,8 +256,22 @@ def _amounts(base: Fraction | None, new: Fraction | None) -> list[str]:
     return [cell.plain for cell in explain.numbers(base, new)]
 
 
+# Coverage
+
+
+def coverage(report: CoverageReport) -> str:
+    """Every operator without an entry, by category."""
+    return coverage_report.markdown(report.categories, report.build)
+
+
 FORMAT = Format(
     "markdown",
     (".md",),
-    {Run: run, ComparisonReport: comparison, CheckReport: check, explain.Report: explanation},
+    {
+        Run: run,
+        ComparisonReport: comparison,
+        CheckReport: check,
+        explain.Report: explanation,
+        CoverageReport: coverage,
+    },
 )
