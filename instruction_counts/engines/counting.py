@@ -21,7 +21,8 @@ from instruction_counts.domain.outcomes import (
     Instructions,
     Window,
 )
-from instruction_counts.engines import callgrind_out
+from instruction_counts.engines.callgrind.profiles import Function, Profile
+from instruction_counts.engines.callgrind.reading import read, read_totals
 
 PILOT_RUNS = (2, 2)
 
@@ -45,7 +46,7 @@ about 12 million instructions are counted in a second.
 
 _FIRST_THREAD = "-01"
 
-_Edge: TypeAlias = tuple[callgrind_out.Function, callgrind_out.Function]
+_Edge: TypeAlias = tuple[Function, Function]
 """A caller and its callee."""
 
 _Calls: TypeAlias = tuple[int, int]
@@ -57,7 +58,7 @@ class Loop:
     """What the empty loop costs in one run, in all, by function and by call."""
 
     per_run: int = 0
-    functions: Mapping[callgrind_out.Function, int] = attrs.field(factory=dict)
+    functions: Mapping[Function, int] = attrs.field(factory=dict)
     calls: Mapping[_Edge, _Calls] = attrs.field(factory=dict)
 
 
@@ -67,7 +68,7 @@ class Counted:
 
     instructions: Instructions
     functions: FunctionCosts
-    by_function: Mapping[callgrind_out.Function, int]
+    by_function: Mapping[Function, int]
     """Exclusive cost over ``functions.runs`` runs, the loop included."""
     by_call: Mapping[_Edge, _Calls] = attrs.field(factory=dict)
     """The same by call."""
@@ -106,7 +107,7 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
     singles = [one for one in measured if one.window.runs == unit]
     doubles = [one for one in measured if one.window.runs == 2 * unit]
     single, double = (min(group, key=_instructions) for group in (singles, doubles))
-    first, second = (callgrind_out.read(one.dump) for one in (single, double))
+    first, second = (read(one.dump) for one in (single, double))
     slope = _slope(first.exclusive, second.exclusive)
     calls = _slope_of_calls(first, second)
     instructions = _per_run(singles, doubles, single, double, loop, unit)
@@ -136,9 +137,7 @@ def per_run_loop(counted: Counted) -> Loop:
 def _varying(windows: Sequence[_Measured]) -> tuple[str, ...]:
     """The functions whose cost differs most between windows of the same length, at most three."""
     low, high = min(windows, key=_instructions), max(windows, key=_instructions)
-    difference = _slope(
-        callgrind_out.read(low.dump).exclusive, callgrind_out.read(high.dump).exclusive
-    )
+    difference = _slope(read(low.dump).exclusive, read(high.dump).exclusive)
     largest = sorted(difference, key=lambda key: (-abs(difference[key]), key.name))
     return tuple(key.name for key in largest[:3])
 
@@ -146,14 +145,14 @@ def _varying(windows: Sequence[_Measured]) -> tuple[str, ...]:
 def _measured(answer: Mapping[str, Any], folder: Path) -> _Measured:
     dump = folder / (answer["dump"] + _FIRST_THREAD)
     calls, allocated_bytes, _ = answer["allocations"]
-    window = Window(answer["runs"], callgrind_out.read_totals(dump), calls, allocated_bytes)
+    window = Window(answer["runs"], read_totals(dump), calls, allocated_bytes)
     return _Measured(window, dump)
 
 
 def others_in(folder: Path, pid: int) -> int:
     """What all threads but the calling one spent in their lives, from the dumps of a process."""
     paths = (path for path in folder.glob(f"cg.{pid}-*") if not path.name.endswith(_FIRST_THREAD))
-    return sum(callgrind_out.read_totals(path) for path in paths)
+    return sum(read_totals(path) for path in paths)
 
 
 def _instructions(one: _Measured) -> int:
@@ -191,18 +190,14 @@ def _allocated(single: Window, double: Window, name: str) -> int:
     return round(more / single.runs)
 
 
-def _slope(
-    first: Mapping[callgrind_out.Function, int], second: Mapping[callgrind_out.Function, int]
-) -> dict[callgrind_out.Function, int]:
+def _slope(first: Mapping[Function, int], second: Mapping[Function, int]) -> dict[Function, int]:
     """Cost by function in the second window and not in the first."""
     keys = dict.fromkeys([*second, *first])
     differences = {key: second.get(key, 0) - first.get(key, 0) for key in keys}
     return {key: cost for key, cost in differences.items() if cost}
 
 
-def _slope_of_calls(
-    first: callgrind_out.Profile, second: callgrind_out.Profile
-) -> dict[_Edge, _Calls]:
+def _slope_of_calls(first: Profile, second: Profile) -> dict[_Edge, _Calls]:
     """Calls in the second window and not in the first."""
     before, after = (
         {(call.caller, call.callee): (call.calls, call.instructions) for call in profile.calls}
@@ -219,8 +214,8 @@ _NONE = (0, 0)
 
 
 def _functions(
-    slope: Mapping[callgrind_out.Function, int],
-    inclusive: Mapping[callgrind_out.Function, int],
+    slope: Mapping[Function, int],
+    inclusive: Mapping[Function, int],
     calls: Mapping[_Edge, _Calls],
     runs: int,
     loop: Loop,
@@ -254,7 +249,7 @@ def _place(cost: FunctionCost) -> tuple[object, ...]:
     return -cost.exclusive, cost.function, cost.library, cost.file
 
 
-def _inclusive(profile: callgrind_out.Profile) -> dict[callgrind_out.Function, int]:
+def _inclusive(profile: Profile) -> dict[Function, int]:
     costs = dict(profile.exclusive)
     for call in profile.calls:
         if call.caller != call.callee:

@@ -36,7 +36,7 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines import counting
-from instruction_counts.engines.callgrind_out import CallgrindFormatError
+from instruction_counts.engines.callgrind.lines import CallgrindFormatError
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError

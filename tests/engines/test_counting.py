@@ -13,13 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.domain.outcomes import FunctionCost, Window
-from instruction_counts.engines.callgrind_out import (
-    Call,
-    CallgrindFormatError,
-    Function,
-    Profile,
-    to_text,
-)
+from instruction_counts.engines.callgrind.lines import CallgrindFormatError
+from instruction_counts.engines.callgrind.profiles import Call, Function, Profile
+from instruction_counts.engines.callgrind.writing import to_text
 from instruction_counts.engines.counting import (
     PATTERN,
     PILOT_RUNS,

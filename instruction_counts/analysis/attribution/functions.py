@@ -21,7 +21,7 @@ from instruction_counts.analysis.attribution.function_costs import Spent, rename
 from instruction_counts.analysis.attribution.inlining import Inlining, inlinings
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.engines.callgrind_out import UNKNOWN
+from instruction_counts.engines.callgrind.profiles import UNKNOWN
 
 _NAME_WIDTH = 32
 

@@ -31,7 +31,8 @@ from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import UNKNOWN, printable, without_recursion
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.engines.callgrind_out import Call, Function, Profile, to_text
+from instruction_counts.engines.callgrind.profiles import Call, Function, Profile
+from instruction_counts.engines.callgrind.writing import to_text
 from instruction_counts.system.files import write_atomically
 
 _PROGRAM = f"instruction-counts {__version__}"

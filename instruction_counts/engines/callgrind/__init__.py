@@ -1,0 +1,1 @@
+"""Profiles in Callgrind's text format: read, as values, and written."""
