@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import re
 import shutil
-import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +18,7 @@ from typing import Any
 import attrs
 
 from core.types import Case, Language
-from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr, work_folder
+from instruction_counts.builds.hermetic import environment, without_aslr, work_folder
 from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError
@@ -43,10 +42,12 @@ from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import case_message, timing_message
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
+from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses, remove_dumps
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
+from instruction_counts.engines.once import Once
 from instruction_counts.engines.waiting import Waiting
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.worker_process import WORKER, WorkerError, WorkerProcess
+from instruction_counts.system.worker_process import WorkerError
 
 _LOOP_TIMEOUT_S = 600.0
 _EMPTY_LOOP = {
@@ -55,16 +56,6 @@ _EMPTY_LOOP = {
     Language.CPP: 'asm volatile("" ::: "memory");',
 }
 
-
-_CALLGRIND = (
-    "valgrind",
-    "--tool=callgrind",
-    "--instr-atstart=no",
-    "--collect-atstart=yes",
-    "--separate-threads=yes",
-    "--vgdb=no",
-    "--callgrind-out-file=dumps/cg.%p",
-)
 
 _REMOVED = "the statement takes no time: the compiler removes it, since nothing uses it"
 """The worker says the same where it is timed."""
@@ -83,12 +74,12 @@ class ForkEngine:
         self._facts, self._compiler, self._profile = facts, compiler, profile
         self._notice = notice
         self._folder = work_folder()
-        self._shim = compiler.shim()
-        self._times = self._server("times", self._start_native)
-        self._counts = self._server("counts", self._start_counting)
-        self._loops = _Once(self._measure_loop)
-        self._losses = _Once(self._tell_losses)
-        self._models = _Once(self._make_model)
+        self._processes = ForkProcesses(facts, profile, self._folder, compiler.shim())
+        self._times = self._processes.server(TIMES)
+        self._counts = self._processes.server(COUNTS)
+        self._loops = Once(self._measure_loop)
+        self._losses = Once(self._report_losses)
+        self._models = Once(self._make_model)
         self._untimed = Waiting()
         self._timed: dict[WorkOrder, Times] = {}
         self._starting_core: int | None = None
@@ -105,13 +96,12 @@ class ForkEngine:
         """
         if not any(order.counts for order in orders):
             return
-        reason = self._callgrind_fault()
+        reason = self._processes.callgrind_fault()
         if reason:
             raise BuildError(
                 f'build "{self._facts.build.name}": the fork engine cannot count, because '
                 f"Valgrind does not start:\n{reason}",
-                "Mend it, try the slower engine with --engine timer, or leave the counts out with "
-                "--no-counts.",
+                "Fix it, try the slower engine (--engine timer), or skip the counts (--no-counts).",
             )
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
@@ -199,9 +189,9 @@ class ForkEngine:
     def _output_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
     ) -> Output | None:
-        """What the statement computes; None where that cannot be told.
+        """What the statement computes; None where that cannot be found out.
 
-        Two children tell, in differently filled memory and with different random numbers.
+        Two children run it, in differently filled memory and with different random numbers.
         """
         try:
             if order.case.autolabels.language is Language.CPP:
@@ -211,7 +201,7 @@ class ForkEngine:
                 files = {**files, "library": self._compiler.case(source, cores)}
             return self._run_output(order, cores, files)
         except (WorkerError, CompileError):
-            return None  # a case that cannot run tells so when it is counted or timed
+            return None  # a case that cannot run fails when it is counted or timed
 
     def _run_output(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
@@ -260,7 +250,7 @@ class ForkEngine:
             if order is None:
                 self._counts.warm_up()
                 return
-            # What fails here fails again at its turn, and is told then.
+            # What fails here fails again at its turn, and is reported then.
             with contextlib.suppress(WorkerError, CompileError):
                 files = self._files(order.case, cores, order.timeout_s)
                 self._timed[order] = self._times_of(order, cores, files)
@@ -293,16 +283,16 @@ class ForkEngine:
                 last = self._counts.folder / f"{answer['windows'][-1]['dump']}-01"
                 shutil.copy(last, self._profile.callgrind_out / callgrind_name(case))
         finally:
-            _remove_dumps(dumps, answer["pid"])
+            remove_dumps(dumps, answer["pid"])
         if self._allocator_name != "steady":
             counted = counted.unallocated()
         if not others:
             return counted
-        # Callgrind tells of other threads only at the end of a process. A second process with fewer
+        # Callgrind dumps other threads only at the end of a process. A second process with fewer
         # runs has the same costs around them.
         shorter = self._counts.run({**request, "pattern": ()}, timeout_s, files)
         fewer = counting.others_in(dumps, shorter["pid"])
-        _remove_dumps(dumps, shorter["pid"])
+        remove_dumps(dumps, shorter["pid"])
         return counted.with_others((others - fewer) / (answer["runs"] - shorter["runs"]))
 
     def _files(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> dict[str, Path]:
@@ -330,7 +320,7 @@ class ForkEngine:
         counted = self._count(task, _LOOP_TIMEOUT_S, files, counting.Loop())
         return counting.per_run_loop(counted)
 
-    def _tell_losses(self, _: None) -> None:
+    def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""
         self._counts.warm_up()
         if not without_aslr():
@@ -345,76 +335,6 @@ class ForkEngine:
                 "and allocations are not counted."
             )
 
-    def _server(self, role: str, start: Callable[[Path], WorkerProcess]) -> ForkServer:
-        # The worker and the allocator lie in the working folder under fixed names, so that nothing
-        # in the memory of the process depends on where this program or its cache is.
-        folder = self._folder / role
-        folder.mkdir(mode=0o700)
-        shutil.copy(WORKER, folder / "worker.py")
-        shutil.copy(self._shim, folder / "steady.so")
-        # By the name under which it is preloaded, or there would be two of it, with counters each.
-        serve = {"type": "serve", "role": role, "shim": "./steady.so"}
-        return ForkServer(folder, start, serve, lambda pid: _remove_dumps(folder / "dumps", pid))
-
-    def _start_native(self, folder: Path) -> WorkerProcess:
-        return self._worker(folder, {}, ())
-
-    def _start_counting(self, folder: Path) -> WorkerProcess:
-        (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
-        return self._worker(folder, self._allocator(), _CALLGRIND)
-
-    def _callgrind_fault(self) -> str:
-        """Why Valgrind does not start; empty where it does, or the process crashes."""
-        folder = self._counts.folder
-        (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
-        variables = environment(
-            self._facts.build, {**self._allocator(), **self._perturbation(), "TMPDIR": str(folder)}
-        )
-        command = (*without_aslr(), *_CALLGRIND, self._facts.interpreter, "-c", "")
-        try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                check=False,
-            )
-        except OSError as error:
-            return str(error)
-        for path in (folder / "dumps").iterdir():
-            path.unlink()
-        last = "\n".join(done.stdout.splitlines()[-5:])
-        return f"exit code {done.returncode}\n{last}".strip() if done.returncode > 0 else ""
-
-    def _allocator(self) -> Mapping[str, str]:
-        if self._profile.allocator == "system":
-            return STEADY_GLIBC
-        return {"LD_PRELOAD": "./steady.so", "PYTHONMALLOC": "malloc"}
-
-    def _worker(
-        self, folder: Path, extra: Mapping[str, str], command: tuple[str, ...]
-    ) -> WorkerProcess:
-        variables = environment(self._facts.build, {**extra, **self._perturbation()})
-        prefix = (*without_aslr(), *command)
-        # Not as a script: that would put its absolute path into the process.
-        script = ("-c", "exec(compile(open('worker.py').read(), 'worker.py', 'exec'))")
-        return WorkerProcess(self._facts.interpreter, variables, folder, prefix, script)
-
-    def _perturbation(self) -> dict[str, str]:
-        variables = {}
-        if self._profile.pinned_isa:
-            variables["ATEN_CPU_CAPABILITY"] = self._profile.pinned_isa
-        if self._profile.layout:
-            # The heap through the steady allocator, the stack through the environment's size. The
-            # hash seed is not a matter of layout: it is the same in every run, of every build.
-            variables["STEADY_LAYOUT"] = str(self._profile.layout)
-            variables["INSTRUCTION_COUNTS_LAYOUT"] = "x" * (37 * self._profile.layout)
-        return variables
-
 
 def _source_of(case: Case) -> CppSource:
     args = case.timer_args
@@ -422,7 +342,7 @@ def _source_of(case: Case) -> CppSource:
 
 
 def output_of(answer: Mapping[str, Any]) -> Output:
-    """The output that a worker tells of."""
+    """The output that a worker describes."""
     tensors = (
         TensorValue(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in answer["tensors"]
     )
@@ -435,37 +355,11 @@ def callgrind_name(case: Case) -> str:
     return f"callgrind.out.{readable[:150]}.{case.definition_hash[:8]}"
 
 
-class _Once:
-    """Makes a value for each key once, whichever lane asks first; the others wait for it."""
-
-    def __init__(self, make: Callable[..., Any]) -> None:
-        self._make = make
-        self._locks: dict[Any, threading.Lock] = {}
-        self._values: dict[Any, Any] = {}
-        self._lock = threading.Lock()
-
-    def get(self, key: Any, *args: Any) -> Any:
-        """The value of ``key``, made by ``make(key, *args)``."""
-        with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
-            if key not in self._values:
-                self._values[key] = self._make(key, *args)
-            return self._values[key]
-
-
-def _remove_dumps(folder: Path, pid: int) -> None:
-    """Remove all that Callgrind wrote for a process."""
-    for pattern in (f"cg.{pid}", f"cg.{pid}-*", f"cg.{pid}.*"):
-        for path in folder.glob(pattern):
-            path.unlink(missing_ok=True)
-
-
 def _warm_up(server: ForkServer) -> None:
     try:
         server.warm_up()
     except (ServerStartError, WorkerError, OSError):
-        return  # told to the first lane that needs the server
+        return  # reported to the first lane that needs the server
 
 
 def _make(facts: BuildFacts, profile: Profile, notice: Notice) -> ForkEngine:

@@ -1,0 +1,117 @@
+"""The processes of the fork engine: what is started, with which variables, in which folder."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.system.worker_process import WORKER, WorkerProcess
+
+TIMES, COUNTS = "times", "counts"
+"""The roles of the two servers, and the names of their folders."""
+
+_CALLGRIND = (
+    "valgrind",
+    "--tool=callgrind",
+    "--instr-atstart=no",
+    "--collect-atstart=yes",
+    "--separate-threads=yes",
+    "--vgdb=no",
+    "--callgrind-out-file=dumps/cg.%p",
+)
+
+
+class ForkProcesses:
+    """Starts the workers of one build below ``folder``, with the library ``shim``."""
+
+    def __init__(self, facts: BuildFacts, profile: Profile, folder: Path, shim: Path) -> None:
+        self._facts, self._profile = facts, profile
+        self._folder, self._shim = folder, shim
+
+    def server(self, role: str) -> ForkServer:
+        """A server of that role in a folder of its own, not started yet."""
+        # The worker and the allocator lie in the working folder under fixed names, so that nothing
+        # in the memory of the process depends on where this program or its cache is.
+        folder = self._folder_of(role)
+        folder.mkdir(mode=0o700)
+        shutil.copy(WORKER, folder / "worker.py")
+        shutil.copy(self._shim, folder / "steady.so")
+        # By the name under which it is preloaded, or there would be two of it, with counters each.
+        serve = {"type": "serve", "role": role, "shim": "./steady.so"}
+        start = self._start_native if role == TIMES else self._start_counting
+        return ForkServer(folder, start, serve, lambda pid: remove_dumps(folder / "dumps", pid))
+
+    def _start_native(self, folder: Path) -> WorkerProcess:
+        return self._worker(folder, {}, ())
+
+    def _start_counting(self, folder: Path) -> WorkerProcess:
+        (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
+        return self._worker(folder, self._allocator(), _CALLGRIND)
+
+    def callgrind_fault(self) -> str:
+        """Why Valgrind does not start; empty where it does, or the process crashes."""
+        folder = self._folder_of(COUNTS)
+        (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
+        variables = environment(
+            self._facts.build, {**self._allocator(), **self._perturbation(), "TMPDIR": str(folder)}
+        )
+        command = (*without_aslr(), *_CALLGRIND, self._facts.interpreter, "-c", "")
+        try:
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                env=variables,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+        except OSError as error:
+            return str(error)
+        for path in (folder / "dumps").iterdir():
+            path.unlink()
+        last = "\n".join(done.stdout.splitlines()[-5:])
+        return f"exit code {done.returncode}\n{last}".strip() if done.returncode > 0 else ""
+
+    def _folder_of(self, role: str) -> Path:
+        return self._folder / role
+
+    def _allocator(self) -> Mapping[str, str]:
+        if self._profile.allocator == "system":
+            return STEADY_GLIBC
+        return {"LD_PRELOAD": "./steady.so", "PYTHONMALLOC": "malloc"}
+
+    def _worker(
+        self, folder: Path, extra: Mapping[str, str], command: tuple[str, ...]
+    ) -> WorkerProcess:
+        variables = environment(self._facts.build, {**extra, **self._perturbation()})
+        prefix = (*without_aslr(), *command)
+        # Not as a script: that would put its absolute path into the process.
+        script = ("-c", "exec(compile(open('worker.py').read(), 'worker.py', 'exec'))")
+        return WorkerProcess(self._facts.interpreter, variables, folder, prefix, script)
+
+    def _perturbation(self) -> dict[str, str]:
+        variables = {}
+        if self._profile.pinned_isa:
+            variables["ATEN_CPU_CAPABILITY"] = self._profile.pinned_isa
+        if self._profile.layout:
+            # The heap through the steady allocator, the stack through the environment's size. The
+            # hash seed is not a matter of layout: it is the same in every run, of every build.
+            variables["STEADY_LAYOUT"] = str(self._profile.layout)
+            variables["INSTRUCTION_COUNTS_LAYOUT"] = "x" * (37 * self._profile.layout)
+        return variables
+
+
+def remove_dumps(folder: Path, pid: int) -> None:
+    """Remove all that Callgrind wrote for a process."""
+    for pattern in (f"cg.{pid}", f"cg.{pid}-*", f"cg.{pid}.*"):
+        for path in folder.glob(pattern):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,54 @@
+"""Values that are made once."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from instruction_counts.engines.once import Once
+
+
+def test_a_value_is_made_once_for_all_who_ask() -> None:
+    """The others wait for the first, who makes it."""
+    made = list[str]()
+    everybody = threading.Barrier(4)
+
+    def make(key: str, text: str) -> str:
+        made.append(key)
+        return f"{key} {text}"
+
+    once = Once(make)
+
+    def ask(_: int) -> str:
+        everybody.wait(60)
+        found: str = once.get("a", "value")
+        return found
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(ask, range(4)))
+
+    assert (["a value"] * 4, ["a"]) == (found, made)
+
+
+def test_each_key_has_a_value() -> None:
+    """Made from the key."""
+    once = Once(str.upper)
+
+    assert ["A", "B"] == [once.get("a"), once.get("b")]
+
+
+def test_what_fails_is_tried_again() -> None:
+    """As a case that is retried expects."""
+    answers = iter([ZeroDivisionError(), "found"])
+
+    def make(_: object) -> str:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer)
+
+    once = Once(make)
+    with pytest.raises(ZeroDivisionError):
+        once.get("a")
+
+    assert "found" == once.get("a")
