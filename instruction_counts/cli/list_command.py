@@ -6,13 +6,14 @@ import json
 
 import click
 
-from core.types import Case
 from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import selection_options
-from instruction_counts.domain.selection import Selection, select
-from instruction_counts.sources.definitions import STANDARD, Definitions, load
+from instruction_counts.domain.selection import Selection
+from instruction_counts.report import cases as report
+from instruction_counts.session.cases import load_cases
+from instruction_counts.sources.definitions import Definitions
 
 
 @click.command("list", cls=Command)
@@ -23,25 +24,10 @@ def command(definitions: Definitions | None, selection: Selection, form: str) ->
 
     One line for each case: its label path and its modes, which together are its identity.
     """
-    cases = select(load(definitions or STANDARD), selection)
+    cases = load_cases(definitions, selection)
     if form == "json":
-        document = [_as_json(case) for case in cases]
+        document = [report.as_json(case) for case in cases]
         console.write(json.dumps(document, indent=2, allow_nan=False))
     else:
         console.write("\n".join(case.title for case in cases))
         console.note(f"{len(cases)} cases")
-
-
-def _as_json(case: Case) -> dict[str, object]:
-    return {
-        "label": list(case.label),
-        "language": case.autolabels.language.value,
-        "runtime": case.autolabels.runtime.value,
-        "autograd": case.autolabels.autograd.value,
-        "num_threads": case.num_threads,
-        "definition_hash": case.definition_hash,
-        "stmt": case.timer_args.stmt,
-        "setup": case.timer_args.setup,
-        "global_setup": case.timer_args.global_setup,
-        "metadata": dict(case.metadata),
-    }

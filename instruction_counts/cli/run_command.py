@@ -23,13 +23,14 @@ from instruction_counts.cli.saving import check_results_writable
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.selection import Selection, select
+from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.builds import MeasuredRun, MeasurementSettings
+from instruction_counts.session.cases import load_cases
 from instruction_counts.session.running import RunRequest, run_cases
-from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 
@@ -91,7 +92,7 @@ def command(
     if callgrind_out:
         require(measuring.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
-    cases = select(load(definitions), selection)
+    cases = load_cases(definitions, selection)
     reporting = Reporting.of(specification_of(definitions))
     files = {path: Exporter(path) for path in (*output, *reporting.files)}
     check_results_writable(files, callgrind_out)

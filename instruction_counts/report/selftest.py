@@ -4,69 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import attrs
 from rich.table import Table
 from rich.text import Text
 
-from core.types import Case, Language
-from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import Outcome
-
-
-@attrs.frozen
-class CaseNoise:
-    """One case over all rounds: counts that had to agree, and counts in other layouts."""
-
-    case: Case
-    repeats: tuple[int | None, ...]
-    layouts: tuple[int | None, ...]
-    windows_agree: bool
-
-    @property
-    def repeated(self) -> bool:
-        """Whether all rounds in the same layout gave the same count."""
-        return None not in self.repeats and len(set(self.repeats)) == 1
-
-    @property
-    def noise(self) -> float:
-        """Relative spread over the rounds that had to agree; 0 where the count repeated."""
-        return _spread(self.repeats)
-
-    @property
-    def layout_spread(self) -> float:
-        """Relative spread over all layouts."""
-        return _spread((*self.repeats[:1], *self.layouts))
-
-
-def noise_of(
-    cases: Sequence[Case],
-    repeats: Sequence[dict[Case, Outcome]],
-    layouts: Sequence[dict[Case, Outcome]],
-) -> tuple[CaseNoise, ...]:
-    """What the rounds say of each case."""
-    return tuple(
-        CaseNoise(
-            case,
-            tuple(_count(outcomes[case]) for outcomes in repeats),
-            tuple(_count(outcomes[case]) for outcomes in layouts),
-            all(_is_exact(outcomes[case]) for outcomes in repeats),
-        )
-        for case in cases
-    )
-
-
-def floors(noises: Sequence[CaseNoise]) -> dict[str, Noise]:
-    """What is kept for comparisons, by definition hash.
-
-    A case that failed in a round is left out: of its noise nothing is known.
-    """
-    return {
-        one.case.definition_hash: Noise(
-            one.case.title, one.noise, one.layout_spread, len(one.layouts)
-        )
-        for one in noises
-        if None not in (*one.repeats, *one.layouts)
-    }
+from core.types import Language
+from instruction_counts.session.selftest import CaseNoise
 
 
 def table(noises: Sequence[CaseNoise]) -> Table:
@@ -122,16 +64,3 @@ def summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
 def percent(share: float) -> str:
     """A relative spread: ``0``, or at least ``0.0001%``."""
     return "0" if share == 0 else f"{max(100 * share, 0.0001):.4f}%"
-
-
-def _count(outcome: Outcome) -> int | None:
-    return None if outcome.instructions is None else outcome.instructions.per_run
-
-
-def _is_exact(outcome: Outcome) -> bool:
-    return outcome.instructions is not None and outcome.instructions.exact
-
-
-def _spread(counts: Sequence[int | None]) -> float:
-    known = [count for count in counts if count is not None]
-    return (max(known) - min(known)) / max(1, *known) if known else 0.0

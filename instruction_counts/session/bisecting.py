@@ -10,13 +10,14 @@ from core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.selection import Selection, select
+from instruction_counts.domain.selection import Selection
 from instruction_counts.history.bisection import Bisection, bisect
 from instruction_counts.history.candidates import Candidates, is_regression
 from instruction_counts.session.build_measurer import StoreBuildMeasurer
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.cases import load_cases
 from instruction_counts.session.observer import Observer
-from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
 
 _NAMED = 12
@@ -93,7 +94,7 @@ def only_case(definitions: Definitions, selection: Selection) -> Case:
     Raises:
         UsageError: it is none, or several.
     """
-    cases = select(load(definitions), selection)
+    cases = load_cases(definitions, selection)
     if len(cases) == 1:
         return cases[0]
     found = [f"  {case.key.title}" for case in cases]

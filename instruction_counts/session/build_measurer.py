@@ -12,11 +12,12 @@ from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.probing import probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.noise import Noises, fingerprint_hash
-from instruction_counts.domain.selection import Selection, select
+from instruction_counts.domain.selection import Selection
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.cases import load_cases
 from instruction_counts.session.comparing import ComparedBuilds, MeasuredSides
 from instruction_counts.session.observer import Observer
-from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 
@@ -66,7 +67,7 @@ class StoreBuildMeasurer:
 
     def measured(self, builds: Sequence[Build]) -> MeasuredSides:
         """The same, with the number of the run."""
-        cases = select(load(self.definitions), self.selection)
+        cases = load_cases(self.definitions, self.selection)
         runner = BuildRunner.of(builds, self.measuring, self.observer, self.store)
         self._last = ComparedBuilds(runner, cases)
         measured = self._last.measure()

@@ -16,17 +16,18 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.records import Complete
-from instruction_counts.domain.selection import Selection, select
+from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
 from instruction_counts.gate.checks import exceeded_in, moved_in
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.cases import load_cases
 from instruction_counts.session.comparing import Compared, ComparedBuilds
 from instruction_counts.session.observer import Observer
 from instruction_counts.session.time_budget import planned
-from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 
@@ -179,7 +180,7 @@ def check_build(
     # A side without cases is refused for the same reasons, before it takes time.
     fingerprint = settings.fingerprint(facts)
     request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
-    cases = select(load(definitions), request.selection)
+    cases = load_cases(definitions, request.selection)
     builds = ComparedBuilds(runner, cases)
     plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
     measured = builds.measure(plan)

@@ -26,17 +26,18 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.selection import Selection, select
+from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.cases import load_cases
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.measuring import Plan
 from instruction_counts.session.observer import Observer
 from instruction_counts.session.time_budget import planned, require_measured
 from instruction_counts.session.verification import Verification
-from instruction_counts.sources.definitions import Definitions, load
+from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.noise import keep_noises, read_noises
 
 
@@ -183,7 +184,7 @@ def compare_sides(
     measured, compared_builds = MeasuredSides({}), None
     if builds:
         store = runs.opened()
-        cases = select(load(request.definitions), request.selection)
+        cases = load_cases(request.definitions, request.selection)
         runner = BuildRunner.of(builds, request.settings, observer, store)
         compared_builds = ComparedBuilds(runner, cases)
         measured = compared_builds.measure(
@@ -206,7 +207,7 @@ def _stored_side(text: str, request: ComparisonRequest, runs: LazyStore) -> Side
     side = narrowed(read_side(text, runs), request.selection)
     if not request.defined_only:
         return side
-    keys = frozenset(case.key for case in select(load(request.definitions), request.selection))
+    keys = frozenset(case.key for case in load_cases(request.definitions, request.selection))
     kept = {key: one for key, one in side.records.items() if key in keys}
     if not kept:
         raise UsageError(f"{side.title} contains no cases from these definitions", "See: runs show")

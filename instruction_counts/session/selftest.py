@@ -13,18 +13,131 @@ from pathlib import Path
 import attrs
 
 from core.types import AutogradMode, Case, RuntimeMode
-from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.registry import DEFAULT
 from instruction_counts.execution.cores import CorePool, available_cores
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
+from instruction_counts.session.cases import load_cases
 from instruction_counts.session.measuring import make_engine
 from instruction_counts.session.observer import Observer
+from instruction_counts.sources.definitions import Definitions
+from instruction_counts.storage.noise import keep_noises
 
 _MANY_VARIABLES = {f"INHERITED_{number:03}": "x" * 100 for number in range(200)}
+
+
+@attrs.frozen
+class CaseNoise:
+    """One case over all rounds: counts that had to agree, and counts in other layouts."""
+
+    case: Case
+    repeats: tuple[int | None, ...]
+    layouts: tuple[int | None, ...]
+    windows_agree: bool
+
+    @property
+    def repeated(self) -> bool:
+        """Whether all rounds in the same layout gave the same count."""
+        return None not in self.repeats and len(set(self.repeats)) == 1
+
+    @property
+    def noise(self) -> float:
+        """Relative spread over the rounds that had to agree; 0 where the count repeated."""
+        return _spread(self.repeats)
+
+    @property
+    def layout_spread(self) -> float:
+        """Relative spread over all layouts."""
+        return _spread((*self.repeats[:1], *self.layouts))
+
+
+def run_selftest(
+    build: Build,
+    cases: Sequence[Case],
+    observer: Observer,
+    *,
+    layouts: int = 0,
+    allocator: str = "steady",
+) -> tuple[CaseNoise, ...]:
+    """Count ``cases`` under all conditions; what noise they have is kept for comparisons.
+
+    Raises:
+        BuildError: the build cannot be used.
+    """
+    facts = probe(build)
+    repeats: list[dict[Case, Outcome]] = []
+    others: list[dict[Case, Outcome]] = []
+    for condition in conditions(layouts):
+        observer.note(f"{len(cases)} cases, {condition.title}")
+        outcomes = measure(cases, facts, condition, allocator, observer)
+        (others if condition.layout else repeats).append(outcomes)
+    noises = noise_of(cases, repeats, others)
+    fingerprint = attrs.evolve(facts.fingerprint, allocator=allocator)
+    keep_noises(fingerprint, floors(noises), observer.error)
+    return noises
+
+
+def selftest_cases(definitions: Definitions, selection: Selection) -> tuple[Case, ...]:
+    """The selected cases; without a selection a representative set.
+
+    Raises:
+        DefinitionErrors, DataError: the definitions cannot be used.
+        UsageError: the selection leaves no case.
+    """
+    if selection == Selection():
+        return representative(load_cases(definitions, selection))
+    return load_cases(definitions, selection)
+
+
+def noise_of(
+    cases: Sequence[Case],
+    repeats: Sequence[dict[Case, Outcome]],
+    layouts: Sequence[dict[Case, Outcome]],
+) -> tuple[CaseNoise, ...]:
+    """What the rounds say of each case."""
+    return tuple(
+        CaseNoise(
+            case,
+            tuple(_count(outcomes[case]) for outcomes in repeats),
+            tuple(_count(outcomes[case]) for outcomes in layouts),
+            all(_is_exact(outcomes[case]) for outcomes in repeats),
+        )
+        for case in cases
+    )
+
+
+def floors(noises: Sequence[CaseNoise]) -> dict[str, Noise]:
+    """What is kept for comparisons, by definition hash.
+
+    A case that failed in a round is left out: of its noise nothing is known.
+    """
+    return {
+        one.case.definition_hash: Noise(
+            one.case.title, one.noise, one.layout_spread, len(one.layouts)
+        )
+        for one in noises
+        if None not in (*one.repeats, *one.layouts)
+    }
+
+
+def _count(outcome: Outcome) -> int | None:
+    return None if outcome.instructions is None else outcome.instructions.per_run
+
+
+def _is_exact(outcome: Outcome) -> bool:
+    return outcome.instructions is not None and outcome.instructions.exact
+
+
+def _spread(counts: Sequence[int | None]) -> float:
+    known = [count for count in counts if count is not None]
+    return (max(known) - min(known)) / max(1, *known) if known else 0.0
 
 
 @attrs.frozen

@@ -65,7 +65,7 @@ def test_the_screen_shows_ten_of_a_category_at_most_and_the_file_all(
         (["--output", "nowhere/found.md"], "nowhere/found.md: there is no folder nowhere"),
         (
             ["--build", f"a={sys.executable}", "--build", f"b={sys.executable}"],
-            "coverage is that of one build",
+            "coverage needs one build, not several: a, b",
         ),
     ],
 )

@@ -21,8 +21,16 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noise, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
-from instruction_counts.report.selftest import CaseNoise, floors, noise_of, percent, summary, table
-from instruction_counts.session.selftest import _anchored, _arranged, conditions, representative
+from instruction_counts.report.selftest import percent, summary, table
+from instruction_counts.session.selftest import (
+    CaseNoise,
+    _anchored,
+    _arranged,
+    conditions,
+    floors,
+    noise_of,
+    representative,
+)
 from instruction_counts.sources.definitions import STANDARD, load
 from instruction_counts.storage.noise import keep_noises, noise_file, read_noises, store_noises
 from tests.fakes import FACTS, FINGERPRINT, failed, make_case, together
