@@ -155,6 +155,6 @@ def test_the_help_of_the_selftest_names_its_options(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the exit code that tells of a changed count."""
-    cli.main(["selftest", "--help"])
+    cli.main(["selftest", "--help-all"])
 
     assert name in capsys.readouterr().out
