@@ -17,7 +17,7 @@ from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import operators_file_option
 from instruction_counts.cli.sizes_command import command as sizes_command
-from instruction_counts.sources.operators.entries import VARIANTS, Entry
+from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
 
@@ -57,13 +57,13 @@ def list_(patterns: tuple[str, ...], operators_file: Path | None, form: str) -> 
     )
 
 
-def _listed(entries: Sequence[Entry]) -> Table:
+def _listed(entries: Sequence[OperatorEntry]) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("operator", overflow="fold")
     table.add_column("count", justify="right")
     for heading in ("inputs", "shapes", "without"):
         table.add_column(heading, overflow="fold")
-    by_category: dict[str, list[Entry]] = defaultdict(list)
+    by_category: dict[str, list[OperatorEntry]] = defaultdict(list)
     for entry in entries:
         by_category[entry.category].append(entry)
     for category, below in by_category.items():
@@ -79,7 +79,7 @@ def _counted(number: int, one: str, several: str) -> str:
     return f"{number} {one if number == 1 else several}"
 
 
-def _lacks(entry: Entry) -> str:
+def _lacks(entry: OperatorEntry) -> str:
     lacks = {
         "C++": entry.cpp is False,
         "TorchScript": not entry.torchscript,
@@ -88,7 +88,7 @@ def _lacks(entry: Entry) -> str:
     return ", ".join(name for name, lack in lacks.items() if lack)
 
 
-def _as_json(entry: Entry) -> dict[str, object]:
+def _as_json(entry: OperatorEntry) -> dict[str, object]:
     return {
         "name": entry.name,
         "category": entry.category,

@@ -21,7 +21,7 @@ from instruction_counts.domain.outcomes import (
     Instructions,
     Window,
 )
-from instruction_counts.engines.callgrind.profiles import Function, Profile
+from instruction_counts.engines.callgrind.profiles import CallgrindProfile, Function
 from instruction_counts.engines.callgrind.reading import read, read_totals
 
 PILOT_RUNS = (2, 2)
@@ -197,7 +197,7 @@ def _slope(first: Mapping[Function, int], second: Mapping[Function, int]) -> dic
     return {key: cost for key, cost in differences.items() if cost}
 
 
-def _slope_of_calls(first: Profile, second: Profile) -> dict[_Edge, _Calls]:
+def _slope_of_calls(first: CallgrindProfile, second: CallgrindProfile) -> dict[_Edge, _Calls]:
     """Calls in the second window and not in the first."""
     before, after = (
         {(call.caller, call.callee): (call.calls, call.instructions) for call in profile.calls}
@@ -249,7 +249,7 @@ def _place(cost: FunctionCost) -> tuple[object, ...]:
     return -cost.exclusive, cost.function, cost.library, cost.file
 
 
-def _inclusive(profile: Profile) -> dict[Function, int]:
+def _inclusive(profile: CallgrindProfile) -> dict[Function, int]:
     costs = dict(profile.exclusive)
     for call in profile.calls:
         if call.caller != call.callee:

@@ -22,7 +22,7 @@ _SHOWN_BY_A_REMARK = 5
 
 
 @attrs.frozen
-class Section:
+class FindingSection:
     """Cases that are shown together."""
 
     title: str
@@ -40,19 +40,19 @@ _STYLES = {
 }
 
 
-def sections(gate: Gate) -> Iterator[Section]:
+def sections(gate: Gate) -> Iterator[FindingSection]:
     """What is worth a line, the worst first; in each the largest relative change first."""
     for level, style in _STYLES.items():
         findings = gate.at(level)
         if findings:
             folded = level is not Level.FAILS
-            yield Section(level.value.upper(), style, _largest_first(findings), folded)
+            yield FindingSection(level.value.upper(), style, _largest_first(findings), folded)
     better = [one for one in gate.findings if one.difference.verdict is Verdict.BETTER]
     if better:
-        yield Section("BETTER", "green", _largest_first(better))
+        yield FindingSection("BETTER", "green", _largest_first(better))
     ambiguous = [one for one in gate.findings if one.difference.verdict is Verdict.AMBIGUOUS]
     if ambiguous:
-        yield Section("AMBIGUOUS", "yellow", _largest_first(ambiguous))
+        yield FindingSection("AMBIGUOUS", "yellow", _largest_first(ambiguous))
 
 
 def _largest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -121,7 +121,7 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:
 
 
 @attrs.frozen
-class Row:
+class CountRow:
     """A point, as tables show it."""
 
     point: StoredCount
@@ -131,7 +131,7 @@ class Row:
     step: Step | None = None
 
 
-def rows(series: Series) -> Iterator[Row]:
+def rows(series: Series) -> Iterator[CountRow]:
     """A row for each count, and one for each time that the case was not counted."""
     for number, segment in enumerate(series.segments, 1):
         steps = {step.after: step for step in segment.steps}
@@ -143,12 +143,12 @@ def rows(series: Series) -> Iterator[Row]:
             if step is not None:
                 remarks.append(f"{step.change:+,} {step.relative:+.2%}")
             level = segment.level_at(place).count
-            yield Row(point, number, level, " · ".join(remarks), step)
+            yield CountRow(point, number, level, " · ".join(remarks), step)
     for point in series.uncounted:
-        yield Row(point, 0, None, point.failure or point.status.value)
+        yield CountRow(point, 0, None, point.failure or point.status.value)
 
 
-def _style(row: Row) -> str:
+def _style(row: CountRow) -> str:
     if row.step is not None:
         return "red" if row.step.change > 0 else "green"
     return "yellow" if row.remark else ""

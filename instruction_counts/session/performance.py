@@ -37,7 +37,7 @@ from instruction_counts.sources.operators.definitions import definitions_of, sch
 from instruction_counts.sources.operators.entries import (
     DTYPES,
     LARGEST_SEED,
-    Entry,
+    OperatorEntry,
     Shape,
     Tensor,
     at,
@@ -61,7 +61,7 @@ _Schemas: TypeAlias = Callable[[], Mapping[str, Sequence[Schema]]]
 class _Test:
     """What one dictionary of inputs asks for."""
 
-    entry: Entry
+    entry: OperatorEntry
     overrides: Overrides
     run_backward: bool
     arguments: Mapping[str, Any] = attrs.field(factory=dict, hash=False)
@@ -154,7 +154,7 @@ def _standard_schemas() -> _Schemas:
     return functools.cache(lambda: schemas_by_name(load_schemas(default_build(), Cache())))
 
 
-def _entry(op: str | Callable[..., Any]) -> Entry:
+def _entry(op: str | Callable[..., Any]) -> OperatorEntry:
     entries = read_operators(standard_file())
     name = op if isinstance(op, str) else _name_of(op, {entry.name for entry in entries})
     found = selected(entries, (name,))
@@ -183,7 +183,7 @@ def _attribute(value: Any, name: str) -> Any:
 
 
 def _test(
-    entry: Entry, common: Mapping[str, Any], arguments: Mapping[str, Any], schemas: _Schemas
+    entry: OperatorEntry, common: Mapping[str, Any], arguments: Mapping[str, Any], schemas: _Schemas
 ) -> _Test:
     asked = {**common, **arguments}
     shapes: dict[str, tuple[Shape, ...]] = {}
@@ -217,7 +217,7 @@ def _test(
     return _Test(changed, overrides, bool(asked["run_backward"]), dict(arguments))
 
 
-def _with_arguments(entry: Entry, kwargs: Mapping[str, Any], variant: str) -> Entry:
+def _with_arguments(entry: OperatorEntry, kwargs: Mapping[str, Any], variant: str) -> OperatorEntry:
     """The entry with these arguments, and without the code that it states for others."""
     others = [
         name
@@ -240,7 +240,7 @@ def _with_arguments(entry: Entry, kwargs: Mapping[str, Any], variant: str) -> En
     return attrs.evolve(changed, cpp=False, note=note)
 
 
-def _check_name(entry: Entry, name: str, schemas: _Schemas) -> None:
+def _check_name(entry: OperatorEntry, name: str, schemas: _Schemas) -> None:
     """Refuse what is neither in the entry nor an argument of any schema of the operator.
 
     Where no schema tells the arguments, torch does, when it is called.
@@ -256,7 +256,7 @@ def _check_name(entry: Entry, name: str, schemas: _Schemas) -> None:
         raise UsageError(f"{entry.name} has no argument {name}", f"It has {one_of(names, name)}.")
 
 
-def _shape(entry: Entry, name: str, value: Any) -> Shape:
+def _shape(entry: OperatorEntry, name: str, value: Any) -> Shape:
     sizes = (value,) if isinstance(value, int) else value
     if not isinstance(sizes, list | tuple) or not all(
         type(size) is int and size >= 0 for size in sizes

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import attrs
 
 from core.types import AutogradMode, Language
-from instruction_counts.analysis.models.costs import Measured, measured, models_in
+from instruction_counts.analysis.models.costs import MeasuredModel, measured, models_in
 from instruction_counts.analysis.models.prediction import Prediction, predict
 from instruction_counts.analysis.verdicts.sides import Runs, Side, read_side
 from instruction_counts.domain.errors import UsageError
@@ -39,7 +39,7 @@ def predict_models(
     return [predict(model) for model in _present(side, request, observer)]
 
 
-def _present(side: Side, request: PredictionRequest, observer: Observer) -> list[Measured]:
+def _present(side: Side, request: PredictionRequest, observer: Observer) -> list[MeasuredModel]:
     modes = request.language, request.autograd
     found = [measured(side.records.values(), name, *modes) for name in _names(side, request.models)]
     missing = [model for model in found if not (model.layers and model.has_autograd)]

@@ -19,7 +19,7 @@ from instruction_counts.session.observer import Observer
 from instruction_counts.sources.operators.calls import Overrides, calls
 from instruction_counts.sources.operators.catalogue import Schema, load_schemas
 from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
-from instruction_counts.sources.operators.entries import SIZE, Entry, Template
+from instruction_counts.sources.operators.entries import SIZE, OperatorEntry, Template
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.sizes import (
     at_size,
@@ -52,7 +52,7 @@ class SizesRequest:
 class MeasuredSizes:
     """An operator that was measured at each size, which stands in the metadata of its cases."""
 
-    entry: Entry
+    entry: OperatorEntry
     sizes: tuple[int, ...]
     run: Run
 
@@ -95,7 +95,7 @@ def measure_sizes(
 
 
 def over_sizes(
-    entry: Entry,
+    entry: OperatorEntry,
     asked: Overrides,
     shapes: Mapping[str, Template],
     sizes: Sequence[int],
@@ -127,7 +127,7 @@ def _shape(shape: Sequence[int | str]) -> str:
     return f"[{', '.join(map(str, shape))}]"
 
 
-def _one_entry(operator: str, file: Path | None) -> Entry:
+def _one_entry(operator: str, file: Path | None) -> OperatorEntry:
     entries = selected(read_operators(file or standard_file()), (operator,))
     exact = [entry for entry in entries if entry.name.lower() == operator.lower()]
     if len(exact or entries) > 1:

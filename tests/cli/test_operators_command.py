@@ -9,7 +9,7 @@ import pytest
 from instruction_counts import cli
 from instruction_counts.session.sizes import over_sizes
 from instruction_counts.sources.operators.calls import Overrides
-from instruction_counts.sources.operators.entries import Entry, Tensor
+from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 
 
 def test_operators_are_listed_by_category(capsys: pytest.CaptureFixture[str]) -> None:
@@ -71,7 +71,7 @@ def test_operators_without_cpp_are_told(capsys: pytest.CaptureFixture[str]) -> N
     assert "1 operator has no C++: Tensor.numpy" in capsys.readouterr().err
 
 
-NEG = Entry("torch.neg", "arithmetic", {"input": Tensor((8, 64))})
+NEG = OperatorEntry("torch.neg", "arithmetic", {"input": Tensor((8, 64))})
 
 
 @pytest.mark.parametrize(

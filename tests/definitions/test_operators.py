@@ -20,7 +20,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.sources.operators import cpp_code, python_code
 from instruction_counts.sources.operators.calls import Call, Overrides, calls
 from instruction_counts.sources.operators.catalogue import Schema, load_schemas
-from instruction_counts.sources.operators.entries import VARIANTS, Entry
+from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.system.cache import Cache
 
@@ -45,7 +45,7 @@ def test_every_operator_has_an_ordinary_call() -> None:
     [entry for entry in ENTRIES if entry.cpp is False or not entry.torchscript],
     ids=lambda entry: entry.name,
 )
-def test_an_operator_that_cannot_do_something_says_why(entry: Entry) -> None:
+def test_an_operator_that_cannot_do_something_says_why(entry: OperatorEntry) -> None:
     """No C++ or no TorchScript is explained where it is stated."""
     assert entry.note
 

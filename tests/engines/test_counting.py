@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.domain.outcomes import FunctionCost, Window
 from instruction_counts.engines.callgrind.lines import CallgrindFormatError
-from instruction_counts.engines.callgrind.profiles import Call, Function, Profile
+from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
 from instruction_counts.engines.callgrind.writing import to_text
 from instruction_counts.engines.counting import (
     PATTERN,
@@ -49,7 +49,7 @@ def write(windows: Sequence[Dumped], folder: Path) -> list[dict[str, Any]]:
     answers = []
     for number, window in enumerate(windows, 4):
         dump = f"dumps/cg.77.{number}"
-        profile = Profile(sum(window.costs.values()), window.costs, window.calls)
+        profile = CallgrindProfile(sum(window.costs.values()), window.costs, window.calls)
         (folder / f"{dump}-01").write_text(to_text(profile))
         counts = [window.allocations, window.allocated_bytes, 0]
         answers.append({"runs": window.runs, "dump": dump, "allocations": counts})
@@ -282,7 +282,7 @@ def test_other_threads_are_those_of_the_process_but_its_first(tmp_path: Path) ->
         "cg.77.4-01": 4_000,
         "cg.777-02": 50_000,
     }.items():
-        (tmp_path / name).write_text(to_text(Profile(total, {ADD: total})))
+        (tmp_path / name).write_text(to_text(CallgrindProfile(total, {ADD: total})))
 
     assert 320 == others_in(tmp_path, 77)
 

@@ -19,13 +19,15 @@ from instruction_counts.session.performance import (
     run_performance_test,
 )
 from instruction_counts.sources.operators.catalogue import Schema
-from instruction_counts.sources.operators.entries import Entry, Tensor
+from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 
-ADD = Entry("torch.add", "arithmetic", {"input": Tensor((8,)), "other": Tensor((8,))}, {"alpha": 1})
+ADD = OperatorEntry(
+    "torch.add", "arithmetic", {"input": Tensor((8,)), "other": Tensor((8,))}, {"alpha": 1}
+)
 COMMON: dict[str, Any] = {"dtype": None, "run_backward": True, "seed": 0}
 
 
-DROPOUT = Entry(
+DROPOUT = OperatorEntry(
     "torch.nn.functional.dropout",
     "dropout",
     {"input": Tensor((8,))},
@@ -39,13 +41,13 @@ def no_schemas() -> dict[str, list[Schema]]:
     return {}
 
 
-def cases_of(entry: Entry, number: int, *languages: Language, **asked: Any) -> list[Case]:
+def cases_of(entry: OperatorEntry, number: int, *languages: Language, **asked: Any) -> list[Case]:
     """The cases of a test of an operator."""
     test = _test(entry, COMMON, asked, no_schemas)
     return _cases(test, number, set(languages), no_schemas)
 
 
-def statements(entry: Entry = ADD, **asked: Any) -> list[str]:
+def statements(entry: OperatorEntry = ADD, **asked: Any) -> list[str]:
     """The Python that a test runs."""
     cases = cases_of(entry, 0, Language.PYTHON, **asked)
     return [f"{case.timer_args.setup}\n{case.timer_args.stmt}" for case in cases]
@@ -144,8 +146,8 @@ def test_a_wrong_argument_is_one_message(arguments: dict[str, Any], expected: st
         run_performance_test(**arguments)
 
 
-@pytest.mark.parametrize("entry", [Entry("torch.unknown", "a", ADD.inputs), DROPOUT])
-def test_an_argument_that_no_schema_can_tell_is_for_torch_to_judge(entry: Entry) -> None:
+@pytest.mark.parametrize("entry", [OperatorEntry("torch.unknown", "a", ADD.inputs), DROPOUT])
+def test_an_argument_that_no_schema_can_tell_is_for_torch_to_judge(entry: OperatorEntry) -> None:
     """Where torch's function is one of Python, which has arguments of its own."""
     assert "inplace=True)" in statements(entry, inplace=True)[0]
 

@@ -31,7 +31,7 @@ from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import UNKNOWN, printable, without_recursion
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.engines.callgrind.profiles import Call, Function, Profile
+from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
 from instruction_counts.engines.callgrind.writing import to_text
 from instruction_counts.system.files import write_atomically
 
@@ -67,7 +67,7 @@ def write_callgrind(
     return paths
 
 
-def callgrind_profile(costs: FunctionCosts, runs: int, title: str) -> Profile:
+def callgrind_profile(costs: FunctionCosts, runs: int, title: str) -> CallgrindProfile:
     """The costs as Callgrind would have written them, over ``runs``, a multiple of their own."""
     times = runs // costs.runs
     functions = [
@@ -82,7 +82,7 @@ def callgrind_profile(costs: FunctionCosts, runs: int, title: str) -> Profile:
         both = sums[functions[call.caller], functions[call.callee]]
         both[0] += times * max(0, call.calls)
         both[1] += times * max(0, call.instructions)
-    return Profile(
+    return CallgrindProfile(
         totals=times * sum(settled),
         exclusive=exclusive,
         calls=tuple(Call(*edge, number, cost) for edge, (number, cost) in sums.items()),

@@ -13,7 +13,7 @@ from instruction_counts.domain.records import Record
 
 
 @attrs.frozen
-class Measured:
+class MeasuredModel:
     """The layers of a model as they were measured, with how often a run of it calls each."""
 
     model: str
@@ -57,7 +57,7 @@ def measured(
     model: str,
     language: Language = Language.PYTHON,
     autograd: AutogradMode = AutogradMode.FORWARD,
-) -> Measured:
+) -> MeasuredModel:
     """The records of a model in one language; eager, with the smallest thread count.
 
     Where backward is asked for, a layer that has none counts with its forward pass.
@@ -78,7 +78,7 @@ def measured(
         if _whole_of(record) == model and record.autograd is autograd
     ]
     used = tuple((record, calls) for record, calls in layers if calls)
-    return Measured(model, used, next(iter(whole), None), autograd)
+    return MeasuredModel(model, used, next(iter(whole), None), autograd)
 
 
 def uses_of(record: Record) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ import attrs
 
 from instruction_counts.analysis.attribution.layer_counts import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.analysis.models.costs import Measured, count_of, time_of, type_of
+from instruction_counts.analysis.models.costs import MeasuredModel, count_of, time_of, type_of
 from instruction_counts.domain.records import Record
 
 
@@ -75,7 +75,7 @@ class Prediction:
         )
 
 
-def predict(measured: Measured) -> Prediction:
+def predict(measured: MeasuredModel) -> Prediction:
     """Add up the layers of a model, each as often as it is called."""
     present = [one for one in measured.layers if count_of(one[0]) or time_of(one[0])]
     missing = tuple(record for record, _ in measured.layers if (record, _) not in present)

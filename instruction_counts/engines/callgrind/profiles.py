@@ -111,7 +111,7 @@ _optional_number = attrs.validators.optional(attrs.validators.ge(0))
 
 
 @attrs.frozen
-class Profile:
+class CallgrindProfile:
     """One part of a profile: usually one file, written by one dump."""
 
     totals: int = attrs.field(validator=attrs.validators.ge(0))

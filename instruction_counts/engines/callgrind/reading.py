@@ -26,8 +26,8 @@ from instruction_counts.engines.callgrind.lines import (
 from instruction_counts.engines.callgrind.profiles import (
     UNKNOWN,
     Call,
+    CallgrindProfile,
     Function,
-    Profile,
     without_recursion,
 )
 
@@ -38,12 +38,12 @@ _JUMP = re.compile(rf"[ \t]*{NUMBER}(?:[/ \t]+{NUMBER})?(?:[ \t]+{POSITION})+[ \
 _Key = tuple[str, str, str]
 
 
-def parse(text: str) -> Profile:
+def parse(text: str) -> CallgrindProfile:
     """Read a profile that has one part."""
     return _parse(text, None)
 
 
-def read(path: Path) -> Profile:
+def read(path: Path) -> CallgrindProfile:
     """Read a file that has one part."""
     return _parse(path.read_bytes().decode("utf-8", "surrogateescape"), path)
 
@@ -72,7 +72,7 @@ def _only_line(path: Path, content: bytes, key: bytes) -> tuple[int, str]:
     raise CallgrindFormatError(path, number, line, f"one complete {key.decode()} line")
 
 
-def _parse(text: str, path: Path | None) -> Profile:
+def _parse(text: str, path: Path | None) -> CallgrindProfile:
     reader = _Reader.of(text)
     try:
         profile = reader.part()
@@ -115,7 +115,7 @@ class _Reader:
         number = len(self.lines) - length_hint(self.rest)
         return CallgrindFormatError(path, number, self.lines[number - 1], expected)
 
-    def part(self) -> Profile:
+    def part(self) -> CallgrindProfile:
         """Read up to the ``totals:`` line that ends a part."""
         takers = self._takers()
         match_cost, position_start = self.match_cost, _POSITION_START
@@ -222,11 +222,11 @@ class _Reader:
         elif line.strip():
             raise UnexpectedError("a header line, a name such as fn=, a cost line or a comment")
 
-    def _finished(self, line: str) -> Profile:
+    def _finished(self, line: str) -> CallgrindProfile:
         if not length_hint(self.rest):
             raise UnexpectedError("a line break after the totals: line")
         header = self.header
-        return Profile(
+        return CallgrindProfile(
             totals=instructions(line.partition(":")[2], header.known_column()),
             exclusive={self._function(key): cost for key, cost in self.exclusive.items()},
             calls=tuple(

@@ -6,10 +6,10 @@ from operator import attrgetter
 
 import attrs
 
-from instruction_counts.engines.callgrind.profiles import Profile
+from instruction_counts.engines.callgrind.profiles import CallgrindProfile
 
 
-def to_text(profile: Profile) -> str:
+def to_text(profile: CallgrindProfile) -> str:
     """Write a profile so that ``parse``, ``callgrind_annotate`` and KCachegrind can read it.
 
     Positions are not known any more: every cost stands at line 0 of its function's file.
@@ -18,7 +18,7 @@ def to_text(profile: Profile) -> str:
     return "\n".join([*_header_lines(profile), *_body_lines(profile), ""])
 
 
-def _header_lines(profile: Profile) -> Iterator[str]:
+def _header_lines(profile: CallgrindProfile) -> Iterator[str]:
     yield "# callgrind format"
     yield "version: 1"
     if profile.creator:
@@ -36,7 +36,7 @@ def _header_lines(profile: Profile) -> Iterator[str]:
     yield ""
 
 
-def _body_lines(profile: Profile) -> Iterator[str]:
+def _body_lines(profile: CallgrindProfile) -> Iterator[str]:
     objects, files, names = _Numbers(), _Numbers(), _Numbers()
     calls = {caller: tuple(group) for caller, group in groupby(profile.calls, attrgetter("caller"))}
     for function in sorted(profile.exclusive.keys() | calls.keys()):

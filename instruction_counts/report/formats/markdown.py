@@ -174,7 +174,7 @@ def check(report: CheckReport) -> str:
     return "\n".join(parts) + "\n"
 
 
-def _section(section: gate.Section, rows: Sequence[str]) -> list[str]:
+def _section(section: gate.FindingSection, rows: Sequence[str]) -> list[str]:
     title = f"{section.title.capitalize()}: {len(section.findings):,}"
     more = len(section.findings) - len(rows)
     lines = [

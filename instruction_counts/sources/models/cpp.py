@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from instruction_counts.sources.models.layers import Layer, Tensor
+from instruction_counts.sources.models.layers import ModelLayer, Tensor
 
 _CONV = frozenset({"stride", "padding", "dilation", "groups", "bias"})
 _NORM = frozenset({"eps", "momentum", "affine", "track_running_stats"})
@@ -38,7 +38,7 @@ _WITHOUT_OPTIONS = {"Identity", "Sigmoid", "SiLU", "Tanh"}
 _DTYPES = {"float32", "int64"}
 
 
-def module(layer: Layer) -> str | None:
+def module(layer: ModelLayer) -> str | None:
     """Code that defines ``model``; None where no counterpart is obvious."""
     options = _OPTIONS.get(layer.type)
     is_usual = layer.kind == "module" and layer.is_plain and layer.dtype == "torch.float32"

@@ -14,7 +14,7 @@ import attrs
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.models import cpp
-from instruction_counts.sources.models.layers import Layer, ModelTrace, Tensor
+from instruction_counts.sources.models.layers import ModelLayer, ModelTrace, Tensor
 from instruction_counts.sources.models.literals import literal, text
 from instruction_counts.sources.models.sources import FACTORY
 from instruction_counts.sources.models.unique import UniqueLayer
@@ -192,7 +192,7 @@ def _is_variable(name: str) -> bool:
     return name.isidentifier() and not keyword.iskeyword(name)
 
 
-def _constructor(layer: Layer) -> str:
+def _constructor(layer: ModelLayer) -> str:
     texts = [_flat(one) for one in layer.positional]
     texts += [f"{name}={_flat(value)}" for name, value in layer.keywords]
     cast = "" if layer.dtype == "torch.float32" else f".to({layer.dtype})"
@@ -219,13 +219,13 @@ def _input(one: Tensor, *, gradient: bool) -> str:
     return f"{one.name} = {made}{'.requires_grad_()' if gradient else ''}"
 
 
-def _ones(layer: Layer) -> str:
+def _ones(layer: ModelLayer) -> str:
     assert layer.result is not None, "what has no output has no gradient"
     dtype = "" if layer.result.dtype == "float32" else f", dtype=torch.{layer.result.dtype}"
     return f"{_GRADIENT} = torch.ones({_flat(layer.result.shape)}{dtype})"
 
 
-def _facts(layer: Layer) -> dict[str, Any]:
+def _facts(layer: ModelLayer) -> dict[str, Any]:
     """The layer for who reads results: its type, arguments and inputs."""
     facts: dict[str, Any] = {"kind": layer.kind, "type": layer.type}
     if layer.kind == "module":

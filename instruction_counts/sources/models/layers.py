@@ -45,7 +45,7 @@ class Result:
 
 
 @attrs.frozen
-class Layer:
+class ModelLayer:
     """A call without its place in a model; equal ones cost the same."""
 
     kind: str
@@ -91,7 +91,7 @@ class Layer:
 class Call:
     """A layer where it was called: ``features.0.conv``; the empty path is the model itself."""
 
-    layer: Layer
+    layer: ModelLayer
     path: str
 
 
@@ -156,8 +156,8 @@ def read_trace(source: Source, answer: Mapping[str, Any]) -> ModelTrace:
     )
 
 
-def _layer(data: Mapping[str, Any]) -> Layer:
-    return Layer(
+def _layer(data: Mapping[str, Any]) -> ModelLayer:
+    return ModelLayer(
         kind=data["kind"],
         type=data["type"],
         call=data["call"],

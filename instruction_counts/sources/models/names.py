@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.types import Label
-from instruction_counts.sources.models.layers import Layer, Tensor
+from instruction_counts.sources.models.layers import ModelLayer, Tensor
 
 TOP = "Models"
 WHOLE = "Whole models"
@@ -14,7 +14,7 @@ WHOLE = "Whole models"
 _SHORT = {"stride": "s", "padding": "p", "dilation": "d", "groups": "g"}
 
 
-def labels(layers: Sequence[Layer]) -> list[Label]:
+def labels(layers: Sequence[ModelLayer]) -> list[Label]:
     """A label for each layer; where two would have the same, they are numbered."""
     found: list[Label] = []
     taken: dict[Label, int] = {}
@@ -27,7 +27,7 @@ def labels(layers: Sequence[Layer]) -> list[Label]:
     return found
 
 
-def _name(layer: Layer) -> str:
+def _name(layer: ModelLayer) -> str:
     shapes = ", ".join(map(_tensor, layer.inputs))
     if layer.kind == "operator":
         call = layer.call.replace("torch.nn.functional.", "").replace("torch.ops.aten.", "")
@@ -40,7 +40,7 @@ def _name(layer: Layer) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def _arguments(layer: Layer) -> list[str]:
+def _arguments(layer: ModelLayer) -> list[str]:
     given = list(layer.positional)
     texts: list[str] = []
     if len(given) >= 2 and all(isinstance(one, int) for one in given[:2]):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from instruction_counts.sources.models.layers import Layer, ModelTrace
+from instruction_counts.sources.models.layers import ModelLayer, ModelTrace
 
 
 @attrs.frozen
@@ -23,7 +23,7 @@ class Use:
 class UniqueLayer:
     """A layer, kept once for all models, and all places where it is used."""
 
-    layer: Layer
+    layer: ModelLayer
     uses: tuple[Use, ...]
 
     def calls_of(self, model: str) -> int:
@@ -38,7 +38,7 @@ class UniqueLayer:
 
 def unique_layers(traces: Sequence[ModelTrace]) -> tuple[UniqueLayer, ...]:
     """Each layer once, in the order in which it is first called."""
-    uses: dict[Layer, Counter[tuple[str, str]]] = {}
+    uses: dict[ModelLayer, Counter[tuple[str, str]]] = {}
     for trace in traces:
         for call in trace.calls:
             places = uses.setdefault(call.layer, Counter())

@@ -13,7 +13,7 @@ from instruction_counts.sources.operators.entries import (
     DEFAULT_DTYPE,
     FLOATS,
     Distribution,
-    Entry,
+    OperatorEntry,
     Shape,
     Tensor,
     at,
@@ -36,7 +36,7 @@ class Value:
 class Call:
     """One operator with its arguments, ready to be written in any language."""
 
-    entry: Entry
+    entry: OperatorEntry
     variant: str
     """``typical``, or the shapes that were asked for instead: ``input=[32, 3]``."""
     dtype: str
@@ -83,7 +83,7 @@ class Overrides:
     seed: int = 0
 
 
-def calls(entry: Entry, overrides: Overrides) -> Iterator[Call]:
+def calls(entry: OperatorEntry, overrides: Overrides) -> Iterator[Call]:
     """Every call of an entry that is asked for; an entry without a variant asked for has none.
 
     Several dtypes give several calls, but where every tensor has a dtype of its own.
@@ -124,7 +124,7 @@ def together(shapes: Mapping[str, Sequence[Shape]]) -> tuple[Mapping[str, Shape]
     )
 
 
-def _check_inputs(entry: Entry, shapes: Mapping[str, Shape]) -> None:
+def _check_inputs(entry: OperatorEntry, shapes: Mapping[str, Shape]) -> None:
     for name in shapes:
         if not isinstance(entry.inputs.get(name), Tensor):
             known = [one for one, value in entry.inputs.items() if isinstance(value, Tensor)]
@@ -135,7 +135,12 @@ def _check_inputs(entry: Entry, shapes: Mapping[str, Shape]) -> None:
 
 
 def _call(
-    entry: Entry, variant: str, label: str, shapes: Mapping[str, Shape], dtype: str, seed: int
+    entry: OperatorEntry,
+    variant: str,
+    label: str,
+    shapes: Mapping[str, Shape],
+    dtype: str,
+    seed: int,
 ) -> Call:
     values: list[Value] = []
     arguments: dict[str, Any] = {}
@@ -170,7 +175,12 @@ def _call(
 
 
 def _value(
-    name: str, tensor: Tensor, shape: Shape, sizes: Mapping[str, Shape], entry: Entry, asked: str
+    name: str,
+    tensor: Tensor,
+    shape: Shape,
+    sizes: Mapping[str, Shape],
+    entry: OperatorEntry,
+    asked: str,
 ) -> Value:
     dtype = tensor.dtype or asked or DEFAULT_DTYPE
     can = dtype in (*FLOATS, *COMPLEX)

@@ -12,7 +12,7 @@ import attrs
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.catalogue import PublicOperator
 from instruction_counts.sources.operators.cpp_code import native_name
-from instruction_counts.sources.operators.entries import Entry
+from instruction_counts.sources.operators.entries import OperatorEntry
 
 ALL = "all"
 
@@ -49,7 +49,9 @@ class Coverage:
         return self.covered_calls + _calls(self.uncovered)
 
 
-def coverage(public: Iterable[PublicOperator], entries: Sequence[Entry]) -> tuple[Coverage, ...]:
+def coverage(
+    public: Iterable[PublicOperator], entries: Sequence[OperatorEntry]
+) -> tuple[Coverage, ...]:
     """The coverage of each category; first where most calls are not covered.
 
     An entry covers the operator of its name. The entry of a function also covers what has the same

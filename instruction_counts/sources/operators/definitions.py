@@ -12,13 +12,13 @@ from instruction_counts.domain.errors import DataError
 from instruction_counts.sources.operators import cpp_code, python_code
 from instruction_counts.sources.operators.calls import Call, Overrides, calls
 from instruction_counts.sources.operators.catalogue import Schema
-from instruction_counts.sources.operators.entries import Entry
+from instruction_counts.sources.operators.entries import OperatorEntry
 
 OUTPUT = "out"
 
 
 def definitions(
-    entries: Sequence[Entry],
+    entries: Sequence[OperatorEntry],
     overrides: Overrides,
     schemas: Iterable[Schema],
     num_threads: tuple[int, ...] = (1,),

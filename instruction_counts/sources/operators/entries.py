@@ -80,7 +80,7 @@ Input: TypeAlias = "Tensor | tuple[Tensor, ...]"
 
 
 @attrs.frozen
-class Entry:
+class OperatorEntry:
     """One operator, with what it is given."""
 
     name: str

@@ -35,8 +35,8 @@ from instruction_counts.sources.operators.entries import (
     VARIANTS,
     ByVariant,
     Distribution,
-    Entry,
     Input,
+    OperatorEntry,
     Shape,
     Template,
     Tensor,
@@ -53,7 +53,7 @@ _TORCH_OBJECT = re.compile(r"torch\.\w+")
 _REMEDY = "See docs/how-to/operators.md for the form of an entry."
 
 
-def read_operators(path: Path) -> tuple[Entry, ...]:
+def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
     """The operators of a file, in its order.
 
     Raises:
@@ -103,7 +103,7 @@ _FIELDS = (
 
 def _entry(
     name: str, node: Node, families: Mapping[str, ByVariant], problems: Problems
-) -> Entry | None:
+) -> OperatorEntry | None:
     if not _NAME.fullmatch(name):
         expected = "torch.X, torch.nn.functional.X, torch.linalg.X, torch.fft.X, torch.special.X, "
         problems.note(node, f"{expected}torch.sparse.X or Tensor.X", f'"{name}"')
@@ -125,7 +125,7 @@ def _entry(
     kwargs: dict[str, Any] = {}
     for kwarg_name, below in attempt("kwargs", mapping, {}).items():
         kwargs[kwarg_name] = problems.attempt(_kwarg, kwarg_name, below)
-    entry = Entry(
+    entry = OperatorEntry(
         name=name,
         category=attempt("category", _word, ""),
         inputs=inputs,
@@ -149,7 +149,7 @@ def _entry(
 
 
 def _differentiates(
-    entry: Entry, asked: bool | None, parts: Mapping[str, Node], problems: Problems
+    entry: OperatorEntry, asked: bool | None, parts: Mapping[str, Node], problems: Problems
 ) -> bool:
     can = not entry.in_place and any(
         (one.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX) and one.requires_grad is not False
@@ -163,7 +163,7 @@ def _differentiates(
 
 
 def _check_together(
-    entry: Entry, node: Node, parts: Mapping[str, Node], problems: Problems
+    entry: OperatorEntry, node: Node, parts: Mapping[str, Node], problems: Problems
 ) -> None:
     """What only shows when the fields are seen together."""
     if entry.is_method and not entry.inputs and entry.python is None:
@@ -180,7 +180,7 @@ def _check_together(
         problems.note(parts["kwargs"].value[name], f"{name} once: it is an input, too")
 
 
-def _check_variables(entry: Entry, parts: Mapping[str, Node], problems: Problems) -> None:
+def _check_variables(entry: OperatorEntry, parts: Mapping[str, Node], problems: Problems) -> None:
     owners: dict[str, str] = {}
     for name, one in entry.inputs.items():
         of_list = [f"{name}_{place}" for place in range(len(one))] if isinstance(one, tuple) else ()
@@ -191,7 +191,7 @@ def _check_variables(entry: Entry, parts: Mapping[str, Node], problems: Problems
                 problems.note(parts["inputs"].value[name], "each variable once", found)
 
 
-def _check_index(entry: Entry, index: Distribution, node: Node) -> None:
+def _check_index(entry: OperatorEntry, index: Distribution, node: Node) -> None:
     target = entry.inputs.get(index.of)
     if target is None or isinstance(target, tuple):
         raise node.unlike(one_of(list(entry.inputs), index.of), f'index_of "{index.of}"')

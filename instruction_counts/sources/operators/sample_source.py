@@ -18,7 +18,7 @@ from instruction_counts.sources.operators.catalogue import (
     load_schemas,
 )
 from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
-from instruction_counts.sources.operators.entries import DEFAULT_DTYPE, Entry
+from instruction_counts.sources.operators.entries import DEFAULT_DTYPE, OperatorEntry
 from instruction_counts.sources.operators.samples import OP_DB, LeftOut, calls_of, remarks
 from instruction_counts.sources.operators.source import asked_for, selected
 from instruction_counts.sources.registry import OperatorRequest, unheard
@@ -105,6 +105,6 @@ def resolved(public: Sequence[PublicOperator], patterns: Iterable[str]) -> dict[
         UsageError: a pattern selects nothing; the error names what is near.
     """
     names = {one.entry_name: one.name for one in public}
-    candidates = [Entry(one.entry_name, one.category.lower()) for one in public]
+    candidates = [OperatorEntry(one.entry_name, one.category.lower()) for one in public]
     remedy = f"With --source {OP_DB}, names are those of torch's public operators."
     return {names[one.name]: one.name for one in selected(candidates, patterns, remedy)}

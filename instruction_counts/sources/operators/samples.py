@@ -12,7 +12,7 @@ import attrs
 from instruction_counts.sources.operators import cpp_code
 from instruction_counts.sources.operators.calls import Call, Ref, Value, usual
 from instruction_counts.sources.operators.catalogue import OperatorSamples, Sample, Schema
-from instruction_counts.sources.operators.entries import DTYPES, Distribution, Entry
+from instruction_counts.sources.operators.entries import DTYPES, Distribution, OperatorEntry
 from instruction_counts.sources.operators.names import is_variable
 
 OP_DB = "op_db"
@@ -63,7 +63,7 @@ def calls_of(
         for sample in one.samples:
             number = numbers[one.name, one.variant]
             numbers[one.name, one.variant] += 1
-            entry = Entry(one.name, OP_DB, file=OP_DB, line=number)
+            entry = OperatorEntry(one.name, OP_DB, file=OP_DB, line=number)
             label = ", ".join(filter(None, [one.variant, f"sample {number}"]))
             try:
                 call = _call(entry, label, sample, dtype, seed)
@@ -86,7 +86,7 @@ def remarks(left_out: Iterable[LeftOut]) -> Iterator[str]:
         yield f"{OP_DB}: left out: {what}{shown}{more}: {reason}"
 
 
-def _call(entry: Entry, label: str, sample: Sample, dtype: str, seed: int) -> Call:
+def _call(entry: OperatorEntry, label: str, sample: Sample, dtype: str, seed: int) -> Call:
     values: list[Value] = []
     positional = [
         _argument(f"arg{place}" if place else "input", one, values)

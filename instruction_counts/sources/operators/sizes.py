@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 
 from core.errors import quoted
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.operators.entries import SIZE, Entry, Shape, Template, Tensor, at
+from instruction_counts.sources.operators.entries import (
+    SIZE,
+    OperatorEntry,
+    Shape,
+    Template,
+    Tensor,
+    at,
+)
 
 LEAST_POINTS = 4
 """Sizes that a fit needs."""
@@ -83,7 +90,7 @@ def sizes_in(text: str) -> tuple[int, ...]:
     return found
 
 
-def templates(entry: Entry, asked: Sequence[str]) -> dict[str, Template]:
+def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]:
     """The shape of each input with ``N`` in it: as asked, or else as the entry suggests.
 
     Where the entry suggests nothing, every size that equals the first one of the first input grows
@@ -121,7 +128,9 @@ def templates(entry: Entry, asked: Sequence[str]) -> dict[str, Template]:
     return {name: shape for name, shape in found.items() if SIZE in shape or asked}
 
 
-def _template(text: str, entry: Entry, tensors: Mapping[str, Tensor]) -> tuple[str, Template]:
+def _template(
+    text: str, entry: OperatorEntry, tensors: Mapping[str, Tensor]
+) -> tuple[str, Template]:
     name, _, shape = text.partition("=")
     parts = [part.strip() for part in shape.strip().removeprefix("[").removesuffix("]").split(",")]
     if name not in tensors:

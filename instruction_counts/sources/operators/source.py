@@ -17,7 +17,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.catalogue import load_schemas
 from instruction_counts.sources.operators.definitions import definitions
-from instruction_counts.sources.operators.entries import VARIANTS, Entry
+from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 from instruction_counts.sources.operators.overriding import Asked, parse_inputs, read_overrides
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.registry import OperatorRequest, unheard
@@ -49,7 +49,7 @@ class OperatorSource:
     note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
     """Told what these operators have not of what is asked for."""
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[OperatorEntry, ...]:
         """The entries that the patterns select, in the order of the file.
 
         Raises:
@@ -106,7 +106,7 @@ def asked_for(request: OperatorRequest) -> Asked:
 
 
 def remarks(
-    entries: Iterable[Entry], overrides: Overrides, made: Iterable[GroupedBenchmark]
+    entries: Iterable[OperatorEntry], overrides: Overrides, made: Iterable[GroupedBenchmark]
 ) -> Iterator[str]:
     """A line for each thing that operators have not: a shape, a dtype to be asked for, C++."""
     lacking = {
@@ -128,10 +128,10 @@ def remarks(
 
 
 def selected(
-    entries: Sequence[Entry],
+    entries: Sequence[OperatorEntry],
     patterns: Iterable[str],
     remedy: str = "",
-) -> tuple[Entry, ...]:
+) -> tuple[OperatorEntry, ...]:
     """The entries that any pattern selects.
 
     Raises:
@@ -146,7 +146,7 @@ def selected(
     return tuple(entry for entry in entries if any(matches(one, entry) for one in patterns))
 
 
-def matches(pattern: str, entry: Entry) -> bool:
+def matches(pattern: str, entry: OperatorEntry) -> bool:
     """Whether a pattern selects an entry; the last part of its name is enough."""
     asked = pattern.lower()
     if asked.startswith(_CATEGORY):
@@ -159,7 +159,7 @@ def _last(name: str) -> str:
     return name.rsplit(".", 1)[-1]
 
 
-def _near(pattern: str, entries: Sequence[Entry]) -> str:
+def _near(pattern: str, entries: Sequence[OperatorEntry]) -> str:
     if pattern.lower().startswith(_CATEGORY):
         known = {
             f"{_CATEGORY}{entry.category}": f"{_CATEGORY}{entry.category}" for entry in entries

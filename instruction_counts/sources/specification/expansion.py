@@ -19,8 +19,7 @@ from instruction_counts.domain.expected import EXPECTED_OUTPUT
 from instruction_counts.reading.nodes import Node, Problems
 from instruction_counts.sources.operators import calls, catalogue, values
 from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
-from instruction_counts.sources.operators.entries import Entry as Operator
-from instruction_counts.sources.operators.entries import Tensor
+from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
 from instruction_counts.sources.specification.placeholders import Expansion, PlaceholderError
@@ -248,7 +247,7 @@ def _operators(entry: Entry, seed: int) -> Groups:
 
 
 def _calls(
-    entry: Entry, operator: Operator, expansion: Expansion, seed: int
+    entry: Entry, operator: OperatorEntry, expansion: Expansion, seed: int
 ) -> Iterator[calls.Call]:
     stated = {one.name: _changes(entry, one, expansion) for one in entry.inputs}
     inputs = {
@@ -277,7 +276,7 @@ def _changes(entry: Entry, one: Input, expansion: Expansion) -> dict[str, Any]:
     return {name: value for name, value in changes.items() if name in given}
 
 
-def _refuse_gradient(entry: Entry, operator: Operator, value: calls.Value) -> NoReturn:
+def _refuse_gradient(entry: Entry, operator: OperatorEntry, value: calls.Value) -> NoReturn:
     node = entry.fields["inputs"].value[value.name].value["requires_grad"]
     what = (
         f"{operator.name} works in place" if operator.in_place else f"{value.name} is {value.dtype}"

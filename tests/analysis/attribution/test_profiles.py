@@ -23,7 +23,7 @@ from instruction_counts.analysis.attribution.profiles import (
 )
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
-from instruction_counts.engines.callgrind.profiles import Profile
+from instruction_counts.engines.callgrind.profiles import CallgrindProfile
 from instruction_counts.engines.callgrind.reading import parse, read
 from instruction_counts.engines.callgrind.writing import to_text
 
@@ -48,7 +48,7 @@ def costs(draw: st.DrawFn, least: int = 0) -> FunctionCosts:
     )
 
 
-def costs_of(profile: Profile, runs: int = 1) -> FunctionCosts:
+def costs_of(profile: CallgrindProfile, runs: int = 1) -> FunctionCosts:
     """What the engine would have stored of a profile."""
     in_calls = (key for call in profile.calls for key in (call.caller, call.callee))
     keys = list(dict.fromkeys([*profile.exclusive, *in_calls]))

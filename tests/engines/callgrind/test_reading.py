@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instruction_counts.engines.callgrind.lines import CallgrindFormatError
-from instruction_counts.engines.callgrind.profiles import Call, Function, Profile
+from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
 from instruction_counts.engines.callgrind.reading import parse, read, read_totals
 from instruction_counts.engines.callgrind.writing import to_text
 
@@ -77,7 +77,7 @@ def function(name: str) -> Function:
     return Function("???", "???", name)
 
 
-def self_cost_by_name(profile: Profile) -> Counter[str]:
+def self_cost_by_name(profile: CallgrindProfile) -> Counter[str]:
     """Add up over objects and files."""
     costs: Counter[str] = Counter()
     for key, cost in profile.exclusive.items():

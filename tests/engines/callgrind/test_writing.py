@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from instruction_counts.engines.callgrind.profiles import Call, Function, Profile
+from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
 from instruction_counts.engines.callgrind.reading import parse, read
 from instruction_counts.engines.callgrind.writing import to_text
 
@@ -27,14 +27,14 @@ lines = one_line.map(str.strip)
 
 
 @st.composite
-def profiles(draw: st.DrawFn) -> Profile:
+def profiles(draw: st.DrawFn) -> CallgrindProfile:
     """Draw a profile of a few functions that call each other."""
     known = draw(st.lists(functions, min_size=1, max_size=6))
     pairs = st.tuples(st.sampled_from(known), st.sampled_from(known))
     calls = draw(st.dictionaries(pairs, st.tuples(counts, counts), max_size=8))
     optional = st.none() | counts
     keys = lines.filter(lambda key: ":" not in key)
-    return Profile(
+    return CallgrindProfile(
         totals=draw(counts),
         exclusive=draw(st.dictionaries(st.sampled_from(known), counts)),
         calls=tuple(Call(*pair, *sums) for pair, sums in calls.items()),
@@ -49,7 +49,7 @@ def profiles(draw: st.DrawFn) -> Profile:
 
 @settings(deadline=None)
 @given(profiles())
-def test_a_written_profile_is_read_back_equal(profile: Profile) -> None:
+def test_a_written_profile_is_read_back_equal(profile: CallgrindProfile) -> None:
     """Whatever the names hold."""
     assert parse(to_text(profile)) == profile
 
@@ -57,13 +57,13 @@ def test_a_written_profile_is_read_back_equal(profile: Profile) -> None:
 @settings(deadline=None)
 @given(profiles(), st.randoms(use_true_random=False))
 def test_the_order_in_which_functions_were_met_does_not_show(
-    profile: Profile, random: Random
+    profile: CallgrindProfile, random: Random
 ) -> None:
     """Equal profiles are written as the same text."""
     shuffled = list(profile.exclusive.items())
     random.shuffle(shuffled)
-    same = Profile(profile.totals, dict(shuffled), profile.calls[::-1])
-    plain = Profile(profile.totals, profile.exclusive, profile.calls)
+    same = CallgrindProfile(profile.totals, dict(shuffled), profile.calls[::-1])
+    plain = CallgrindProfile(profile.totals, profile.exclusive, profile.calls)
     assert to_text(same) == to_text(plain)
 
 

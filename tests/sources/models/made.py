@@ -17,13 +17,13 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record
-from instruction_counts.sources.models.layers import Call, Layer, ModelTrace, Result, Tensor
+from instruction_counts.sources.models.layers import Call, ModelLayer, ModelTrace, Result, Tensor
 from instruction_counts.sources.models.sources import Source
 from tests.fakes import make_record
 
 IMAGE = Tensor("x", (1, 3, 8, 8), "float32")
 OUTPUT = Result("", (1, 4, 6, 6), "float32")
-CONV = Layer(
+CONV = ModelLayer(
     kind="module",
     type="Conv2d",
     call="model(x)",
@@ -34,7 +34,7 @@ CONV = Layer(
     has_parameters=True,
     is_plain=True,
 )
-ADD = Layer(
+ADD = ModelLayer(
     kind="operator",
     type="aten.add.Tensor",
     call="torch.add(a, b)",
@@ -43,7 +43,7 @@ ADD = Layer(
 )
 
 
-def make_trace(name: str, *calls: tuple[Layer, str], **fields: Any) -> ModelTrace:
+def make_trace(name: str, *calls: tuple[ModelLayer, str], **fields: Any) -> ModelTrace:
     """A model that makes these calls."""
     trace = ModelTrace(
         source=Source(name, f"models:{name}", "factory"),

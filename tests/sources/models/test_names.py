@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from instruction_counts.sources.models.layers import Layer, Tensor
+from instruction_counts.sources.models.layers import ModelLayer, Tensor
 from instruction_counts.sources.models.names import labels
 from tests.sources.models.made import ADD, CONV
 
@@ -25,7 +25,7 @@ from tests.sources.models.made import ADD, CONV
         ),
     ],
 )
-def test_a_layer_is_called_by_what_makes_it(layer: Layer, expected: tuple[str, ...]) -> None:
+def test_a_layer_is_called_by_what_makes_it(layer: ModelLayer, expected: tuple[str, ...]) -> None:
     """Its arguments and the shapes that go in."""
     assert [expected] == labels([layer])
 

@@ -17,7 +17,7 @@ from core.types import AutogradMode, Case, Language
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.models.definition import of_model
-from instruction_counts.sources.models.layers import Layer, Mode, ModelTrace, Result, Tensor
+from instruction_counts.sources.models.layers import Mode, ModelLayer, ModelTrace, Result, Tensor
 from instruction_counts.sources.models.unique import unique_layers
 from instruction_counts.sources.models.writer import check_unedited, definition_file
 from tests.sources.models.made import ADD, CONV, make_trace
@@ -47,7 +47,7 @@ def cases(tmp_path: Path, content: str) -> tuple[Case, ...]:
     return load(str(path))
 
 
-def backward_of(*layers: Layer) -> ModelTrace:
+def backward_of(*layers: ModelLayer) -> ModelTrace:
     """A model of layers whose inputs have a gradient."""
     ready = [
         attrs.evolve(

@@ -17,7 +17,7 @@ from instruction_counts.sources.operators.entries import (
     DTYPES,
     ByVariant,
     Distribution,
-    Entry,
+    OperatorEntry,
     Tensor,
 )
 from instruction_counts.sources.operators.values import drawn
@@ -25,7 +25,7 @@ from instruction_counts.sources.operators.values import drawn
 SQUARE = Tensor(ByVariant({"small": (2, 2), "typical": (8, 8), "large": (64, 64)}))
 
 
-def call_of(entry: Entry, **overrides: Any) -> Call:
+def call_of(entry: OperatorEntry, **overrides: Any) -> Call:
     """The one call of an entry."""
     (call,) = calls(entry, Overrides(**overrides))
     return call
@@ -33,7 +33,7 @@ def call_of(entry: Entry, **overrides: Any) -> Call:
 
 def test_an_entry_gives_a_call_for_each_variant_that_is_asked_for() -> None:
     """And none for variants that it has not."""
-    entry = Entry("torch.neg", "arithmetic", {"input": SQUARE})
+    entry = OperatorEntry("torch.neg", "arithmetic", {"input": SQUARE})
     made = calls(entry, Overrides(variants=("small", "large", "skewed")))
     assert [(call.variant, call.shapes) for call in made] == [
         ("small", {"input": [2, 2]}),
@@ -43,7 +43,9 @@ def test_an_entry_gives_a_call_for_each_variant_that_is_asked_for() -> None:
 
 def test_a_dtype_that_is_asked_for_holds_for_inputs_that_name_none() -> None:
     """An index stays what it is."""
-    entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": Tensor((3,), "int64")})
+    entry = OperatorEntry(
+        "torch.take", "indexing", {"input": SQUARE, "index": Tensor((3,), "int64")}
+    )
     call = call_of(entry, dtypes=("float64",))
     assert [value.dtype for value in call.values] == ["float64", "int64"]
 
@@ -51,7 +53,7 @@ def test_a_dtype_that_is_asked_for_holds_for_inputs_that_name_none() -> None:
 def test_a_dtype_that_no_tensor_follows_is_not_asked_for() -> None:
     """Else one case would be measured under two names, both wrong."""
     tensor = Tensor((3,), "int64")
-    entry = Entry("torch.bitwise_not", "bits", {"input": tensor, "others": (tensor,)})
+    entry = OperatorEntry("torch.bitwise_not", "bits", {"input": tensor, "others": (tensor,)})
     assert [""] == [call.dtype for call in calls(entry, Overrides(dtypes=("float64", "int8")))]
 
 
@@ -69,13 +71,13 @@ def test_the_dtype_of_a_call_is_one_that_its_tensors_have(
 ) -> None:
     """The one that was asked for, or float32, if any has it."""
     inputs = {f"x{place}": Tensor((3,), dtype) for place, dtype in enumerate(dtypes)}
-    call = call_of(Entry("torch.neg", "a", inputs), dtypes=(asked,) if asked else ())
+    call = call_of(OperatorEntry("torch.neg", "a", inputs), dtypes=(asked,) if asked else ())
     assert expected == call.main_dtype
 
 
 def test_shapes_that_are_asked_for_take_the_place_of_the_variants() -> None:
     """Several give several calls, each labelled with its shapes."""
-    entry = Entry("torch.neg", "arithmetic", {"input": SQUARE})
+    entry = OperatorEntry("torch.neg", "arithmetic", {"input": SQUARE})
     made = calls(entry, Overrides(inputs=({"input": (1, 3)}, {"input": (5,)})))
     assert [(call.variant, call.shapes) for call in made] == [
         ("input=[1, 3]", {"input": [1, 3]}),
@@ -85,7 +87,7 @@ def test_shapes_that_are_asked_for_take_the_place_of_the_variants() -> None:
 
 def test_an_input_that_the_operator_has_not_is_named_with_those_that_it_has() -> None:
     """So that the next try is right."""
-    entry = Entry("torch.neg", "arithmetic", {"input": SQUARE})
+    entry = OperatorEntry("torch.neg", "arithmetic", {"input": SQUARE})
     with pytest.raises(UsageError, match=r'^torch\.neg has no tensor "x"\n  It has input'):
         call_of(entry, inputs=({"x": (1,)},))
 
@@ -108,7 +110,7 @@ def test_shapes_that_cannot_go_together_are_refused() -> None:
 def test_an_index_stays_below_the_size_of_what_it_indexes() -> None:
     """Also when that size is asked for."""
     index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=0))
-    entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": index})
+    entry = OperatorEntry("torch.take", "indexing", {"input": SQUARE, "index": index})
     call = call_of(entry, inputs=({"input": (5, 2)},))
     assert call.values[1].distribution == Distribution("integers", 0, 5)
 
@@ -116,7 +118,7 @@ def test_an_index_stays_below_the_size_of_what_it_indexes() -> None:
 def test_an_index_into_a_dimension_that_a_shape_lacks_is_refused() -> None:
     """When another shape is asked for than the entry has."""
     index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=1))
-    entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": index})
+    entry = OperatorEntry("torch.take", "indexing", {"input": SQUARE, "index": index})
     with pytest.raises(
         UsageError, match=r"^torch\.take: index is an index into dimension 1 of input"
     ):
@@ -126,14 +128,14 @@ def test_an_index_into_a_dimension_that_a_shape_lacks_is_refused() -> None:
 def test_a_dimension_can_be_counted_from_the_end() -> None:
     """As torch does."""
     index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=-1))
-    entry = Entry("torch.take", "indexing", {"input": SQUARE, "index": index})
+    entry = OperatorEntry("torch.take", "indexing", {"input": SQUARE, "index": index})
     call = call_of(entry, inputs=({"input": (5, 2)},))
     assert Distribution("integers", 0, 2) == call.values[1].distribution
 
 
 def test_integers_have_no_backward_pass() -> None:
     """Although the operator differentiates."""
-    entry = Entry("torch.neg", "arithmetic", {"input": SQUARE})
+    entry = OperatorEntry("torch.neg", "arithmetic", {"input": SQUARE})
     assert [call_of(entry, dtypes=(one,)).differentiates for one in ("float64", "int64")] == [
         True,
         False,
@@ -146,18 +148,18 @@ def test_integers_have_no_backward_pass() -> None:
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
-        (Entry("torch.neg", "a", {"input": SQUARE}), "torch.neg(input)"),
-        (Entry("torch.zeros", "a", {}, {"size": (2, 3)}), "torch.zeros(size=[2, 3])"),
+        (OperatorEntry("torch.neg", "a", {"input": SQUARE}), "torch.neg(input)"),
+        (OperatorEntry("torch.zeros", "a", {}, {"size": (2, 3)}), "torch.zeros(size=[2, 3])"),
         (
-            Entry("torch.zeros", "a", {}, {"size": (2,)}, positional=("size",)),
+            OperatorEntry("torch.zeros", "a", {}, {"size": (2,)}, positional=("size",)),
             "torch.zeros([2])",
         ),
         (
-            Entry("Tensor.to", "a", {"input": SQUARE}, {"dtype": "torch.float64"}),
+            OperatorEntry("Tensor.to", "a", {"input": SQUARE}, {"dtype": "torch.float64"}),
             "input.to(dtype=torch.float64)",
         ),
         (
-            Entry(
+            OperatorEntry(
                 "torch.take_along",
                 "a",
                 {"input": SQUARE, "index": SQUARE},
@@ -167,32 +169,37 @@ def test_integers_have_no_backward_pass() -> None:
             "torch.take_along(input, 1, index)",
         ),
         (
-            Entry("torch.cat", "a", {"tensors": (SQUARE, SQUARE)}, {"dim": 0}),
+            OperatorEntry("torch.cat", "a", {"tensors": (SQUARE, SQUARE)}, {"dim": 0}),
             "torch.cat([tensors_0, tensors_1], dim=0)",
         ),
         (
-            Entry("torch.max", "a", {"input": SQUARE}, {"dim": 1}, output=0),
+            OperatorEntry("torch.max", "a", {"input": SQUARE}, {"dim": 1}, output=0),
             "torch.max(input, dim=1)[0]",
         ),
-        (Entry("Tensor.__getitem__", "a", {"input": SQUARE}, python="input[1:]"), "input[1:]"),
         (
-            Entry("torch.clamp", "a", {"input": SQUARE}, {"max": float("inf"), "min": None}),
+            OperatorEntry("Tensor.__getitem__", "a", {"input": SQUARE}, python="input[1:]"),
+            "input[1:]",
+        ),
+        (
+            OperatorEntry(
+                "torch.clamp", "a", {"input": SQUARE}, {"max": float("inf"), "min": None}
+            ),
             'torch.clamp(input, max=float("inf"), min=None)',
         ),
         (
-            Entry("torch.add", "a", {"input": SQUARE}, python="input + 1", output=0),
+            OperatorEntry("torch.add", "a", {"input": SQUARE}, python="input + 1", output=0),
             "(input + 1)[0]",
         ),
     ],
 )
-def test_a_call_in_python_is_exactly_this(entry: Entry, expected: str) -> None:
+def test_a_call_in_python_is_exactly_this(entry: OperatorEntry, expected: str) -> None:
     """Inputs by position, the rest by keyword, unless the entry says otherwise."""
     assert python_code.expression(call_of(entry)) == expected
 
 
 def test_the_setup_in_python_is_exactly_this() -> None:
     """Seeded, the inputs in their order, and the gradient of the output."""
-    entry = Entry("torch.mul", "a", {"input": SQUARE, "other": Tensor((8,), "int64")})
+    entry = OperatorEntry("torch.mul", "a", {"input": SQUARE, "other": Tensor((8,), "int64")})
     assert python_code.setup(call_of(entry, seed=7)) == (
         "torch.manual_seed(7)\n"
         "input = torch.randn([8, 8])\n"
@@ -234,14 +241,18 @@ OPTIONS = (
 @pytest.mark.parametrize(
     ("entry", "schemas", "expected"),
     [
-        (Entry("torch.neg", "a", {"input": SQUARE}), [schema("neg", T)], "torch::neg(input)"),
         (
-            Entry("torch.fft.rfft", "a", {"input": SQUARE}),
+            OperatorEntry("torch.neg", "a", {"input": SQUARE}),
+            [schema("neg", T)],
+            "torch::neg(input)",
+        ),
+        (
+            OperatorEntry("torch.fft.rfft", "a", {"input": SQUARE}),
             [schema("fft_rfft", T)],
             "torch::fft_rfft(input)",
         ),
         (
-            Entry("torch.sum", "a", {"input": SQUARE}, {"dim": 1, "keepdim": True}),
+            OperatorEntry("torch.sum", "a", {"input": SQUARE}, {"dim": 1, "keepdim": True}),
             [
                 schema("sum", T),
                 schema("sum.dim", T, ("dim", "Optional[List[int]]"), ("keepdim", "bool", False)),
@@ -249,7 +260,7 @@ OPTIONS = (
             "torch::sum(input, at::IntArrayRef({1}), true)",
         ),
         (
-            Entry("torch.std", "a", {"input": SQUARE}, {"keepdim": True}),
+            OperatorEntry("torch.std", "a", {"input": SQUARE}, {"keepdim": True}),
             [
                 schema(
                     "std",
@@ -263,12 +274,12 @@ OPTIONS = (
             "torch::std(input, c10::nullopt, c10::nullopt, true)",
         ),
         (
-            Entry("torch.add", "a", {"input": SQUARE, "other": SQUARE}, {"alpha": 2}),
+            OperatorEntry("torch.add", "a", {"input": SQUARE, "other": SQUARE}, {"alpha": 2}),
             [schema("add.Tensor", T, ("other", "Tensor"), ("*alpha", "number", 1))],
             "torch::add(input, other, 2)",
         ),
         (
-            Entry("torch.add", "a", {"input": SQUARE}, {"other": 2}, positional=("other",)),
+            OperatorEntry("torch.add", "a", {"input": SQUARE}, {"other": 2}, positional=("other",)),
             [
                 schema("add.Tensor", T, ("other", "Tensor"), ("*alpha", "number", 1)),
                 schema("add.Scalar", T, ("other", "number"), ("alpha", "number", 1)),
@@ -276,59 +287,63 @@ OPTIONS = (
             "torch::add(input, 2)",
         ),
         (
-            Entry("torch.zeros", "a", {}, {"size": (2,), "dtype": "torch.float64"}),
+            OperatorEntry("torch.zeros", "a", {}, {"size": (2,), "dtype": "torch.float64"}),
             [schema("zeros", ("size", "List[int]"), *OPTIONS)],
             "torch::zeros(at::IntArrayRef({2}), torch::TensorOptions().dtype(torch::kFloat64))",
         ),
         (
-            Entry("torch.zeros", "a", {}, {"size": (2,)}),
+            OperatorEntry("torch.zeros", "a", {}, {"size": (2,)}),
             [schema("zeros", ("size", "List[int]"), *OPTIONS)],
             "torch::zeros(at::IntArrayRef({2}))",
         ),
         (
-            Entry("Tensor.to", "a", {"input": SQUARE}, {"dtype": "torch.float64"}),
+            OperatorEntry("Tensor.to", "a", {"input": SQUARE}, {"dtype": "torch.float64"}),
             [schema("to.dtype", T, ("dtype", "ScalarType"))],
             "input.to(torch::kFloat64)",
         ),
         (
-            Entry("Tensor.add_", "a", {"input": SQUARE, "other": SQUARE}, autograd=False),
+            OperatorEntry("Tensor.add_", "a", {"input": SQUARE, "other": SQUARE}, autograd=False),
             [schema("add_.Tensor", T, ("other", "Tensor"))],
             "input.add_(other)",
         ),
         (
-            Entry("torch.cat", "a", {"tensors": (SQUARE, SQUARE)}),
+            OperatorEntry("torch.cat", "a", {"tensors": (SQUARE, SQUARE)}),
             [schema("cat", ("tensors", "List[Tensor]"), ("dim", "int", 0))],
             "torch::cat(at::TensorList({tensors_0, tensors_1}))",
         ),
         (
-            Entry("torch.max", "a", {"input": SQUARE}, {"dim": 1}, output=1),
+            OperatorEntry("torch.max", "a", {"input": SQUARE}, {"dim": 1}, output=1),
             [schema("max.dim", T, ("dim", "int"), returns=("Tensor", "Tensor"))],
             "std::get<1>(torch::max(input, 1))",
         ),
         (
-            Entry("torch.split", "a", {"input": SQUARE}, {"split_size": 2}, output=0),
+            OperatorEntry("torch.split", "a", {"input": SQUARE}, {"split_size": 2}, output=0),
             [schema("split.Tensor", T, ("split_size", "int"), returns=("List[Tensor]",))],
             "torch::split(input, 2)[0]",
         ),
         (
-            Entry("torch.dropout", "a", {"input": SQUARE}, {"p": 1, "train": True}),
+            OperatorEntry("torch.dropout", "a", {"input": SQUARE}, {"p": 1, "train": True}),
             [schema("dropout", ("input", "Tensor"), ("p", "float"), ("train", "bool"))],
             "torch::dropout(input, 1.0, true)",
         ),
         (
-            Entry("torch.pad", "a", {"input": SQUARE}, {"mode": 'a"b', "value": float("-inf")}),
+            OperatorEntry(
+                "torch.pad", "a", {"input": SQUARE}, {"mode": 'a"b', "value": float("-inf")}
+            ),
             [schema("pad", T, ("mode", "str"), ("value", "Optional[float]", None))],
             'torch::pad(input, "a\\"b", -std::numeric_limits<double>::infinity())',
         ),
-        (Entry("torch.neg", "a", {"input": SQUARE}, cpp="-input"), [], "-input"),
+        (OperatorEntry("torch.neg", "a", {"input": SQUARE}, cpp="-input"), [], "-input"),
         (
-            Entry("torch.norm", "a", {"input": SQUARE}, overload="b"),
+            OperatorEntry("torch.norm", "a", {"input": SQUARE}, overload="b"),
             [schema("norm.a", T), schema("norm.b", T, ("p", "number", 2), ("q", "int", 1))],
             "torch::norm(input)",
         ),
     ],
 )
-def test_a_call_in_cpp_is_exactly_this(entry: Entry, schemas: list[Schema], expected: str) -> None:
+def test_a_call_in_cpp_is_exactly_this(
+    entry: OperatorEntry, schemas: list[Schema], expected: str
+) -> None:
     """In the schema's order, with defaults before the last argument that is given."""
     assert cpp_code.expression(call_of(entry), by_name(schemas)) == expected
 
@@ -341,28 +356,28 @@ def by_name(schemas: list[Schema]) -> Mapping[str, list[Schema]]:
 @pytest.mark.parametrize(
     ("entry", "schemas", "reason"),
     [
-        (Entry("torch.neg", "a", {"input": SQUARE}), [], "no schema of aten::neg"),
+        (OperatorEntry("torch.neg", "a", {"input": SQUARE}), [], "no schema of aten::neg"),
         (
-            Entry("torch.neg", "a", {"input": SQUARE}),
+            OperatorEntry("torch.neg", "a", {"input": SQUARE}),
             [schema("neg.out", T, ("*out", "Tensor"))],
             "no schema",
         ),
         (
-            Entry("torch.neg", "a", {"input": SQUARE}, {"dim": 1}),
+            OperatorEntry("torch.neg", "a", {"input": SQUARE}, {"dim": 1}),
             [schema("neg", T)],
             "no schema of aten::neg fits its arguments (neg)",
         ),
         (
-            Entry("torch.sum", "a", {"input": SQUARE}),
+            OperatorEntry("torch.sum", "a", {"input": SQUARE}),
             [schema("sum", T, ("dim", "int"))],
             "no schema",
         ),
-        (Entry("torch.neg", "a", {"input": SQUARE}, cpp=False, note="none"), [], "none"),
-        (Entry("torch.neg", "a", {"input": SQUARE}, python="-input"), [], "state its C++"),
+        (OperatorEntry("torch.neg", "a", {"input": SQUARE}, cpp=False, note="none"), [], "none"),
+        (OperatorEntry("torch.neg", "a", {"input": SQUARE}, python="-input"), [], "state its C++"),
     ],
 )
 def test_where_no_cpp_can_be_derived_the_reason_is_told(
-    entry: Entry, schemas: list[Schema], reason: str
+    entry: OperatorEntry, schemas: list[Schema], reason: str
 ) -> None:
     """Never a guess."""
     found = cpp_code.expression(call_of(entry), by_name(schemas))

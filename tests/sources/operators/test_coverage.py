@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.catalogue import PublicOperator
 from instruction_counts.sources.operators.coverage import Coverage, coverage, in_categories, total
-from instruction_counts.sources.operators.entries import Entry
+from instruction_counts.sources.operators.entries import OperatorEntry
 
 
 def public(name: str, native: str = "", uses: int = 0, *tags: str) -> PublicOperator:
@@ -28,40 +28,44 @@ METHOD = public("torch.Tensor.add", "add", 7)
 
 def test_an_entry_covers_the_operator_of_its_name() -> None:
     """Methods are named without torch."""
-    entries = [Entry("torch.add", "x"), Entry("Tensor.add", "x")]
+    entries = [OperatorEntry("torch.add", "x"), OperatorEntry("Tensor.add", "x")]
     everything = total(coverage([ADD, METHOD], entries))
     assert ((METHOD, ADD), (), ()) == (everything.named, everything.shared, everything.uncovered)
 
 
 def test_the_entry_of_a_function_covers_the_method_of_the_same_native_name() -> None:
     """Both call the same operator of aten."""
-    found = coverage([ADD, METHOD], [Entry("torch.add", "x")])
+    found = coverage([ADD, METHOD], [OperatorEntry("torch.add", "x")])
     assert (METHOD,) == of(found, "torch.Tensor").shared
 
 
 def test_the_entry_of_a_method_covers_no_function() -> None:
     """It may be called much less often than the function."""
-    assert (ADD,) == of(coverage([ADD, METHOD], [Entry("Tensor.add", "x")]), "torch").uncovered
+    assert (ADD,) == of(
+        coverage([ADD, METHOD], [OperatorEntry("Tensor.add", "x")]), "torch"
+    ).uncovered
 
 
 def test_a_native_name_is_that_of_the_build() -> None:
     """Not every function is called below as it is called above."""
     loss = public("torch.nn.functional.cross_entropy", "cross_entropy_loss")
     shared = public("torch.cross_entropy_loss", "cross_entropy_loss")
-    found = coverage([loss, shared], [Entry("torch.nn.functional.cross_entropy", "x")])
+    found = coverage([loss, shared], [OperatorEntry("torch.nn.functional.cross_entropy", "x")])
     assert (shared,) == of(found, "torch").shared
 
 
 def test_a_function_that_is_not_public_covers_its_method_all_the_same() -> None:
     """``torch.norm`` is deprecated, ``Tensor.norm`` is not."""
     method = public("torch.Tensor.norm", "norm")
-    assert (method,) == total(coverage([method], [Entry("torch.norm", "x")])).shared
+    assert (method,) == total(coverage([method], [OperatorEntry("torch.norm", "x")])).shared
 
 
 def test_operators_without_a_native_name_are_covered_by_their_own_name_alone() -> None:
     """No name is no common name."""
     operators = [public("torch.unique"), public("torch.lobpcg")]
-    assert (operators[1],) == total(coverage(operators, [Entry("torch.unique", "x")])).uncovered
+    assert (operators[1],) == total(
+        coverage(operators, [OperatorEntry("torch.unique", "x")])
+    ).uncovered
 
 
 def test_what_is_called_most_comes_first() -> None:
@@ -72,7 +76,7 @@ def test_what_is_called_most_comes_first() -> None:
         public("torch.fft.c", "c", 9),
         public("torch.linalg.d", "d", 4),
     ]
-    found = coverage(operators, [Entry("torch.a", "x")])
+    found = coverage(operators, [OperatorEntry("torch.a", "x")])
     assert [
         ("torch.fft", ["torch.fft.c", "torch.fft.b"]),
         ("torch.linalg", ["torch.linalg.d"]),
@@ -83,7 +87,7 @@ def test_what_is_called_most_comes_first() -> None:
 def test_coverage_is_told_by_operators_and_by_calls() -> None:
     """One of three operators may be most of the calls."""
     operators = [ADD, METHOD, public("torch.sub", "sub", 2)]
-    everything = total(coverage(operators, [Entry("torch.add", "x")]))
+    everything = total(coverage(operators, [OperatorEntry("torch.add", "x")]))
     assert (2, 3, 12, 14) == (
         everything.covered,
         everything.public,
@@ -102,7 +106,7 @@ OPERATORS = some.lists(
 @given(OPERATORS, some.sets(NAMES))
 def test_every_operator_is_counted_once(operators: list[PublicOperator], names: set[str]) -> None:
     """Whatever is covered."""
-    entries = [Entry(name.replace("torch.Tensor", "Tensor"), "x") for name in names]
+    entries = [OperatorEntry(name.replace("torch.Tensor", "Tensor"), "x") for name in names]
     everything = total(coverage(operators, entries))
     counted = [*everything.named, *everything.shared, *everything.uncovered]
     assert sorted(one.name for one in operators) == sorted(one.name for one in counted)

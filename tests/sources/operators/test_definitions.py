@@ -6,10 +6,10 @@ import pytest
 
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.definitions import definitions
-from instruction_counts.sources.operators.entries import Entry, Tensor
+from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 
-NOT = Entry("torch.bitwise_not", "bits", {"input": Tensor((3,), "int64")})
-NEG = Entry("torch.neg", "arithmetic", {"input": Tensor((3,))})
+NOT = OperatorEntry("torch.bitwise_not", "bits", {"input": Tensor((3,), "int64")})
+NEG = OperatorEntry("torch.neg", "arithmetic", {"input": Tensor((3,))})
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,12 @@ NEG = Entry("torch.neg", "arithmetic", {"input": Tensor((3,))})
     [
         (NOT, {("bits", "torch.bitwise_not", "typical"): "int64"}),
         (NEG, {("arithmetic", "torch.neg", "typical", "float64"): "float64"}),
-        (Entry("torch.zeros", "creation"), {("creation", "torch.zeros", "typical"): None}),
+        (OperatorEntry("torch.zeros", "creation"), {("creation", "torch.zeros", "typical"): None}),
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
 def test_labels_and_metadata_have_the_dtype_of_the_tensors(
-    entry: Entry, expected: dict[tuple[str, ...], str | None]
+    entry: OperatorEntry, expected: dict[tuple[str, ...], str | None]
 ) -> None:
     """Not one that was asked for in vain."""
     made = definitions([entry], Overrides(dtypes=("float64",)), ())

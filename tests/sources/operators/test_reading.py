@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.domain.errors import DataError
-from instruction_counts.sources.operators.entries import ByVariant, Distribution, Entry, Tensor
+from instruction_counts.sources.operators.entries import (
+    ByVariant,
+    Distribution,
+    OperatorEntry,
+    Tensor,
+)
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import standard_file
 
@@ -20,12 +25,12 @@ operators:
 """
 
 
-def entry_of(folder: Path, *lines: str, name: str = "torch.add") -> Entry:
+def entry_of(folder: Path, *lines: str, name: str = "torch.add") -> OperatorEntry:
     """The one entry of a file whose fields are ``lines``."""
     return entries_of(folder, f"  {name}:", *(f"    {line}" for line in lines))[0]
 
 
-def entries_of(folder: Path, *lines: str) -> tuple[Entry, ...]:
+def entries_of(folder: Path, *lines: str) -> tuple[OperatorEntry, ...]:
     """The entries of a file with these lines below ``operators``."""
     path = folder / "operators.yaml"
     path.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")

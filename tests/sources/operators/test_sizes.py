@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.operators.entries import ByVariant, Entry, Tensor
+from instruction_counts.sources.operators.entries import ByVariant, OperatorEntry, Tensor
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.sizes import (
     at_size,
@@ -20,7 +20,9 @@ from instruction_counts.sources.operators.sizes import (
 from instruction_counts.sources.operators.source import standard_file
 
 MATRIX = Tensor(ByVariant({"small": (2, 3), "typical": (64, 32)}))
-MM = Entry("torch.mm", "matrix", {"input": MATRIX, "mat2": Tensor((32, 64)), "n": Tensor((7,))})
+MM = OperatorEntry(
+    "torch.mm", "matrix", {"input": MATRIX, "mat2": Tensor((32, 64)), "n": Tensor((7,))}
+)
 
 
 @pytest.mark.parametrize(

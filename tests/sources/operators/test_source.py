@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.definitions import definitions
-from instruction_counts.sources.operators.entries import VARIANTS, ByVariant, Entry, Tensor
+from instruction_counts.sources.operators.entries import VARIANTS, ByVariant, OperatorEntry, Tensor
 from instruction_counts.sources.operators.overriding import Asked, parse_inputs, read_overrides
 from instruction_counts.sources.operators.source import remarks, selected
 
 ENTRIES = tuple(
-    Entry(name, category)
+    OperatorEntry(name, category)
     for name, category in [
         ("torch.add", "arithmetic"),
         ("Tensor.add", "methods"),
@@ -64,7 +64,7 @@ def test_a_pattern_that_selects_nothing_tells_what_is_near(pattern: str, near: s
         selected(ENTRIES, (pattern,))
 
 
-def remarks_on(*names: str, entry: Entry, **asked: Any) -> list[str]:
+def remarks_on(*names: str, entry: OperatorEntry, **asked: Any) -> list[str]:
     """What is told of entries alike, one for each name."""
     entries = [attrs.evolve(entry, name=name) for name in names]
     overrides = Overrides(**asked)
@@ -72,7 +72,7 @@ def remarks_on(*names: str, entry: Entry, **asked: Any) -> list[str]:
 
 
 TWO_SHAPES = Tensor(ByVariant({"small": (2,), "typical": (8,)}), "int64")
-STATED = Entry("torch.not", "bits", {"input": TWO_SHAPES}, cpp="~input")
+STATED = OperatorEntry("torch.not", "bits", {"input": TWO_SHAPES}, cpp="~input")
 
 
 def test_operators_without_a_shape_that_is_asked_for_are_told() -> None:
