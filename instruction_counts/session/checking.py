@@ -147,13 +147,14 @@ class Check:
             )
 
 
-def check_run(run: str, request: CheckRequest, runs: Runs) -> Check:
-    """Check a stored run, or a JSON file, against a baseline.
+def check_run(run: str | Side, request: CheckRequest, runs: Runs) -> Check:
+    """Check a stored run, a JSON file or a side against a baseline.
 
     Raises:
         UsageError: there is no such run, or it cannot be compared with the baseline.
     """
-    side = narrowed(read_side(run, runs), request.selection)
+    side = read_side(run, runs) if isinstance(run, str) else run
+    side = narrowed(side, request.selection)
     return request.check(Compared(request.compared(side, runs.completed)))
 
 
@@ -162,7 +163,7 @@ def check_build(
     request: CheckRequest,
     definitions: Definitions,
     settings: MeasurementSettings,
-    store: Store,
+    store: Store | None,
     observer: Observer,
     *,
     layouts: int = 3,
@@ -184,7 +185,7 @@ def check_build(
     builds = ComparedBuilds(runner, cases)
     plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
     measured = builds.measure(plan)
-    comparison = request.compared(measured.sides[build.name], store.completed)
+    comparison = request.compared(measured.sides[build.name], runner.completed)
     compared = Compared(comparison, measured.interrupted, measured.run_id)
     if comparison.suspects and layouts and not compared.interrupted:
         compared = _verified(builds, compared, request.baseline, layouts)

@@ -159,31 +159,35 @@ class ComparisonRequest:
     time_budget_s: float | None = None
     """For the first measurement; suspects are counted again in any case."""
     defined_only: bool = False
-    """Whether the cases of stored sides that the definitions do not hold are left out, too."""
+    """Whether cases of stored sides that are not in the definitions are left out, too."""
+    stores: bool = True
+    """Whether what is measured becomes a stored run."""
 
 
 def compare_sides(
-    base: str | Build,
-    new: str | Build,
+    base: str | Side | Build,
+    new: str | Side | Build,
     request: ComparisonRequest,
     runs: LazyStore,
     observer: Observer,
 ) -> Compared:
     """Compare two sides: a build is measured now, a text names a stored run or a JSON file.
 
-    Where both are measured, what differs is counted again before it is reported.
+    Where both are measured, cases that differ are counted again before they are reported.
 
     Raises:
         UsageError: a side is not there, or has no case that is asked for.
         BuildError: a build cannot be measured.
     """
     builds = [side for side in (base, new) if isinstance(side, Build)]
-    stored = {  # first: what is not there must not cost a measurement
-        text: _stored_side(text, request, runs) for text in (base, new) if isinstance(text, str)
-    }
+    # First: what is not there must not cost a measurement.
+    known = [
+        side if isinstance(side, Build) else _known_side(side, request, runs)
+        for side in (base, new)
+    ]
     measured, compared_builds = MeasuredSides({}), None
     if builds:
-        store = runs.opened()
+        store = runs.opened() if request.stores else None
         cases = load_cases(request.definitions, request.selection)
         runner = BuildRunner.of(builds, request.settings, observer, store)
         compared_builds = ComparedBuilds(runner, cases)
@@ -191,8 +195,7 @@ def compare_sides(
             planned(request.time_budget_s, cases, runner.names, store)
         )
     before, after = (
-        measured.sides[side.name] if isinstance(side, Build) else stored[side]
-        for side in (base, new)
+        measured.sides[side.name] if isinstance(side, Build) else side for side in known
     )
     causes = functools.partial(function_causes, complete=runs.completed)
     comparison = compare(before, after, read_noises(), request.min_effect, causes)
@@ -203,8 +206,9 @@ def compare_sides(
     return attrs.evolve(found, run_id=measured.run_id)
 
 
-def _stored_side(text: str, request: ComparisonRequest, runs: LazyStore) -> Side:
-    side = narrowed(read_side(text, runs), request.selection)
+def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) -> Side:
+    side = read_side(asked, runs) if isinstance(asked, str) else asked
+    side = narrowed(side, request.selection)
     if not request.defined_only:
         return side
     keys = frozenset(case.key for case in load_cases(request.definitions, request.selection))

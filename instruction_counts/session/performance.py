@@ -1,6 +1,6 @@
 """The Python interface: one operator, or a category of them, measured from a program.
 
-    from instruction_counts.session.performance import run_performance_test
+    from instruction_counts.api import run_performance_test
 
     run_performance_test("torch.add", inputs=[{"input": (1024, 1024), "other": (1024, 1024)}])
 

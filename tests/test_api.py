@@ -1,0 +1,137 @@
+"""The Python interface: values in, values out."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from instruction_counts import api
+from instruction_counts.analysis.verdicts.difference import Verdict
+from instruction_counts.domain.records import Run
+from instruction_counts.storage.json_files import to_json
+from instruction_counts.storage.store import Store
+from tests.fakes import make_record, make_run
+from tests.gate.fakes import counted
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def run_of(count: int) -> Run:
+    """A run of one case."""
+    return make_run(make_record("Group", "add", outcome=counted(count)))
+
+
+def test_two_runs_are_compared() -> None:
+    """As they are, without a file or a database."""
+    comparison = api.compare(run_of(1000), run_of(1500))
+
+    assert [Verdict.WORSE] == [found.verdict for found in comparison.differences]
+
+
+def test_files_and_stored_runs_are_sides(tmp_path: Path) -> None:
+    """A path names a file, a text a file or a stored run."""
+    file = tmp_path / "base.json"
+    file.write_text(to_json(run_of(1000)))
+    with Store.open(tmp_path / "runs.db") as store:
+        store.tag(store.import_run(run_of(1000)), "new")
+    comparison = api.compare(file, "new", db=tmp_path / "runs.db")
+
+    assert [Verdict.SAME] == [found.verdict for found in comparison.differences]
+
+
+def test_a_minimum_effect_is_written_as_on_the_command_line() -> None:
+    """A change below it is none."""
+    comparison = api.compare(run_of(1000), run_of(1010), min_effect="5%")
+
+    assert [Verdict.SAME] == [found.verdict for found in comparison.differences]
+
+
+def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Values come back instead."""
+    api.compare(run_of(1000), run_of(1500))
+    api.explain(run_of(1000), "Group/add")
+
+    assert ("", "") == capsys.readouterr()
+
+
+def test_one_side_is_explained() -> None:
+    """The difference is from nothing to all that the case spends."""
+    assert 1000 == api.explain(run_of(1000), "Group/add").difference.new
+
+
+def test_two_sides_are_explained() -> None:
+    """The difference is from the first to the second."""
+    found = api.explain(run_of(1000), "Group/add", new=run_of(1500)).difference
+
+    assert 500 == found.new - found.base
+
+
+def test_a_build_of_several_has_to_be_named() -> None:
+    """The error lists them."""
+    record = make_record("add", build="base")
+    run = make_run(record, builds=("base", "new"))
+
+    assert {record.key} == set(api.side(run, "base").records)
+    with pytest.raises(api.UsageError, match="several builds"):
+        api.compare(run, run)
+
+
+@pytest.mark.parametrize(
+    ("field", "found"),
+    [("languages", "rust"), ("runtimes", "lazy"), ("autograds", "sideways")],
+)
+def test_an_unknown_mode_is_named(field: str, found: str) -> None:
+    """Before anything is measured."""
+    with pytest.raises(api.UsageError, match=f'"{found}"'):
+        api.measure({"add": api.TimerArgs("x")}, **{field: found})
+
+
+def test_modes_are_written_as_on_the_command_line() -> None:
+    """One spelling everywhere."""
+    comparison = api.compare(
+        run_of(1000), run_of(1500), languages="python", runtimes=("eager",), autograds="forward"
+    )
+
+    assert 1 == len(comparison.differences)
+    with pytest.raises(api.UsageError, match="no selected case"):
+        api.compare(run_of(1000), run_of(1500), languages="c++")
+
+
+def test_an_effect_that_cannot_be_read_is_named() -> None:
+    """With what is expected."""
+    with pytest.raises(api.UsageError, match="min_effect='much'"):
+        api.compare(run_of(1000), run_of(1500), min_effect="much")
+
+
+def test_two_builds_of_the_same_name_are_refused() -> None:
+    """Their records could not be told apart."""
+    builds = [api.Build("new", "/nowhere/a"), api.Build("new", "/nowhere/b")]
+
+    with pytest.raises(api.UsageError, match="two builds have the same name"):
+        api.measure({"add": api.TimerArgs("x")}, builds=builds)
+    with pytest.raises(api.UsageError, match="two builds have the same name"):
+        api.compare(*builds)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+def test_the_example_counts_a_case() -> None:
+    """Its output is a count, and the functions that spend most of it."""
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples" / "api.py")],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    lines = done.stdout.splitlines()
+
+    assert 0 == done.returncode, done.stderr
+    assert 4 == len(lines)
+    assert lines[0].startswith("sum: ")
+    assert lines[0].endswith(" instructions per iteration")
