@@ -24,16 +24,16 @@ def command(builds: tuple[Build, ...], form: str) -> None:
     builds = builds or (default_build(),)
     facts = [probe(build) for build in builds]
     if form == "json":
-        data = {one.build.name: attrs.asdict(one.fingerprint) for one in facts}
+        data = {found.build.name: attrs.asdict(found.fingerprint) for found in facts}
         console.write(json.dumps(data, indent=2, allow_nan=False))
         return
-    for one in facts:
-        console.line(f"{one.build.name}  {one.interpreter}", style="bold")
-        for name, value in attrs.asdict(one.fingerprint).items():
+    for build_facts in facts:
+        console.line(f"{build_facts.build.name}  {build_facts.interpreter}", style="bold")
+        for name, value in attrs.asdict(build_facts.fingerprint).items():
             if value != "":
                 console.line(f"  {name:<19} {shorten(str(value))}")
-        for lack in missing(one):
-            console.note(f"  missing: {lack}")
+        for requirement in missing(build_facts):
+            console.note(f"  missing: {requirement}")
 
 
 def shorten(text: str) -> str:

@@ -26,7 +26,7 @@ _SHORT = {name: name[:2] for name in VARIANTS}
 
 @click.group("operators", cls=Group)
 def command() -> None:
-    """List operators, tell which of torch's are not covered, measure one over many sizes.
+    """List operators, show which of torch's are not covered, or measure one over many sizes.
 
     To measure operators, use `run --operators PATTERN`; every other command takes it, too.
     """
@@ -71,7 +71,7 @@ def _listed(entries: Sequence[OperatorEntry]) -> Table:
         for entry in below:
             shapes = " ".join(_SHORT[name] for name in entry.variants)
             inputs = ", ".join(entry.inputs)
-            table.add_row(f"  {entry.name}", "", inputs, shapes, _lacks(entry))
+            table.add_row(f"  {entry.name}", "", inputs, shapes, _missing(entry))
     return table
 
 
@@ -79,13 +79,13 @@ def _counted(number: int, one: str, several: str) -> str:
     return f"{number} {one if number == 1 else several}"
 
 
-def _lacks(entry: OperatorEntry) -> str:
-    lacks = {
+def _missing(entry: OperatorEntry) -> str:
+    missing = {
         "C++": entry.cpp is False,
         "TorchScript": not entry.torchscript,
         "backward": not entry.autograd,
     }
-    return ", ".join(name for name, lack in lacks.items() if lack)
+    return ", ".join(name for name, is_missing in missing.items() if is_missing)
 
 
 def _as_json(entry: OperatorEntry) -> dict[str, object]:

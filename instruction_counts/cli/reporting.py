@@ -50,7 +50,7 @@ class Reporting:
         return cls(asked.screen, tuple(_made(one) / name for one in asked.directories), webhooks)
 
     def send(self, run: Run, *, interrupted: bool = False) -> bool:
-        """Send the run to every URL; whether all of them took it. What did not is told.
+        """Send the run to every URL; whether all of them took it. The console shows which did not.
 
         An interrupted run is not sent: nothing in it says that cases are missing.
         """

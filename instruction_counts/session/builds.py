@@ -159,7 +159,7 @@ class BuildRunner:
         """The orders of all builds: each case on one after the other, then the next case.
 
         Raises:
-            BuildError: a build lacks something that the cases need, and ``skip`` is not set.
+            BuildError: a build is missing something that the cases need, and ``skip`` is not set.
         """
         settings = self.settings
         make = functools.partial(

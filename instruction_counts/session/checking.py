@@ -143,7 +143,7 @@ class Check:
         if not (self.gate.compares or self.gate.fails or self.gate.has_failed_cases):
             raise UsageError(
                 "nothing was compared: no case was counted on both sides, with the same code",
-                "Above it says why. Check a run that was counted, or accept one: baseline accept",
+                "The reasons are above. Check a counted run, or accept one: baseline accept",
             )
 
 

@@ -112,7 +112,9 @@ class ComparedBuilds:
         engine = self.runner.settings.engine
         if engine_named(engine).can(Ability.LAYOUTS):
             return True
-        self.runner.observer.note(f"Nothing is verified: the {engine} engine has one layout.")
+        self.runner.observer.note(
+            f"Suspects are not verified: the {engine} engine has only one memory layout."
+        )
         return False
 
     @property

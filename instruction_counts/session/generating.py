@@ -57,7 +57,7 @@ def generate(
     check_exported(sources, specs, training=mode.training, batch_size=batch_size)
     if len(builds) != 1:
         raise UsageError(
-            "models are taken apart by one build", "Give --build once; the file runs on all."
+            "models are analysed with one build", "Give --build once; the file runs on all."
         )
     if output.suffix != ".py":
         raise UsageError(f"--output {output}: a definition file ends in .py", "Name it so.")

@@ -53,7 +53,7 @@ def plan(
     """The orders of one build; with ``skip``, what it cannot do is refused instead of an error.
 
     Raises:
-        BuildError: the build lacks something that the cases need, and ``skip`` is not set.
+        BuildError: the build is missing something that the cases need, and ``skip`` is not set.
     """
     orders = [make_order(case, facts.build) for case in cases]
     for requirement in missing(facts, needs):
@@ -108,7 +108,7 @@ class Exporter(Protocol):
 
 @attrs.frozen
 class Plan:
-    """A budget of time, and what tells from each new record which functions changed."""
+    """A budget of time, and what finds in each new record which functions changed."""
 
     budget: Budget
     changed: Callable[[Record], Iterable[str]]
@@ -268,8 +268,8 @@ class Measured:
         self._records += reversed(skipped_by_budget)
 
     def _save(self, *, final: bool) -> None:
-        # A file that could not be written is told once, and tried again only at the end: what is
-        # measured goes on, and is stored.
+        # A file that could not be written is reported once, and tried again only at the end:
+        # measuring goes on, and what is measured is stored.
         for exporter in self._exporters:
             was_told = exporter in self.unsaved
             if was_told and not final:

@@ -1,4 +1,4 @@
-"""Who is told what happens while a use case runs; the command line shows it."""
+"""Who learns what happens while a use case runs; the command line shows it."""
 
 from __future__ import annotations
 

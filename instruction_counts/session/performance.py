@@ -161,7 +161,7 @@ def _entry(op: str | Callable[..., Any]) -> OperatorEntry:
     exact = [entry for entry in found if entry.name == name]
     if len(exact or found) > 1:
         names = ", ".join(entry.name for entry in found)
-        raise UsageError(f"{name} is several operators: {names}", "Name one of them.")
+        raise UsageError(f"{name} matches several operators: {names}", "Name one of them.")
     return (exact or list(found))[0]
 
 
@@ -243,7 +243,7 @@ def _with_arguments(entry: OperatorEntry, kwargs: Mapping[str, Any], variant: st
 def _check_name(entry: OperatorEntry, name: str, schemas: _Schemas) -> None:
     """Refuse what is neither in the entry nor an argument of any schema of the operator.
 
-    Where no schema tells the arguments, torch does, when it is called.
+    Where no schema names the arguments, torch does, when it is called.
     """
     if name in entry.kwargs:
         return

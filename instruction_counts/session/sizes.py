@@ -132,5 +132,5 @@ def _one_entry(operator: str, file: Path | None) -> OperatorEntry:
     exact = [entry for entry in entries if entry.name.lower() == operator.lower()]
     if len(exact or entries) > 1:
         names = ", ".join(entry.name for entry in entries[:5])
-        raise UsageError(f"{operator} is several operators: {names}", "Name one of them.")
+        raise UsageError(f"{operator} matches several operators: {names}", "Name one of them.")
     return (exact or list(entries))[0]

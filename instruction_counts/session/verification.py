@@ -58,7 +58,7 @@ class Verification:
         return found
 
     def outputs(self, cases: Sequence[Case]) -> list[dict[CaseKey, Output]]:
-        """What ``cases`` compute on each build, as far as it can be told."""
+        """What ``cases`` compute on each build, as far as that is known."""
         self.observer.note(f"Comparing what {len(cases)} C++ cases compute")
         options = {"counts": False, "times": False, "output": True, "cpp_output": True}
         outcomes = self._measure(cases, 0, **options)

@@ -1,4 +1,4 @@
-"""Where a watch keeps its state, unless it is told."""
+"""Where a watch keeps its state, unless a file is named."""
 
 from __future__ import annotations
 

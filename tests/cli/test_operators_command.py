@@ -7,9 +7,6 @@ import json
 import pytest
 
 from instruction_counts import cli
-from instruction_counts.session.sizes import over_sizes
-from instruction_counts.sources.operators.calls import Overrides
-from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 
 
 def test_operators_are_listed_by_category(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,7 +45,7 @@ def test_operators_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> Non
     [
         (["list", "torch.ad"], "No operator matches 'torch.ad'. Near: torch.add"),
         (["sizes", "torch.ad"], "Near: torch.add"),
-        (["sizes", "torch.fft.*"], "is several operators"),
+        (["sizes", "torch.fft.*"], "matches several operators"),
         (["sizes", "torch.add", "--sizes", "9:1"], "is no range of sizes"),
         (["sizes", "torch.add", "--scale", "x=[N]"], 'torch.add has no tensor "x"'),
         (["sizes", "torch.add", "--scale", "input=[3]"], "no shape that could grow"),
@@ -69,35 +66,6 @@ def test_operators_without_cpp_are_told(capsys: pytest.CaptureFixture[str]) -> N
     """Beside the cases that there are."""
     assert cli.main(["list", "--operators", "Tensor.numpy"]) == 0
     assert "1 operator has no C++: Tensor.numpy" in capsys.readouterr().err
-
-
-NEG = OperatorEntry("torch.neg", "arithmetic", {"input": Tensor((8, 64))})
-
-
-@pytest.mark.parametrize(
-    ("dtypes", "named", "expected"),
-    [
-        ((), False, ("N=16",)),
-        (("float64",), False, ("N=16", "float64")),
-        ((), True, ("input=[N, 64], N=16",)),
-    ],
-)
-def test_what_is_another_case_has_another_label(
-    dtypes: tuple[str, ...], named: bool, expected: tuple[str, ...]
-) -> None:
-    """Else other code would be stored as the next run of the same case."""
-    found = over_sizes(
-        NEG, Overrides(dtypes=dtypes), {"input": ("N", 64)}, [16, 32], {}, named=named
-    )
-    assert ("arithmetic", "torch.neg", *expected) == next(iter(found))
-
-
-def test_the_size_of_a_case_is_known() -> None:
-    """Whatever its label."""
-    found = over_sizes(NEG, Overrides(), {"input": ("N", 64)}, [16, 32], {}, named=True)
-    assert [(16, [16, 64]), (32, [32, 64])] == [
-        (one.metadata["N"], one.metadata["shapes"]["input"]) for one in found.values()
-    ]
 
 
 @pytest.mark.slow

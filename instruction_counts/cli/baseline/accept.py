@@ -27,7 +27,7 @@ from instruction_counts.storage.store import Store
     type=FILE,
     default="baseline.json",
     show_default=True,
-    help="The baseline: made where there is none, and updated where there is one.",
+    help="Baseline file: created if it does not exist, updated if it does.",
 )
 @case_options
 @store_option

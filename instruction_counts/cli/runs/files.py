@@ -38,7 +38,7 @@ def export(run: str, file: Path, db: str | None) -> None:
 )
 @store_option
 def import_files(files: tuple[Path, ...], db: str | None) -> None:
-    """Store the runs of JSON files (.json, .json.gz), and print their numbers, one a line.
+    """Store the runs of JSON files (.json, .json.gz), and print their numbers, one per line.
 
     All files are read before the first is stored.
     """

@@ -16,7 +16,7 @@ from instruction_counts.storage.store import Store
 @click.option("--force", is_flag=True, help="Move the tag if another run has it.")
 @store_option
 def tag(run: str, name: str, force: bool, db: str | None) -> None:
-    """Give a run a NAME, that stands for its number in all commands."""
+    """Give a run a NAME that stands for its number in all commands."""
     with Store.open(db, must_exist=True) as store:
         number = store.resolve(run)
         store.tag(number, name, force=force)
@@ -27,7 +27,7 @@ def tag(run: str, name: str, force: bool, db: str | None) -> None:
 @click.argument("name")
 @store_option
 def untag(name: str, db: str | None) -> None:
-    """Take the tag NAME away; the run stays."""
+    """Remove the tag NAME; the run stays."""
     with Store.open(db, must_exist=True) as store:
         store.untag(name)
     console.note(f"No run has the tag {name} any more")

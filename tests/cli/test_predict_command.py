@@ -1,0 +1,118 @@
+"""``predict``, called as the console script calls it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instruction_counts import cli
+from instruction_counts.storage.json_files import to_json
+from tests.fakes import make_record, make_run
+from tests.sources.models.made import BACKWARD, cost, layer_record, whole_record
+
+
+@pytest.fixture
+def results(tmp_path: Path) -> str:
+    """A run of two models."""
+    records = [
+        whole_record("Net", cost(1000)),
+        layer_record("one", cost(300), {"Net": 2, "Other": 1}),
+        layer_record("one", cost(700), {"Net": 2, "Other": 1}, **BACKWARD),
+    ]
+    path = tmp_path / "result.json"
+    path.write_text(to_json(make_run(*records)))
+    return str(path)
+
+
+def predict(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
+    """The exit code, and what is shown without what spaces align."""
+    code = cli.main(["predict", *args])
+    return code, "\n".join(" ".join(line.split()) for line in capsys.readouterr().out.splitlines())
+
+
+def test_all_models_of_a_run_are_predicted(
+    results: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One after the other."""
+    code, out = predict(capsys, results)
+
+    assert 0 == code
+    assert "sum of layers 2 1 600 60.0%" in out
+    assert "sum of layers 1 1 300 100.0%" in out
+
+
+def test_one_model_and_one_pass_can_be_chosen(
+    results: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The backward pass includes the forward pass."""
+    _, out = predict(capsys, results, "--model", "Net", "--autograd", "backward")
+
+    assert ("sum of layers 2 1 1,400 100.0%" in out, "Other" in out) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--model", "Nat"], 'has no model "Nat"'),
+        (["--language", "c++"], "has no layers of Net, Other in c++, forward"),
+    ],
+)
+def test_what_cannot_be_predicted_says_why(
+    results: str, args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With what there is."""
+    code = cli.main(["predict", results, *args])
+
+    assert (1, True) == (code, message in capsys.readouterr().err)
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> str:
+    """A run of two models, of which one has a backward pass."""
+    path = tmp_path / "result.json"
+    records = [
+        layer_record("one", cost(700), {"With": 1}, **BACKWARD),
+        layer_record("two", cost(300), {"Without": 2}),
+    ]
+    path.write_text(to_json(make_run(*records)))
+    return str(path)
+
+
+@pytest.mark.parametrize("others", [[], ["--model", "With"]])
+def test_a_model_without_backward_is_not_shown_as_one_with_it(
+    mixed: str, others: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where it is asked for, nothing is printed, and the remedy is how to measure it."""
+    code = cli.main(["predict", mixed, "--autograd", "backward", *others, "--model", "Without"])
+    out, err = capsys.readouterr()
+
+    assert (1, "") == (code, out)
+    assert "has no layers of Without in python, backward" in err
+    assert "--backward" in err
+
+
+def test_models_that_were_not_measured_so_do_not_hide_those_that_were(
+    mixed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where none is asked for by its name, they are named beside the others."""
+    code = cli.main(["predict", mixed, "--autograd", "backward"])
+    out, err = capsys.readouterr()
+
+    assert (0, "With", "result.json has no layers of Without in python, backward\n") == (
+        code,
+        out.splitlines()[0],
+        err,
+    )
+
+
+def test_a_run_of_other_cases_has_nothing_to_predict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And says where models come from."""
+    path = tmp_path / "result.json"
+    path.write_text(to_json(make_run(make_record("add"))))
+
+    code = cli.main(["predict", str(path)])
+
+    assert (1, True) == (code, "instruction-counts generate" in capsys.readouterr().err)

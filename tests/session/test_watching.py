@@ -1,0 +1,256 @@
+"""A watch: its place over restarts, where alerts go, and what is measured."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import attrs
+import pytest
+
+from instruction_counts.analysis.verdicts.comparison import Comparison
+from instruction_counts.analysis.verdicts.sides import Side, side_of
+from instruction_counts.builds.configured import parse_build
+from instruction_counts.cli import console
+from instruction_counts.cli.alerting import reporters_to
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import MIN_EFFECT
+from instruction_counts.domain.errors import BuildError, DataError
+from instruction_counts.domain.selection import Selection
+from instruction_counts.history.watch_state import LastBuild, read_state, write_state
+from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.comparing import MeasuredSides
+from instruction_counts.session.watching import (
+    AlertReporters,
+    StoreWatchedBuilds,
+    listed,
+    look,
+    place_of,
+)
+from instruction_counts.storage.store import Store
+from tests.fakes import make_record
+from tests.history.made import run_of
+from tests.history.test_watching import FakeWatchedBuilds, steps_in
+
+
+@attrs.define
+class Watch:
+    """A watch over builds that come one after the other; each look starts from the file."""
+
+    folder: Path
+    counts: dict[str, int | None] = attrs.field(factory=dict)
+
+    def look(self, reporters: AlertReporters | None = None) -> list[tuple[str, str, str]]:
+        """Look at what is there; the steps that were found since the first look."""
+        path = self.folder / "state.json"
+        reporters = reporters or reporters_to(self.folder / "alerts.jsonl")
+        save = functools.partial(write_state, path)
+        before = read_state(path, "w")
+        state = look(
+            before, "\n".join(self.counts), FakeWatchedBuilds(self.counts), reporters, save
+        )
+        assert state == read_state(path, "w")
+        return steps_in(state)
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """What was written to the file of alerts."""
+        path = self.folder / "alerts.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def test_the_place_is_kept_over_restarts(tmp_path: Path) -> None:
+    """The first build after a pause is compared with the last one before it."""
+    watch = Watch(tmp_path)
+    found = []
+    for name, count in (("a", 1000), ("b", 1000), ("c", None), ("d", 1500), ("e", 1500)):
+        watch.counts[name] = count
+        found.append(len(watch.look()))
+
+    assert ([0, 0, 0, 1, 1], [("b", "d")]) == (
+        found,
+        [(one["base"], one["new"]) for one in watch.sent],
+    )
+
+
+def test_looking_again_tells_nothing_again(tmp_path: Path) -> None:
+    """The file of alerts stays as it is."""
+    watch = Watch(tmp_path, {"a": 1000, "b": 2000, "c": 3000})
+    for _ in range(3):
+        watch.look()
+
+    assert ["b", "c"] == [one["new"] for one in watch.sent]
+
+
+def test_an_alert_that_could_not_be_written_comes_later(tmp_path: Path) -> None:
+    """The folder may be there the next time."""
+    watch = Watch(tmp_path, {"a": 1000, "b": 2000})
+    watch.look(reporters_to(tmp_path / "none" / "alerts.jsonl"))
+    before = len(watch.sent)
+    watch.look()
+
+    assert (0, 1) == (before, len(watch.sent))
+
+
+def test_alerts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As they come."""
+    Watch(tmp_path, {"a": 1000, "b": 2000}).look()
+
+    assert "1,000 → 2,000 between a and b (exact difference)" in capsys.readouterr().out
+
+
+def test_a_file_takes_an_alert_once(tmp_path: Path) -> None:
+    """Also where the webhook fails after it, and all is tried again."""
+    watch = Watch(tmp_path, {"a": 1000, "b": 2000})
+    watch.look()
+    (alert,) = read_state(tmp_path / "state.json", "w").alerts
+    reporters_to(tmp_path / "alerts.jsonl").send(alert)
+
+    assert 1 == len(watch.sent)
+
+
+def test_what_the_command_prints_is_taken() -> None:
+    """Its errors go to stderr."""
+    assert "a\nb\n" == listed("echo a; echo b; echo c >&2")
+
+
+def test_a_command_that_fails_is_told() -> None:
+    """Half of a list would be taken for all of it."""
+    with pytest.raises(BuildError, match="--command ends with 3"):
+        listed("echo a; exit 3")
+
+
+def watched_builds(store: Store) -> StoreWatchedBuilds:
+    """Watched builds that find what is stored."""
+    measurer: Any = type("BuildMeasurer", (), {"store": store})()
+    return StoreWatchedBuilds(
+        lambda _: pytest.fail("nothing is made"), measurer, MIN_EFFECT, console
+    )
+
+
+def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
+    """It is not measured again only to be compared with."""
+    with Store.open(tmp_path / "runs.db") as store:
+        number = store.import_run(run_of(1000, 1))
+        side = watched_builds(store).stored(LastBuild("l", "default", "/python", number))
+
+    assert side is not None
+    assert (f"run {number}, default", 1) == (side.title, len(side.records))
+
+
+def test_a_run_that_was_deleted_is_nothing_to_compare_with(tmp_path: Path) -> None:
+    """The watch goes on with the build at hand."""
+    with Store.open(tmp_path / "runs.db") as store:
+        assert watched_builds(store).stored(LastBuild("l", "default", "/python", 7)) is None
+
+
+def test_a_run_without_the_build_is_nothing_to_compare_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The database was made anew, and has another run of that number."""
+    with Store.open(tmp_path / "runs.db") as store:
+        number = store.import_run(run_of(1000, 1))
+        side = watched_builds(store).stored(LastBuild("l", "nightly", "/python", number))
+
+    assert (None, True) == (
+        side,
+        f"Run {number} has no nightly: nothing to compare with." in capsys.readouterr().err,
+    )
+
+
+@attrs.define
+class FakeBuildMeasurer:
+    """Measures builds of 1,000 and 2,000 instructions; what it was asked for is kept."""
+
+    store: Store | None = None
+    stores: bool = True
+    selection: Selection = attrs.field(factory=Selection)
+    measuring: Any = attrs.field(factory=MeasurementSettings)
+    asked: list[tuple[tuple[str, ...], list[str]]] = attrs.field(factory=list)
+
+    def measure(self, builds: Sequence[Build]) -> dict[str, Side]:
+        """See `BuildMeasurer`."""
+        self.asked.append((self.selection.only, [one.name for one in builds]))
+        sides = {}
+        for count, build in enumerate(builds, 1):
+            sides[build.name] = side_of(run_of(1000 * count, 1), "default", build.name)
+        return sides
+
+    def measured(self, builds: Sequence[Build]) -> MeasuredSides:
+        """See `StoreBuildMeasurer`."""
+        return MeasuredSides(self.measure(builds), 12 if self.stores else None)
+
+    def check(self, comparison: Comparison) -> Comparison:
+        """See `BuildMeasurer`."""
+        return comparison
+
+
+def test_a_build_is_measured_and_remembered_by_its_run() -> None:
+    """So that the next one can be compared with it."""
+    builds = StoreWatchedBuilds(
+        lambda _: Build("a", "/python"), cast("Any", FakeBuildMeasurer()), MIN_EFFECT, console
+    )
+
+    assert LastBuild("a=/python", "a", "/python", 12) == builds.measure("a=/python")[0]
+
+
+def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
+    """The next one would have nothing to be compared with."""
+    measurer = cast("Any", FakeBuildMeasurer(stores=False))
+    builds = StoreWatchedBuilds(lambda _: Build("a", "/python"), measurer, MIN_EFFECT, console)
+    with pytest.raises(DataError, match="could not be stored"):
+        builds.measure("a=/python")
+
+
+@pytest.mark.parametrize(
+    ("name", "names"), [("old", ["old", "new"]), ("new", ["new before", "new"])]
+)
+def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_path: Path) -> None:
+    """Only they are; also where both builds have the same name."""
+    measurer = FakeBuildMeasurer(Store.open(tmp_path / "runs.db"))
+    watched = StoreWatchedBuilds(parse_build, cast("Any", measurer), MIN_EFFECT, console)
+    base, new = (LastBuild("l", build, f"/{build}", 1) for build in (name, "new"))
+    key = attrs.evolve(make_record().key, label=("Group", "add"))
+    found = watched.verify(base, new, [key])
+
+    assert ([(("Group/add",), names)], ["worse"]) == (
+        measurer.asked,
+        [one.verdict.value for one in found.differences],
+    )
+
+
+def verify_after(store: Store, day: int) -> Comparison:
+    """Verify a suspect, where the base was of this day when it was stored, and is of the first."""
+    number = store.import_run(run_of(1000, day))
+    watched = StoreWatchedBuilds(
+        parse_build, cast("Any", FakeBuildMeasurer(store)), MIN_EFFECT, console
+    )
+    base, new = LastBuild("l", "default", "/a", number), LastBuild("m", "new", "/b", 2)
+    return watched.verify(base, new, [make_record().key])
+
+
+def test_a_build_that_was_replaced_verifies_nothing(tmp_path: Path) -> None:
+    """A virtual environment that is upgraded in place is not the build before any more."""
+    with (
+        Store.open(tmp_path / "runs.db") as store,
+        pytest.raises(BuildError, match="/a is not l any more"),
+    ):
+        verify_after(store, 2)
+
+
+def test_a_build_that_is_still_there_verifies(tmp_path: Path) -> None:
+    """By its version and its commit."""
+    with Store.open(tmp_path / "runs.db") as store:
+        assert 1 == len(verify_after(store, 1).differences)
+
+
+def test_a_database_is_the_same_wherever_a_watch_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its path may be a relative one."""
+    monkeypatch.chdir(tmp_path)
+    with Store.open("runs.db") as near, Store.open(tmp_path / "runs.db") as far:
+        assert [str(tmp_path / "runs.db")] * 2 == [place_of(near), place_of(far)]
