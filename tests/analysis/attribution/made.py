@@ -1,0 +1,69 @@
+"""Costs of functions, made up and drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+
+from hypothesis import strategies as st
+
+from instruction_counts.analysis.attribution.function_changes import (
+    FunctionChange,
+    FunctionDifference,
+)
+from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
+
+CPU = "libtorch_cpu.so"
+
+
+def costs_of(
+    exclusive: Mapping[str, int],
+    calls: Sequence[tuple[str, str, int, int]] = (),
+    *,
+    runs: int = 1,
+    library: str = CPU,
+) -> FunctionCosts:
+    """Costs of functions in one library, and calls: caller, callee, how often, instructions."""
+    names = list(exclusive)
+    return FunctionCosts(
+        runs,
+        tuple(FunctionCost(library, "???", name, cost) for name, cost in exclusive.items()),
+        tuple(CallCost(names.index(a), names.index(b), n, cost) for a, b, n, cost in calls),
+    )
+
+
+def change_of(found: FunctionDifference, name: str) -> FunctionChange:
+    """The only function of that name."""
+    (change,) = (one for one in found.functions if one.key.name == name)
+    return change
+
+
+FUNCTIONS = st.sampled_from(
+    [
+        *(("libtorch_cpu.so", f"at::native::f({kind})") for kind in ("int", "long", "")),
+        *(("libtorch_cpu.so", f"at::_ops::add::call<{number}>(int)") for number in (1, 2)),
+        *(("libc.so.6", name) for name in ("malloc", "free", "memcpy@@GLIBC_2.14")),
+        *(("libpython3.11.so.1.0", name) for name in ("PyNumber_Add", "slot.isra.0", "slot")),
+        *(("libpython3.12.so.1.0", name) for name in ("PyNumber_Add", "tuple_alloc")),
+        *(("???", name) for name in ("0x2c706000", "0x493d7a8")),
+        ("case.so", "main"),
+    ]
+)
+
+
+@st.composite
+def costs(draw: st.DrawFn) -> FunctionCosts:
+    """Costs of any functions, some in several files, with any calls among them."""
+    rows = draw(st.lists(st.tuples(FUNCTIONS, st.sampled_from("ab"), st.integers(-9, 10**6))))
+    places = st.integers(0, max(0, len(rows) - 1))
+    edges = st.builds(CallCost, places, places, st.integers(-2, 99), st.integers(-9, 10**6))
+    return FunctionCosts(
+        draw(st.sampled_from([1, 2, 3, 5, 10, 100])),
+        tuple(FunctionCost(library, file, name, cost) for (library, name), file, cost in rows),
+        tuple(draw(st.lists(edges))) if rows else (),
+    )
+
+
+def total(costs: FunctionCosts) -> Fraction:
+    """Instructions per run."""
+    return Fraction(sum(one.exclusive for one in costs.costs), costs.runs)

@@ -1,0 +1,67 @@
+"""Sums of changes: by layer, by library, and over callers."""
+
+from __future__ import annotations
+
+from hypothesis import given
+
+from instruction_counts.analysis.attribution.functions import (
+    difference,
+)
+from instruction_counts.domain.outcomes import FunctionCosts
+from tests.analysis.attribution.made import change_of, costs, costs_of
+
+
+@given(costs(), costs())
+def test_layers_and_libraries_add_up_to_the_same(base: FunctionCosts, new: FunctionCosts) -> None:
+    """They are other ways to group the same functions."""
+    found = difference(base, new)
+    sums = [
+        (sum(one.base for one in shares), sum(one.new for one in shares))
+        for shares in (found.by_layer(), found.by_library())
+    ]
+
+    assert [(found.base, found.new)] * 2 == sums
+
+
+def test_calls_into_a_function_are_summed_over_its_callers() -> None:
+    """Per run, on each side."""
+    base = costs_of({"f": 1, "g": 1, "malloc": 60}, [("f", "malloc", 9, 54), ("g", "malloc", 1, 6)])
+    new = costs_of(
+        {"f": 2, "g": 2, "malloc": 132},
+        [("f", "malloc", 18, 108), ("g", "malloc", 4, 24)],
+        runs=2,
+    )
+    one = change_of(difference(base, new), "malloc")
+
+    assert (10, 11, 1) == (one.base_calls, one.new_calls, one.more_calls)
+
+
+def test_calls_are_unknown_where_they_were_not_stored() -> None:
+    """And then there is no change of calls."""
+    base, new = costs_of({"f": 5}), costs_of({"g": 1, "f": 5}, [("g", "f", 1, 5)])
+    one = change_of(difference(base, new), "f")
+
+    assert (None, 1, 0) == (one.base_calls, one.new_calls, one.more_calls)
+
+
+def test_callers_are_unknown_where_calls_were_not_stored() -> None:
+    """A caller of one side alone would look as if it were new."""
+    base, new = costs_of({"f": 5, "g": 1}), costs_of({"f": 6, "g": 1}, [("g", "f", 1, 6)])
+    found = difference(base, new)
+
+    assert () == found.callers(change_of(found, "f").key)
+    assert [(None, 6, 0)] == [(one.base, one.new, one.delta) for one in found.calls]
+
+
+def test_callers_are_told_with_what_is_below_them() -> None:
+    """On both sides, the largest change first, and without the function itself."""
+    base = costs_of(
+        {"f": 1, "g": 1, "h": 5}, [("f", "h", 1, 3), ("g", "h", 1, 3), ("h", "h", 1, 1)]
+    )
+    new = costs_of({"f": 1, "g": 1, "h": 5}, [("f", "h", 1, 3), ("g", "h", 2, 9)])
+    found = difference(base, new)
+
+    assert [("g", 1, 2, 3, 9), ("f", 1, 1, 3, 3)] == [
+        (one.caller.name, one.base_calls, one.new_calls, one.base, one.new)
+        for one in found.callers(change_of(found, "h").key)
+    ]
