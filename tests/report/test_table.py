@@ -1,10 +1,9 @@
-"""The results table: on a terminal, in Markdown, and the list of what has no result."""
+"""The results table on a terminal, and the list of what has no result."""
 
 from __future__ import annotations
 
 import io
 import re
-from typing import Any
 
 import pytest
 from rich.cells import cell_len
@@ -14,47 +13,13 @@ from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
-    Instructions,
     Outcome,
     Status,
-    Times,
-    Window,
 )
-from instruction_counts.domain.records import Record, Run
-from instruction_counts.report.formats import markdown
-from instruction_counts.report.table import LEGEND, problems, results
+from instruction_counts.domain.records import Run
+from instruction_counts.report.table import problems, results
 from tests.fakes import OK, failed, make_record, make_run
-
-LONG = ("Metadata and views", "as_strided of a tensor with many dimensions", "x" * 70, "last one")
-
-
-def measured(per_run: int, median_s: float, *, exact: bool = True) -> Outcome:
-    """An outcome with realistic numbers."""
-    instructions = Instructions(
-        per_run, exact, (Window(100, 100 * per_run),), allocations=123, allocated_bytes=9999
-    )
-    return Outcome(Status.OK, instructions, Times.of([median_s, median_s * 1.4, median_s * 2], 10))
-
-
-def both(*label: str, outcome: Outcome = OK, **modes: Any) -> list[Record]:
-    """The records of a benchmark in both languages."""
-    return [make_record(*label, outcome=outcome, language=one, **modes) for one in Language]
-
-
-def realistic() -> Run:
-    """A run with everything that a table can meet."""
-    return make_run(
-        *both("Pointwise", "Math", "add"),
-        *both("Pointwise", "Math", "add", runtime=RuntimeMode.JIT),
-        *both("Pointwise", "Math", "add", autograd=AutogradMode.FORWARD_BACKWARD),
-        *both("Training", "a transformer block", num_threads=2, runtime=RuntimeMode.JIT),
-        *both(*LONG, outcome=measured(1_234_567_890, 0.123456, exact=False)),
-        *both(*LONG, outcome=measured(12_345_678, 123.456e-6), num_threads=64),
-        make_record("MatMul", outcome=failed()),
-        make_record("Indexing", "x[0, 1:[red]]", outcome=failed(FailureKind.TIMEOUT)),
-        make_record("InferenceMode", outcome=measured(0, 1e-10)),
-        make_record("Dispatcher", language=Language.CPP, outcome=Outcome(Status.SKIPPED)),
-    )
+from tests.report.made import both, measured, realistic
 
 
 def rendered(run: Run, width: int = 80, *, allocations: bool = False) -> list[str]:
@@ -170,76 +135,6 @@ def test_times_alone_have_a_dash_for_instructions() -> None:
     run = make_run(make_record("a", outcome=Outcome(Status.OK, times=OK.times)))
 
     assert "– 2.2 us" in words(run)
-
-
-# Markdown
-
-
-def table_lines(run: Run) -> list[str]:
-    """The lines of the Markdown table."""
-    return [line for line in markdown.run(run).splitlines() if line.startswith("|")]
-
-
-def cells(line: str) -> list[str]:
-    """The cells of a line of a Markdown table."""
-    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
-
-
-def test_a_markdown_table_has_as_many_cells_in_each_line() -> None:
-    """Whatever the labels hold."""
-    run = make_run(*realistic().cases, *both("x | y", "||", "a\\b"))
-
-    assert {7} == {len(cells(line)) for line in table_lines(run)}
-
-
-def test_a_markdown_table_has_its_rule_below_the_headings() -> None:
-    """Without it, it is no table."""
-    rule = cells(table_lines(realistic())[1])
-
-    assert [] == [cell for cell in rule if re.fullmatch(r":?-+:?", cell) is None]
-
-
-def test_a_markdown_table_has_a_line_for_each_mode() -> None:
-    """After headings and rule."""
-    run = make_run(*both("a"), *both("a", runtime=RuntimeMode.JIT), make_record("b"))
-
-    assert ["a", "a · TorchScript", "b"] == [cells(line)[0] for line in table_lines(run)[2:]]
-
-
-def test_markdown_stands_apart_from_the_table() -> None:
-    """Empty lines above and below it, which Markdown needs."""
-    lines = markdown.run(realistic()).splitlines()
-    places = [place for place, line in enumerate(lines) if line.startswith("|")]
-
-    assert ["", ""] == [lines[places[0] - 1], lines[places[-1] + 1]]
-
-
-def test_markdown_names_the_build() -> None:
-    """And the machine that measured it."""
-    assert "**default**: 2.13.0+cpu, A Processor" in markdown.run(realistic())
-
-
-def test_markdown_lists_what_failed() -> None:
-    """Below the table, with the reason."""
-    lines = markdown.run(realistic()).splitlines()
-
-    assert "- failed MatMul · Python: ValueError: bad (stmt line 1: x + y)" in lines
-
-
-def test_markdown_explains_its_numbers() -> None:
-    """Readers have no help text at hand."""
-    assert LEGEND in markdown.run(realistic())
-
-
-@pytest.mark.parametrize("label", ["a\nb", "a\r\nb"])
-def test_a_line_end_in_a_label_does_not_break_the_table(label: str) -> None:
-    """A label is one line there."""
-    assert 3 == len(table_lines(make_run(make_record(label))))
-
-
-def test_a_run_without_cases_is_still_markdown() -> None:
-    """An interrupt may come early."""
-    assert LEGEND in markdown.run(make_run())
 
 
 # What has no result
