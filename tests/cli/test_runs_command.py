@@ -24,7 +24,7 @@ from instruction_counts.report import operators
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.storage.json_files import read_json, to_json
 from instruction_counts.storage.store import Store
-from tests.analysis.test_operator_metrics import RUN as OPERATORS
+from tests.analysis.operators.test_metrics import RUN as OPERATORS
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
 ROOT = Path(__file__).resolve().parents[2]
