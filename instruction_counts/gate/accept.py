@@ -138,9 +138,12 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
 def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: bool) -> None:
     found = [one for one in old.obstacles(side) if one.prevents or not allow_different]
     if found:
-        told = "; ".join(f"{one.name} {one.base or 'none'} → {one.new or 'none'}" for one in found)
+        differences = "; ".join(
+            f"{one.name} {one.base or 'none'} → {one.new or 'none'}" for one in found
+        )
         raise UsageError(
-            f"{number} baseline cases would be kept, but were recorded with another build: {told}",
+            f"{number} baseline cases would be kept, but were recorded with another build: "
+            f"{differences}",
             "Accept a run of all cases (--prune drops those that it does not have)"
             + ("." if any(one.prevents for one in found) else ", or add --allow-different."),
         )

@@ -1,8 +1,9 @@
 """What a comparison exceeds: limits on top of its verdicts, never instead of them.
 
 A hard limit is exceeded by a change that lies above it by more than a band, by default the noise
-floor of the case; between the two it is at the edge, which is told and does not fail. A case that
-exceeded its limit the last time exceeds it until its change is no longer above the limit itself.
+floor of the case; between the two it is at the edge, which is reported and does not fail. A case
+that exceeded its limit the last time exceeds it until its change is no longer above the limit
+itself.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class Gate:
     comparison: Comparison
     findings: tuple[Finding, ...]
     enforced: bool = True
-    """Whether what fails is more than told."""
+    """Whether what fails decides the exit code."""
     carried: frozenset[CaseKey] = frozenset()
     """What exceeded its limit when it was last compared, and of which this check says nothing."""
 

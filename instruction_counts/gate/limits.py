@@ -1,4 +1,4 @@
-"""Limits: how much dearer a case may get, by patterns over labels, from a YAML file."""
+"""Limits: the allowed increase per case, by patterns over labels, from a YAML file."""
 
 from __future__ import annotations
 

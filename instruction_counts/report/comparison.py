@@ -43,7 +43,7 @@ _STYLES = {
 
 
 def sections(comparison: Comparison) -> Iterator[Section]:
-    """What is worth a line, the worst first; within a section the largest relative change first."""
+    """The differences to show, the worst first; in a section the largest relative change first."""
     differing = [one for one in comparison.differences if one.reason is Reason.OUTPUT_DIFFERS]
     if differing:
         explanation = "the builds compute different values"
@@ -79,8 +79,8 @@ def head(comparison: Comparison) -> Iterator[Text]:
     """Who is compared, what else differs between them, and how many cases have which verdict."""
     for role, side in (("base", comparison.base), ("new ", comparison.new)):
         yield Text(f"{role}  {side_text(side, role.strip())}")
-    told = [one for one in comparison.disagreements if not one.expected]
-    for one in told:
+    unexpected = [one for one in comparison.disagreements if not one.expected]
+    for one in unexpected:
         prevented = "  counts cannot be compared" if one.prevents else ""
         style = "bold red" if one.prevents else "yellow"
         yield Text(f"  differs: {disagreement_text(one)}{prevented}", style=style)
@@ -108,7 +108,7 @@ def tally(comparison: Comparison) -> str:
 
 
 def skipped_titles(comparison: Comparison) -> dict[str, str]:
-    """What was left out for want of time, by titles, each with the budget."""
+    """The titles of the cases that a time budget skipped, each with the budget."""
     return {title_of(key): budget for key, budget in comparison.skipped_by_budget.items()}
 
 
@@ -118,7 +118,7 @@ def skipped_sentence(comparison: Comparison) -> str:
 
 
 def lines(one: Difference, models: Models | None = None) -> Iterator[Text]:
-    """A case: its title, its counts with their change, what that is worth, and what caused it.
+    """A case: its title, its counts with their change, its impact on models, its causes.
 
     ``models`` are those of base.
     """
@@ -139,8 +139,8 @@ def figures_lines(one: Difference, models: Models | None = None) -> Iterator[Tex
         yield Text(f"     {figures}")
     if one.output is not None and (one.output.differs or one.reason is Reason.OUTPUT_DIFFERS):
         yield Text(f"     output: {one.output.text}")
-    for worth in wrapped(worths(one, models), " · "):
-        yield Text(f"     {worth}")
+    for impact in wrapped(model_impacts(one, models), " · "):
+        yield Text(f"     {impact}")
 
 
 def indented(text: Text) -> Padding:
@@ -205,11 +205,11 @@ def causes(one: Difference, number: int = CAUSES) -> tuple[str, ...]:
     return one.causes[:number]
 
 
-def worths(one: Difference, models: Models | None) -> tuple[str, ...]:
+def model_impacts(one: Difference, models: Models | None) -> tuple[str, ...]:
     """What the change is to each model that uses the layer: ``+3.0% of ResNet (17 calls)``."""
     if models is None:
         return ()
-    return tuple(worth.text for worth in models.worth(one.base, one.change))
+    return tuple(impact.text for impact in models.impacts(one.base, one.change))
 
 
 def wrapped(parts: Sequence[str], separator: str, width: int = 74) -> Iterator[str]:

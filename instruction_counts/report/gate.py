@@ -41,7 +41,7 @@ _STYLES = {
 
 
 def sections(gate: Gate) -> Iterator[FindingSection]:
-    """What is worth a line, the worst first; in each the largest relative change first."""
+    """The findings to show, the worst first; in each the largest relative change first."""
     for level, style in _STYLES.items():
         findings = gate.at(level)
         if findings:
@@ -73,8 +73,8 @@ def brief(gate: Gate) -> Iterator[Text]:
     """What is held against limits, a line for each case, for a comparison that was shown."""
     for level in (Level.FAILS, Level.EDGE, Level.SOFT):
         for finding in _largest_first(gate.at(level)):
-            told = f"{report.title_of(finding.key)}: {finding.why}"
-            yield Text(f"{level.value}: {told}", style=_STYLES[level])
+            text = f"{report.title_of(finding.key)}: {finding.why}"
+            yield Text(f"{level.value}: {text}", style=_STYLES[level])
     yield Text(verdict(gate), style="bold red" if gate.fails else "bold")
 
 
@@ -125,14 +125,14 @@ def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
         if was == now or now is None:
             continue
         causes = one.causes[: report.CAUSES]
-        told = [_old_and_new(one), one.verdict.value, one.reason.value, *causes]
+        parts = [_old_and_new(one), one.verdict.value, one.reason.value, *causes]
         if one.key in kept:
-            told = [f"{now.instructions:,}", "keeps its count", "its noise is better known"]
+            parts = [f"{now.instructions:,}", "keeps its count", "its noise is better known"]
         elif not one.change and was is not None:
-            told = [f"{now.instructions:,}", "the same count", "other layers, noise or code"]
-            told += causes
+            parts = [f"{now.instructions:,}", "the same count", "other layers, noise or code"]
+            parts += causes
         yield Text(f"  {report.title_of(one.key)}")
-        for text in report.wrapped(told, " · "):
+        for text in report.wrapped(parts, " · "):
             yield Text(f"     {text}")
 
 

@@ -51,10 +51,10 @@ def table(series: Sequence[Series]) -> Table:
     result.add_column("commit", no_wrap=True)
     result.add_column("count", justify="right", no_wrap=True)
     result.add_column("", overflow="fold")
-    for one in series:
+    for case in series:
         result.add_section()
-        result.add_row(Text(title_of(one.key), style="bold"))
-        for row in rows(one):
+        result.add_row(Text(title_of(case.key), style="bold"))
+        for row in rows(case):
             print_ = row.point.fingerprint
             result.add_row(
                 _minute(row.point),
@@ -108,8 +108,8 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:
         between = step.after - step.before - 1
         if between:
             yield Text(f"{_INDENT}  with {between} outliers in between")
-        for one in surroundings(base, new):
-            differs = f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
+        for other in surroundings(base, new):
+            differs = f"{other.name} {other.base or 'none'} → {other.new or 'none'}"
             yield Text(f"{_INDENT}  differs too: {differs}", style="yellow")
         for cause in causes.get((base, new), ()):
             yield Text(f"{_INDENT}  {cause}")
@@ -136,7 +136,7 @@ def rows(series: Series) -> Iterator[CountRow]:
     for number, segment in enumerate(series.segments, 1):
         steps = {step.after: step for step in segment.steps}
         for place, point in enumerate(segment.points):
-            remarks = [f"not comparable: {one}" for one in segment.apart] if not place else []
+            remarks = [f"not comparable: {reason}" for reason in segment.apart] if not place else []
             if place in segment.outliers:
                 remarks.append("outlier")
             step = steps.get(place)
@@ -165,15 +165,15 @@ def bisection(report: BisectionReport) -> Iterator[Text]:
     """What a bisection found: each change with its neighbours and causes, then what it took."""
     result, names, found = report.result, report.names, report.candidates
     yield Text(title_of(found.key), style="bold")
-    for one in result.changes:
-        difference = found.difference(one.before, one.after)
+    for found_change in result.changes:
+        difference = found.difference(found_change.before, found_change.after)
         style = "red" if is_regression(difference) else "green"
         yield Text(f"{_INDENT}{_headline(difference)}", style=style)
-        for role, place in (("before", one.before), ("after ", one.after)):
+        for role, place in (("before", found_change.before), ("after ", found_change.after)):
             yield Text(f"{_INDENT}  {role}  {_build(place, names, found)}")
-        if one.gradual:
+        if found_change.gradual:
             yield Text(f"{_INDENT}  in small steps: no two neighbours differ by enough")
-        for place in one.broken:
+        for place in found_change.broken:
             yield Text(f"{_INDENT}  or {names[place]}, which cannot be measured")
         if difference.output is not None and difference.output.differs:
             yield Text(f"{_INDENT}  output: {difference.output.text}")

@@ -64,9 +64,9 @@ def _size(one: FunctionChange | CallerChange) -> tuple[Fraction, Fraction]:
 def top_causes(difference: FunctionDifference, n: int = 3) -> tuple[str, ...]:
     """The largest changes in short texts: ``+31 malloc (+1 call)``.
 
-    A function that was inlined is told with its caller, as one change: ``-20 f (g inlined)``. Of a
-    library that is stripped on one side its whole is told, since no function of it has its like on
-    the other. What rounds to no instruction is no cause.
+    A function that was inlined is reported with its caller, as one change: ``-20 f (g inlined)``.
+    Of a library that is stripped on one side the total is reported, since no function of it has a
+    match on the other. What rounds to no instruction is no cause.
     """
     nameless = nameless_libraries(difference)
     moves = [one for one in inlinings(difference) if one.caller.library not in nameless]

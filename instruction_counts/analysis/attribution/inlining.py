@@ -20,7 +20,7 @@ _MAIN_CALLER = Fraction(9, 10)
 _ALIKE = (Fraction(1, 2), Fraction(3, 2))
 """What a caller gained, relative to what the inlined function lost, where the two are one change.
 
-Inlined code is cheaper by the call, and dearer or cheaper by what the compiler makes of it.
+Inlined code is cheaper by the call, and cheaper or more expensive by what the compiler makes of it.
 """
 
 

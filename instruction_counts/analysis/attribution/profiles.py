@@ -5,7 +5,7 @@ flame graph needs whole stacks, which nobody recorded. They are made up from the
 a function is shared among its callers in proportion to the instructions that each call spent there,
 and so on upwards. That is true where a function costs the same whoever calls it, and a guess
 elsewhere. Where functions call each other in a circle, the call back is left out. Stacks of too
-few instructions are told together. Nothing is lost: the weights add up to the count.
+few instructions are merged. Nothing is lost: the weights add up to the count.
 """
 
 from __future__ import annotations

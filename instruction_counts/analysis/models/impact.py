@@ -1,4 +1,4 @@
-"""What a change of a layer is worth to the models that use it."""
+"""What a change of a layer means for the models that use it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from instruction_counts.domain.records import Record
 
 
 @attrs.frozen
-class Worth:
+class ModelImpact:
     """A change, as a share of a model."""
 
     model: str
@@ -35,7 +35,7 @@ class Models:
         self._records = tuple(records)
         self._costs: dict[tuple[str, Language, AutogradMode], int] = {}
 
-    def worth(self, record: Record | None, change: int | None) -> tuple[Worth, ...]:
+    def impacts(self, record: Record | None, change: int | None) -> tuple[ModelImpact, ...]:
         """What ``change`` instructions per run of a layer are to each model that uses it."""
         if record is None or not change:
             return ()
@@ -43,7 +43,7 @@ class Models:
         for model, calls in uses_of(record).items():
             cost = self._cost(model, record.language, record.autograd)
             if cost:
-                found.append(Worth(model, calls, change * calls / cost))
+                found.append(ModelImpact(model, calls, change * calls / cost))
         return tuple(found)
 
     def _cost(self, model: str, language: Language, autograd: AutogradMode) -> int:

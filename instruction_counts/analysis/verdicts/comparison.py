@@ -37,7 +37,7 @@ class Comparison:
     layouts: int = 0
     """In how many layouts suspects were counted again; 0 where nothing was verified."""
     skipped_by_budget: Mapping[CaseKey, str] = attrs.field(factory=dict)
-    """Cases that did not start within a budget of time, which is told; there is no verdict."""
+    """Cases that did not start within a time budget, with the budget; they have no verdict."""
 
     @property
     def tally(self) -> Counter[Verdict]:

@@ -26,7 +26,7 @@ _TOLERANCES = {
 
 @attrs.frozen
 class TensorDifference:
-    """How one tensor differs: in words, and by how much where it can be told."""
+    """How one tensor differs: in words, and by how much where that is known."""
 
     name: str
     what: str

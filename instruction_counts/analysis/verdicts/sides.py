@@ -105,7 +105,7 @@ def _find(text: str, runs: Runs, *, details: bool) -> tuple[Run, str | None]:
     for name, build in names:
         if Path(name).is_file():
             return read_json(Path(name)), build
-    # Not looked for in the store, whose own absence would be told instead.
+    # Not looked for in the store, whose own absence would be reported instead.
     for name, _ in names:
         if is_file_name(name):
             raise UsageError(f"there is no file {name}", "`run --output FILE.json` writes one.")

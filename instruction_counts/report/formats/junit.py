@@ -58,8 +58,8 @@ def _test_case(finding: Finding, report: CheckReport) -> ET.Element:
         skipped = one.reason is Reason.SKIPPED
         _add(element, "skipped", shared.reason_of(one) if skipped else finding.why, ())
     elif finding.why:
-        told = ET.SubElement(element, "system-out")
-        told.text = _clean(f"{_figures(one)}{finding.why}")
+        output = ET.SubElement(element, "system-out")
+        output.text = _clean(f"{_figures(one)}{finding.why}")
     return element
 
 

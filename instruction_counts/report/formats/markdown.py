@@ -30,7 +30,7 @@ LONGEST_COMMENT = 65_536
 """The characters that GitHub takes."""
 
 _MOST_ROWS = 100
-"""Of a kind; whoever wants more reads the JSON."""
+"""Of a kind; the JSON has all."""
 
 _LONGEST_CELL = 300
 
@@ -145,7 +145,7 @@ def _changes(
             shared.number_text(one.new_count),
             shared.change_text(one),
             shared.reason_of(one) + output,
-            " · ".join([*shared.worths(one, models), *causes]),
+            " · ".join([*shared.model_impacts(one, models), *causes]),
         ]
         yield _row(map(escaped, cells))
 

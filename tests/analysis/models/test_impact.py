@@ -14,21 +14,21 @@ def test_a_change_counts_as_often_as_its_layer_is_called() -> None:
     """As a share of the model as it was measured."""
     models = Models([CONV, RELU, whole_record("Net", cost(1000))])
 
-    net, other = models.worth(CONV, 10)
+    net, other = models.impacts(CONV, 10)
 
     assert ("+3.0% of Net (3 calls)", "+10.0% of Other (1 call)") == (net.text, other.text)
 
 
 def test_without_the_whole_model_the_sum_of_its_layers_stands_for_it() -> None:
     """In base, like the whole would be."""
-    (net,) = Models([RELU]).worth(RELU, -1)
+    (net,) = Models([RELU]).impacts(RELU, -1)
 
     assert (-0.1, "-10.0% of Net (10 calls)") == (net.share, net.text)
 
 
 def test_a_small_share_is_not_shown_as_none() -> None:
     """It has more digits."""
-    (net,) = Models([RELU, whole_record("Net", cost(10**7))]).worth(RELU, 1)
+    (net,) = Models([RELU, whole_record("Net", cost(10**7))]).impacts(RELU, 1)
 
     assert "+0.0001% of Net (10 calls)" == net.text
 
@@ -38,7 +38,7 @@ def test_a_case_of_no_model_is_worth_nothing_to_any() -> None:
     models = Models([CONV])
 
     assert ((), (), ()) == (
-        models.worth(make_record("add"), 5),
-        models.worth(CONV, 0),
-        models.worth(None, None),
+        models.impacts(make_record("add"), 5),
+        models.impacts(CONV, 0),
+        models.impacts(None, None),
     )
