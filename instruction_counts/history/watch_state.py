@@ -1,7 +1,6 @@
 """How far a watch got: what was seen, and what was said of it, in a file between its runs.
 
-File format history: 1, the first; 2, with the database in what is watched, and
-with the cases whose last count is of a build before the last one. Version 1 is read, too.
+File format history: 1, the first.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.system.files import locked, write_atomically
 
-_VERSION = 2
-_READABLE = (1, 2)
+_VERSION = 1
 
 
 class Delivery(enum.Enum):
@@ -128,10 +126,8 @@ def held(path: Path) -> Iterator[None]:
         yield
 
 
-def read_state(path: Path, watched: str, first_name: str = "") -> State:
+def read_state(path: Path, watched: str) -> State:
     """The state in a file; a fresh one where there is none.
-
-    ``first_name`` is what files of version 1 call ``watched``.
 
     Raises:
         DataError: the file holds something else, or another watch's state.
@@ -143,14 +139,12 @@ def read_state(path: Path, watched: str, first_name: str = "") -> State:
         return State(watched)
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", remedy) from error
-    if not isinstance(data, Mapping) or data.get("version") not in _READABLE:
+    if not isinstance(data, Mapping) or data.get("version") != _VERSION:
         raise DataError(f"{path} is no state of a watch, or of another version", remedy)
     try:
         state = CONVERTER.structure(data["state"], State)
     except (cattrs.BaseValidationError, KeyError, TypeError, ValueError) as error:
         raise DataError(f"{path} cannot be read: it is not the state of a watch", remedy) from error
-    if data["version"] == 1 and state.watched == first_name:
-        state = attrs.evolve(state, watched=watched)
     if state.watched != watched:
         raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
     return state

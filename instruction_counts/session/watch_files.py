@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from pathlib import Path
 
 from instruction_counts.system.folders import make_data_folder
 
 
-def state_file_of(watched: str, first_name: str) -> Path:
-    """The file for what is watched; one that an earlier version wrote of it is taken over."""
-    folder = make_data_folder("--state")
-    path, before = (
-        folder / f"watch-{hashlib.sha256(one.encode()).hexdigest()[:12]}.json"
-        for one in (watched, first_name)
-    )
-    if not path.exists():
-        with contextlib.suppress(FileNotFoundError):
-            before.rename(path)
-    return path
+def state_file_of(watched: str) -> Path:
+    """The file for what is watched, in the user's data folder, which is made."""
+    digest = hashlib.sha256(watched.encode()).hexdigest()[:12]
+    return make_data_folder("--state") / f"watch-{digest}.json"

@@ -62,13 +62,13 @@ class WatchRequest:
     state_file: Path | None = None
     """The file that remembers what was seen; None takes one in the user's data folder."""
 
-    def names(self, store: Store) -> tuple[str, str]:
-        """What identifies the watch, and what identified it in earlier versions."""
+    def name(self, store: Store) -> str:
+        """What identifies the watch."""
         asked = [
             *(self.list_command, self.build_command, str(self.definitions)),
             attrs.asdict(self.selection),
         ]
-        return json.dumps([*asked, place_of(store)]), json.dumps(asked)
+        return json.dumps([*asked, place_of(store)])
 
     def maker(self, state: State, observer: Observer) -> Callable[[str], Build]:
         """What makes a build of a line that the list command prints."""
@@ -137,10 +137,10 @@ def watch(
         UsageError: the state is that of another watch, or another process holds it.
         BuildError: the builds cannot be listed.
     """
-    names = request.names(store)
-    path = request.state_file or state_file_of(*names)
+    name = request.name(store)
+    path = request.state_file or state_file_of(name)
     with held(path):
-        state = read_state(path, *names)
+        state = read_state(path, name)
         measurer = StoreBuildMeasurer(
             *(request.definitions, request.selection, request.settings),
             *(store, request.layouts, observer),

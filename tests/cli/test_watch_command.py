@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import shutil
@@ -137,25 +136,6 @@ def test_a_second_watch_over_one_state_ends_at_once(
 
     assert (1, True) == (code, "another watch is at work" in capsys.readouterr().err)
     assert not (tmp_path / "asked").exists()
-
-
-def test_the_place_of_an_earlier_version_is_taken_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What it saw is not measured once more; its file had another name."""
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    command = ["--command", "echo a=/nowhere/a", "--db", str(tmp_path / "runs.db")]
-    cli.main(["watch", *command])
-    (file,) = (tmp_path / "instruction-counts").glob("watch-*.json")
-    first_name = json.dumps(json.loads(json.loads(file.read_text())["state"]["watched"])[:-1])
-    digest = hashlib.sha256(first_name.encode()).hexdigest()[:12]
-    state = {"watched": first_name, "seen": ["a=/nowhere/a"], "last": None, "alerts": []}
-    file.unlink()
-    file.with_name(f"watch-{digest}.json").write_text(json.dumps({"version": 1, "state": state}))
-    capsys.readouterr()
-    code = cli.main(["watch", *command])
-
-    assert (0, "") == (code, capsys.readouterr().err)
 
 
 def test_a_build_command_makes_the_builds(

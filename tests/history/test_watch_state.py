@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -53,11 +52,10 @@ def test_there_is_no_state_at_first(tmp_path: Path) -> None:
     [
         ("", "cannot be read"),
         ("[]", "is no state of a watch, or of another version"),
-        ('{"version": 3}', "is no state of a watch, or of another version"),
+        ('{"version": 2}', "is no state of a watch, or of another version"),
         ('{"version": 1}', "is not the state of a watch"),
         ('{"version": 1, "state": {"watched": "w", "more": 1}}', "is not the state of a watch"),
         ('{"version": 1, "state": {"watched": "another"}}', "belongs to another watch: another"),
-        ('{"version": 2, "state": {"watched": "first"}}', "belongs to another watch: first"),
     ],
 )
 def test_a_file_that_holds_something_else_is_refused(
@@ -67,19 +65,7 @@ def test_a_file_that_holds_something_else_is_refused(
     path = tmp_path / "state.json"
     path.write_text(text)
     with pytest.raises(DataError, match=message):
-        read_state(path, "w", "first")
-
-
-def test_a_file_of_version_1_is_taken_over(tmp_path: Path) -> None:
-    """It does not say which database it belongs to: that of the watch that reads it."""
-    path = tmp_path / "state.json"
-    last = {"line": "b=/b", "name": "b", "python": "/b", "run_id": 2}
-    state = {"watched": "first", "seen": ["a=/a", "b=/b"], "last": last, "alerts": []}
-    path.write_text(json.dumps({"version": 1, "state": state}))
-
-    assert State("w", ("a=/a", "b=/b"), LastBuild("b=/b", "b", "/b", 2)) == read_state(
-        path, "w", "first"
-    )
+        read_state(path, "w")
 
 
 def test_a_state_is_held_by_one_watch(tmp_path: Path) -> None:
