@@ -102,10 +102,9 @@ def command(
         raise UsageError("--no-counts leaves nothing to bisect by", "Drop it.")
     definitions, _, measuring, db = merged(definitions, (), measuring, db)
     selection = attrs.evolve(modes, only=(label,))
-    request = BisectionRequest(
-        definitions, selection, measuring, min_effect, layouts, thorough=thorough, fresh=fresh
-    )
     only_case(definitions, selection)
+    settings = (definitions, selection, measuring, min_effect, layouts)
+    request = BisectionRequest(*settings, thorough=thorough, fresh=fresh)
     makers = makers_of(build, config, commits, build_cmd)
     with Store.open(db) as store:
         found = find_changes(makers, request, store, console)
