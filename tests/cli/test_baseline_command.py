@@ -18,7 +18,6 @@ import yaml
 
 from core.types import Language
 from instruction_counts import cli
-from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
@@ -27,11 +26,10 @@ from instruction_counts.domain.outcomes import (
     Status,
     Window,
 )
-from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, read_baseline
-from instruction_counts.session.checking import refuse_unfit
+from instruction_counts.gate.baseline import Head, read_baseline
 from instruction_counts.storage.json_files import to_json
-from tests.fakes import FACTS, FINGERPRINT, failed, make_record, make_run
-from tests.gate.fakes import counted, cpp, side
+from tests.fakes import FINGERPRINT, failed, make_record, make_run
+from tests.gate.fakes import side
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -336,29 +334,6 @@ def test_counts_cannot_be_left_out_of_a_check(place: Workplace) -> None:
     code = place.check(BASE, "--no-counts")
 
     assert (1, True) == (code, "--no-counts leaves nothing to check" in place.shown)
-
-
-def test_a_build_that_cannot_count_is_refused_before_it_is_measured() -> None:
-    """An image that lost Valgrind does not pass."""
-    facts = attrs.evolve(FACTS, fingerprint=attrs.evolve(FINGERPRINT, valgrind=""))
-
-    with pytest.raises(BuildError, match=r"no valgrind[^\n]*\n  apt-get install valgrind"):
-        refuse_unfit(facts, Baseline(HEAD, {}))
-
-
-@pytest.mark.parametrize("change", [{"compiler": ""}, {"has_cpp_headers": False}])
-def test_a_build_that_cannot_compile_is_refused_where_the_baseline_has_cpp(
-    change: dict[str, Any],
-) -> None:
-    """An image that lost its compiler does not pass either."""
-    case = BaselineCase.of(cpp("add", outcome=counted(1)))
-    with pytest.raises(BuildError, match=r"C\+\+ cases cannot be measured"):
-        refuse_unfit(attrs.evolve(FACTS, **change), Baseline(HEAD, {case.key: case}))
-
-
-def test_a_build_that_can_do_what_the_baseline_has_is_not_refused() -> None:
-    """Whatever else it lacks."""
-    refuse_unfit(attrs.evolve(FACTS, compiler=""), Baseline(HEAD, {}))
 
 
 def test_a_check_of_times_alone_does_not_pass(place: Workplace) -> None:

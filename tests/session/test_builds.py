@@ -1,0 +1,102 @@
+"""The one sequence from builds to a run, with fakes for the engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.session.builds import MeasuredRun, MeasurementSettings, banner
+from instruction_counts.storage.store import Store
+from tests.fakes import (
+    BUILD,
+    FACTS,
+    OK,
+    FakeEngine,
+    failed,
+    make_case,
+    make_order,
+    make_record,
+    make_run,
+)
+from tests.session.fakes import fake_engines, runner_of
+
+CASES = [make_case("a"), make_case("b")]
+
+
+def test_builds_take_turns() -> None:
+    """Each case is measured on one build after the other, then the next case."""
+    with fake_engines({}):
+        orders = runner_of("base", "new").orders(CASES)
+
+    assert [("a", "base"), ("a", "new"), ("b", "base"), ("b", "new")] == [
+        (order.case.label[0], order.build.name) for order in orders
+    ]
+
+
+def test_a_run_has_a_record_for_each_case_and_build() -> None:
+    """With the fingerprint of each build."""
+    runner = runner_of("base", "new")
+    with fake_engines({"base": FakeEngine(), "new": FakeEngine({("b",): [failed()]})}):
+        measured = runner.run(runner.orders(CASES))
+
+    assert [Status.OK, Status.OK, Status.OK, Status.FAILED] == [
+        record.outcome.status for record in measured.run.cases
+    ]
+    assert ["base", "new"] == list(measured.run.builds)
+    assert measured.run_id is None
+
+
+def test_a_recorder_keeps_the_run(tmp_path: Path) -> None:
+    """It gives the details back, which are not kept in memory."""
+    with Store.open(tmp_path / "runs.db") as store:
+        runner = runner_of(BUILD.name, recorder=store)
+        with fake_engines({BUILD.name: FakeEngine()}):
+            measured = runner.run(runner.orders(CASES))
+        (record, _) = measured.run.cases
+
+        assert 1 == measured.run_id
+        assert record.outcome.functions is None
+        assert OK.functions == runner.completed(record).outcome.functions
+
+
+def test_engines_that_were_made_are_closed_where_a_later_one_cannot_start() -> None:
+    """No process stays behind."""
+    first = FakeEngine()
+    runner = runner_of("base", "new")
+    with fake_engines({"base": first}), pytest.raises(KeyError):
+        runner.run(runner.orders(CASES))
+
+    assert first.closed.is_set()
+
+
+def test_what_a_resumed_run_holds_beyond_the_orders_was_not_ordered() -> None:
+    """It stays in the file, and says nothing of this run."""
+    run = make_run(make_record("a"), make_record("b"))
+
+    assert (make_record("a"),) == MeasuredRun(run, (make_order("a"),)).ordered
+
+
+def test_a_core_that_is_not_available_is_refused() -> None:
+    """Before anything is measured."""
+    with pytest.raises(UsageError):
+        MeasurementSettings(cores="4000").pool()
+
+
+def test_settings_are_part_of_the_fingerprint_where_the_engine_heeds_them() -> None:
+    """The timer has the system's allocator, whatever is asked for."""
+    for engine, allocator in (("fork", "steady"), ("timer", "system")):
+        assert allocator == MeasurementSettings(engine=engine).fingerprint(FACTS).allocator
+
+
+def test_the_banner_names_what_is_measured() -> None:
+    """The default build needs no name."""
+    other = attrs.evolve(FACTS, build=attrs.evolve(BUILD, name="new"))
+
+    assert banner(FACTS, "fork", 1).startswith("torch 2.13.0+cpu · Python 3.11.7 · valgrind-3.19.0")
+    assert " · 1 lane · " in banner(FACTS, "fork", 1)
+    assert " · 2 lanes · " in banner(FACTS, "fork", 2)
+    assert banner(other, "fork", 1).startswith("new: torch ")

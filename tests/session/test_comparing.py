@@ -1,0 +1,110 @@
+"""Comparing sides, with fakes for the engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from core.types import Case
+from instruction_counts.analysis.verdicts.difference import Verdict
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.selection import Selection
+from instruction_counts.session.comparing import (
+    ComparedBuilds,
+    ComparisonRequest,
+    compare_sides,
+)
+from instruction_counts.session.lazy_store import LazyStore
+from instruction_counts.session.observer import Silent
+from instruction_counts.sources.definitions import STANDARD
+from tests.fakes import FakeEngine, make_case, make_record
+from tests.gate.fakes import counted, cpp, side
+from tests.session.fakes import fake_engines, runner_of
+
+CASES = (make_case("a"), make_case("b"))
+LABEL = ("a",)
+
+
+@pytest.fixture(autouse=True)
+def own_noise_floors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A verification keeps what layouts moved a case by, which is no matter of other tests."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def verdicts(
+    base: FakeEngine, new: FakeEngine, layouts: dict[str, FakeEngine]
+) -> dict[str, Verdict]:
+    """The verdicts on two builds that were measured, and verified in two layouts."""
+    builds = ComparedBuilds(runner_of("base", "new"), CASES)
+    with fake_engines({"base": base, "new": new}, layouts=layouts):
+        sides = builds.measure().sides
+        request = ComparisonRequest(STANDARD)
+        with LazyStore("/nowhere/runs.db") as runs:
+            found = compare_sides(sides["base"], sides["new"], request, runs, Silent())
+        verified = builds.verify(found.comparison, 2)
+    return {one.key.label[0]: one.verdict for one in verified.comparison.differences}
+
+
+def engine(count: int) -> FakeEngine:
+    """An engine on which case a costs so much."""
+    return FakeEngine({LABEL: [counted(count)]})
+
+
+def test_what_differs_in_every_layout_is_reported() -> None:
+    """The other case is the same."""
+    found = verdicts(engine(1000), engine(2000), {"base": engine(1000), "new": engine(2000)})
+
+    assert {"a": Verdict.WORSE, "b": Verdict.SAME} == found
+
+
+def test_what_differs_in_one_layout_alone_is_not_reported() -> None:
+    """It is the layout that moved it."""
+    found = verdicts(engine(1000), engine(2000), {"base": engine(2000), "new": engine(1000)})
+
+    assert Verdict.WORSE is not found["a"]
+
+
+def test_sides_that_are_known_need_no_database() -> None:
+    """None is opened."""
+    sides = [side(cpp("a", outcome=counted(count))) for count in (1000, 1500)]
+    with LazyStore("/nowhere/runs.db") as runs:
+        found = compare_sides(*sides, ComparisonRequest(STANDARD), runs, Silent())
+
+    assert [Verdict.WORSE] == [one.verdict for one in found.comparison.differences]
+    assert found.run_id is None
+
+
+def test_a_selection_that_leaves_nothing_of_a_side_is_refused() -> None:
+    """The error names the side."""
+    known = side(cpp("a", outcome=counted(1)))
+    request = ComparisonRequest(STANDARD, Selection(only=("z",)))
+
+    with LazyStore("/nowhere/runs.db") as runs, pytest.raises(UsageError, match="run 2"):
+        compare_sides(known, known, request, runs, Silent())
+
+
+def test_definitions_narrow_stored_sides_where_they_are_asked_for() -> None:
+    """Cases that they do not hold are left out."""
+
+    class Given:
+        def cases(self) -> tuple[Case, ...]:
+            return CASES[:1]
+
+    records = [make_record(name, outcome=counted(1)) for name in "ab"]
+    request = ComparisonRequest(Given(), defined_only=True)
+    with LazyStore("/nowhere/runs.db") as runs:
+        found = compare_sides(side(*records), side(*records), request, runs, Silent())
+
+    assert [LABEL] == [one.key.label for one in found.comparison.differences]
+
+
+def test_a_stored_side_that_is_not_there_costs_no_measurement(tmp_path: Path) -> None:
+    """It is looked up before builds are probed."""
+    build = runner_of("new").facts[0].build
+
+    with (
+        LazyStore(str(tmp_path / "runs.db"), must_exist=False) as runs,
+        pytest.raises(UsageError, match='"missing" is neither'),
+    ):
+        compare_sides("missing", build, ComparisonRequest(STANDARD), runs, Silent())
