@@ -9,7 +9,7 @@ from instruction_counts.storage.store import Store
 
 
 class LazyStore:
-    """The stored runs; their database is opened where a side is none but a stored one."""
+    """The stored runs; their database is opened when the first of them is asked for."""
 
     def __init__(self, db: str | None, *, must_exist: bool = True) -> None:
         self._db, self._must_exist = db, must_exist

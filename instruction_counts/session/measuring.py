@@ -1,4 +1,4 @@
-"""The steps of a run: which orders, which engine, and taking in what happens."""
+"""The steps of a run: the orders, the engine, and the run that grows with each outcome."""
 
 from __future__ import annotations
 
@@ -271,15 +271,15 @@ class Measured:
         # A file that could not be written is reported once, and tried again only at the end:
         # measuring goes on, and what is measured is stored.
         for exporter in self._exporters:
-            was_told = exporter in self.unsaved
-            if was_told and not final:
+            was_reported = exporter in self.unsaved
+            if was_reported and not final:
                 continue
             try:
                 exporter.update(self.run, final=final, complete=self._complete)
                 self.unsaved.discard(exporter)
             except UsageError as error:
                 self.unsaved.add(exporter)
-                if not was_told:
+                if not was_reported:
                     self._observer.error(f"The file with the results is not up to date: {error}")
 
 

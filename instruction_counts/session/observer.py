@@ -20,10 +20,10 @@ class Observer(Protocol):
     """Takes remarks, errors and events; a use case itself prints nothing."""
 
     def note(self, text: str) -> None:
-        """A remark that is no result."""
+        """Report a remark that is not a result."""
 
     def error(self, text: str) -> None:
-        """Something went wrong, and the use case goes on."""
+        """Report a problem after which the use case goes on."""
 
     def progress(self, total: int) -> AbstractContextManager[Progress]:
         """Begin to show the events of ``total`` orders."""

@@ -1,4 +1,4 @@
-"""What is measured first within a budget of time, by what is stored of the cases."""
+"""The order in which cases are measured within a time budget, from what is stored of them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
 
 _RECENT_RUNS = 20
-"""Moves of more than so many runs ago say little of the next one."""
+"""How many runs are searched for changes; older ones say little about the next run."""
 
 _LOADED_RUNS = 3
-"""In so many of them it is looked up which functions cases execute."""
+"""How many runs are searched for the functions that cases execute."""
 
 _EXPLAINED_MOVES = 10
-"""Of so many moves, the latest, it is looked up which functions changed."""
+"""How many of the latest changes are attributed to functions."""
 
 
 def planned(
