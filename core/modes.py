@@ -22,3 +22,15 @@ def modes(kind: type[Mode]) -> tuple[Mode, ...]:
 def by_option(kind: type[Mode]) -> dict[str, Mode]:
     """The modes of a kind by their spelling."""
     return {mode.option: mode for mode in modes(kind)}
+
+
+def mode_of(kind: type[Mode], option: object) -> Mode:
+    """The mode that is spelled so.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for mode in modes(kind):
+        if mode.option == option:
+            return mode
+    raise ValueError(f"{option!r} is not a valid {kind.__name__}")

@@ -159,11 +159,12 @@ class CaseKey:
 
     @property
     def as_values(self) -> dict[str, Any]:
-        """The key as JSON holds it, each part by its name."""
-        modes = zip(("language", "runtime", "autograd"), self.modes, strict=True)
+        """The key as files hold it, each part by its name; modes are spelled as options are."""
         return {
             "label": list(self.label),
-            **{name: mode.value for name, mode in modes},
+            "language": self.language.option,
+            "runtime": self.runtime.option,
+            "autograd": self.autograd.option,
             "num_threads": self.num_threads,
         }
 

@@ -48,7 +48,7 @@ class Compared:
     document: dict[str, Any]
     database: Path
 
-    def case(self, label: str, language: str = "Python") -> dict[str, Any]:
+    def case(self, label: str, language: str = "python") -> dict[str, Any]:
         """What is said of one case."""
         (found,) = (
             one
@@ -98,14 +98,14 @@ def test_one_more_call_is_found_and_verified(compared: Compared) -> None:
 
 def test_a_tenth_of_a_per_cent_is_found_and_verified(compared: Compared) -> None:
     """Some twenty instructions for each new tensor, in C++."""
-    case = compared.case("slower", "C++")
+    case = compared.case("slower", "c++")
 
     assert ("worse", True, True) == (case["verdict"], case["verified"], 0 < case["change"] < 50)
 
 
 def test_the_cause_is_named_in_the_comparison(compared: Compared) -> None:
     """The function that a library put in front of torch's own."""
-    assert "GetCPUAllocator" in " ".join(compared.case("slower", "C++")["causes"])
+    assert "GetCPUAllocator" in " ".join(compared.case("slower", "c++")["causes"])
 
 
 def test_the_cause_is_named_in_the_explanation(compared: Compared) -> None:
@@ -121,7 +121,7 @@ def test_a_wrong_answer_is_no_improvement(compared: Compared) -> None:
     assert 1.0 == case["output"]["tensors"][0]["largest_absolute"]
 
 
-@pytest.mark.parametrize("language", ["Python", "C++"])
+@pytest.mark.parametrize("language", ["python", "c++"])
 def test_what_only_lies_elsewhere_in_memory_is_not_reported(
     compared: Compared, language: str
 ) -> None:

@@ -48,8 +48,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], dic
 
 
 @pytest.mark.parametrize("label", [MM, ADD])
-@pytest.mark.parametrize("language", ["Python", "C++"])
-@pytest.mark.parametrize("runtime", ["Eager", "TorchScript"])
+@pytest.mark.parametrize("language", ["python", "c++"])
+@pytest.mark.parametrize("runtime", ["eager", "torchscript"])
 def test_a_case_is_compared(
     cases: dict[tuple[Any, ...], dict[str, Any]],
     label: tuple[str, ...],
@@ -69,7 +69,7 @@ def test_the_newer_torch_costs_more_in_python(
     cases: dict[tuple[Any, ...], dict[str, Any]],
 ) -> None:
     """As was measured by other means: between 8,000 and 9,000, and above 9,000 for ``x + y``."""
-    case = cases[ADD, "Python", "Eager"]
+    case = cases[ADD, "python", "eager"]
 
     assert ("worse", True) == (case["verdict"], case["base"] < case["new"])
 
@@ -78,7 +78,7 @@ def test_what_the_older_torch_lacks_is_a_row(
     cases: dict[tuple[Any, ...], dict[str, Any]],
 ) -> None:
     """Attention as one operator came later."""
-    case = cases[("nn Functional", "scaled_dot_product_attention"), "Python", "Eager"]
+    case = cases[("nn Functional", "scaled_dot_product_attention"), "python", "eager"]
 
     assert ("failed", "failed in base") == (case["verdict"], case["reason"])
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from core.modes import Mode, by_option
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.attribution.layer_counts import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
@@ -26,6 +27,7 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
+from instruction_counts.reading.nodes import one_of
 from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
 
 FORMAT_VERSION = 1
@@ -291,5 +293,15 @@ def _as_json(case: BaselineCase) -> dict[str, Any]:
     return data
 
 
+def _mode(value: Any, kind: type[Mode]) -> Mode:
+    names = by_option(kind)
+    if not isinstance(value, str) or value not in names:
+        raise Mismatch(one_of(names, value))
+    return names[value]
+
+
 _CONVERTER = strict_converter()
 _CONVERTER.register_structure_hook(Baseline, _baseline)
+for _kind in (Language, RuntimeMode, AutogradMode):
+    _CONVERTER.register_structure_hook(_kind, _mode)
+    _CONVERTER.register_unstructure_hook(_kind, lambda mode: mode.option)

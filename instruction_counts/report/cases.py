@@ -10,11 +10,7 @@ from core.types import Case
 def as_json(case: Case) -> dict[str, object]:
     """Identity fields and code, with the keys that result files have."""
     return {
-        "label": list(case.label),
-        "language": case.autolabels.language.value,
-        "runtime": case.autolabels.runtime.value,
-        "autograd": case.autolabels.autograd.value,
-        "num_threads": case.num_threads,
+        **case.key.as_values,
         "definition_hash": case.definition_hash,
         "stmt": case.timer_args.stmt,
         "setup": case.timer_args.setup,

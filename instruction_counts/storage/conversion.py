@@ -12,6 +12,8 @@ import cattrs
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.preconf.json import make_converter
 
+from core.modes import mode_of
+from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (
@@ -83,6 +85,9 @@ def _make_converter() -> cattrs.Converter:
         lambda kind: getattr(kind, "__origin__", None) is tuple,
         functools.partial(_list_hook, converter),
     )
+    for mode in (Language, RuntimeMode, AutogradMode):
+        converter.register_structure_hook(mode, lambda option, kind: mode_of(kind, option))
+        converter.register_unstructure_hook(mode, lambda mode: mode.option)
     for stored, fields in _fields(converter).items():
         _register(converter, stored, fields)
     return converter

@@ -19,6 +19,7 @@ import attrs
 import cattrs
 from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
+from core.modes import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -459,9 +460,9 @@ def _case_keys(connection: Connection) -> dict[int, CaseKey]:
     return {
         row.id: CaseKey(
             tuple(row.label),
-            Language(row.language),
-            RuntimeMode(row.runtime),
-            AutogradMode(row.autograd),
+            mode_of(Language, row.language),
+            mode_of(RuntimeMode, row.runtime),
+            mode_of(AutogradMode, row.autograd),
             row.num_threads,
         )
         for row in rows

@@ -12,6 +12,7 @@ import attrs
 import cattrs
 from sqlalchemy import Connection, RowMapping, Table, insert, select
 
+from core.modes import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (
@@ -237,9 +238,9 @@ def _read_windows(connection: Connection, run_id: int) -> dict[int, list[Window]
 def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
     return Record(
         label=tuple(row[cases.c.label]),
-        language=Language(row[cases.c.language]),
-        runtime=RuntimeMode(row[cases.c.runtime]),
-        autograd=AutogradMode(row[cases.c.autograd]),
+        language=mode_of(Language, row[cases.c.language]),
+        runtime=mode_of(RuntimeMode, row[cases.c.runtime]),
+        autograd=mode_of(AutogradMode, row[cases.c.autograd]),
         num_threads=row[cases.c.num_threads],
         definition_hash=row[cases.c.definition_hash],
         build=row[run_builds.c.name],

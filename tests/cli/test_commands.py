@@ -268,7 +268,7 @@ def test_the_list_as_json_has_identity_and_code(
         len(case.pop("definition_hash")),
         {
             "label": ["Other"],
-            "language": "C++",
+            "language": "c++",
             "runtime": "",
             "autograd": "",
             "num_threads": 1,

@@ -176,7 +176,7 @@ def test_what_has_no_cpp_has_a_dictionary_with_the_reason() -> None:
     assert {
         "test": 1,
         "operator": "torch.add",
-        "language": "C++",
+        "language": "c++",
         "instructions": None,
         "shapes": {"input": [8], "other": [8]},
         "status": "skipped",

@@ -402,7 +402,7 @@ def places_in(value: Any, above: tuple[str | int, ...] = ()) -> list[tuple[str |
 VALUES = st.sampled_from(
     [
         *(None, True, -1, 0, 1, 2**70, -0.5, 0.0, 1.5, 1e300),
-        *("", "zz", "0" * 16, "AAA", "AAAAAAAA8D8=", "fork", "ok", "Python", "exception"),
+        *("", "zz", "0" * 16, "AAA", "AAAAAAAA8D8=", "fork", "ok", "python", "exception"),
         *([], [0], [-1], [[]], ["a"], [None], [1, 2, "f", "f", "l"], [0, 0, 0, 0]),
         *({}, {"more": 1}, {"a": {}}),
     ]

@@ -130,8 +130,8 @@ def as_dict(metrics: Metrics, machine: Machine | None = None) -> dict[str, Any]:
     shown = {
         "operator": metrics.operator,
         "label": "/".join(metrics.label),
-        "language": metrics.language.value,
-        "runtime": metrics.runtime.value,
+        "language": metrics.language.option,
+        "runtime": metrics.runtime.option,
         "num_threads": metrics.num_threads,
         "build": metrics.build,
         "shapes": metrics.metadata.get("shapes"),

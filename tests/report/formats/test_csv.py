@@ -17,7 +17,7 @@ def test_csv_has_a_line_for_each_case() -> None:
     """With what was measured, in plain numbers."""
     (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("Top", "a, b")))))
 
-    assert ("Top/a, b", "Python", "ok", "8899", "True", "2.2e-06", "") == tuple(
+    assert ("Top/a, b", "python", "ok", "8899", "True", "2.2e-06", "") == tuple(
         row[name]
         for name in (
             "label",
