@@ -58,7 +58,7 @@ def _check_paths(paths: object) -> None:
     _raise_if_broken(paths)
     texts = [*paths.keys(), *paths.values()] if isinstance(paths, Mapping) else [paths]
     if not isinstance(paths, Mapping) or not all(isinstance(one, str) for one in texts):
-        raise DefinitionError("paths", quoted(paths), "a mapping from paths to texts")
+        raise DefinitionError("paths", quoted(paths), "a mapping of paths to strings")
 
 
 @attrs.frozen
@@ -126,7 +126,9 @@ class TimerArgs:
             language = Language.parse(self.language)
             if language is Language.PYTHON and self.global_setup:
                 raise DefinitionError(
-                    "global_setup", quoted(self.global_setup), "nothing: it is for C++ only"
+                    "global_setup",
+                    quoted(self.global_setup),
+                    "nothing: C++ only",
                 )
             _thread_counts(self.num_threads)
             _checked_metadata(self.metadata)
@@ -150,8 +152,8 @@ class GroupedBenchmark:
     - ``num_threads``: a count, or a tuple of counts, each of which gives cases of its own.
     - ``gradient``: the variable, made by the setup, that the backward pass starts from, where the
       output is no scalar: ``y.backward(gradient)``.
-    - ``metadata``: whatever is worth knowing of the cases, as JSON values by name. It goes with
-      them into results, and has no part in what is measured.
+    - ``metadata``: whatever is worth knowing of the cases, as a mapping of names to JSON
+      values. It goes with them into results, and has no part in what is measured.
     """
 
     py_fwd_stmt: str | None
@@ -210,7 +212,7 @@ class GroupedBenchmark:
             raise DefinitionError("py_stmt", "no statement in either language", "at least one")
         runtimes = _checked_runtimes(runtimes, torchscript)
         if RuntimeMode.JIT.option in runtimes and py_stmt is None:
-            raise DefinitionError("py_stmt", "nothing", "the Python statement to script")
+            raise DefinitionError("py_stmt", "nothing", "a Python statement to script")
         parsed = _parse_modes(signature, runtimes, autograd)
         if parsed is not None and parsed.output:
             # Only the Python statement is scripted; both are followed by the backward pass.
@@ -252,11 +254,11 @@ class GroupedBenchmark:
             raise DefinitionError("py_model_setup", "no model in either language", "at least one")
         runtimes = _checked_runtimes(runtimes, torchscript)
         if RuntimeMode.JIT.option in runtimes and py_model_setup is None:
-            raise DefinitionError("py_model_setup", "nothing", "the Python model to script")
+            raise DefinitionError("py_model_setup", "nothing", "a Python model to script")
         parsed = _parse_modes(signature, runtimes, autograd)
         if parsed is None:
             raise DefinitionError(
-                "signature", "nothing", '"f(a, b, …) -> output": a module is called by it'
+                "signature", "nothing", '"f(a, b, …) -> output": it says how to call the module'
             )
         _check_names("py_model_setup", py_model_setup, "model")
         _check_names("cpp_model_setup", cpp_model_setup, "model")
@@ -296,7 +298,7 @@ class GroupedBenchmark:
         cpp = parse_block(cpp_block, Language.CPP)
         if py.global_setup:
             raise DefinitionError(
-                "py_block", quoted(py.global_setup), "no global setup: it is for C++ only"
+                "py_block", quoted(py.global_setup), "no global setup: only C++ has one"
             )
         if not py.cases and not cpp.cases:
             raise DefinitionError("py_block", "no benchmark in either block", "at least one line")
@@ -340,14 +342,14 @@ def _checked_gradient(gradient: object, autograd: bool) -> str | None:
     if gradient is None:
         return None
     if not isinstance(gradient, str) or not gradient.isidentifier():
-        raise DefinitionError("gradient", quoted(gradient), "the name of a variable of the setup")
+        raise DefinitionError("gradient", quoted(gradient), "the name of a variable from the setup")
     if not autograd:
-        raise DefinitionError("gradient", quoted(gradient), "nothing: autograd is not asked for")
+        raise DefinitionError("gradient", quoted(gradient), "nothing, without autograd=True")
     return gradient
 
 
 def _checked_metadata(metadata: object) -> dict[str, Any]:
-    expected = "JSON values by name"
+    expected = "a mapping of names to JSON values"
     if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
         raise DefinitionError("metadata", quoted(metadata), expected)
     try:
@@ -384,14 +386,16 @@ def _parse_modes(
     parsed = parse_signature(signature)
     if autograd and parsed.output is None:
         raise DefinitionError(
-            "signature", quoted(signature), "an output: autograd=True runs backward from it"
+            "signature",
+            quoted(signature),
+            "an output, which autograd=True runs backward from",
         )
     return parsed
 
 
 def _thread_counts(num_threads: object) -> tuple[int, ...]:
     counts = num_threads if isinstance(num_threads, tuple) else (num_threads,)
-    expected = "an int of at least 1, or a tuple of different ones"
+    expected = "an int of at least 1, or a tuple of distinct ints"
     is_valid = all(type(count) is int and count >= 1 for count in counts)
     if not counts or not is_valid or len(set(counts)) != len(counts):
         raise DefinitionError("num_threads", quoted(num_threads), expected)

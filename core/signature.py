@@ -38,7 +38,7 @@ def parse_signature(text: str) -> Signature:
     args, output = match["args"].strip(), match["output"].strip()
     names = tuple(name.strip() for name in args.split(",")) if args else ()
     if "," in output:
-        raise DefinitionError("signature", quoted(text), "one output: put several into a tuple")
+        raise DefinitionError("signature", quoted(text), "one output; return several as a tuple")
     if not all(map(_is_name, names)) or not (output == "None" or _is_name(output)):
         raise DefinitionError("signature", quoted(text), _EXPECTED)
     if len(set(names)) != len(names):

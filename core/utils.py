@@ -75,9 +75,9 @@ def _mistake(
     if error is not None:
         return error.labelled(label)
     if not label:
-        return DefinitionError("label", "nothing", "a key above the benchmark", label)
+        return DefinitionError("label", "nothing", "a label: put the benchmark under a key", label)
     if label in flat:
-        return DefinitionError("label", " / ".join(label), "a label used once", label)
+        return DefinitionError("label", " / ".join(label), "a unique label", label)
     return None
 
 

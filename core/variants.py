@@ -31,7 +31,7 @@ def parse_block(block: str, language: Language) -> VariantsBlock:
     """
     field = "py_block" if language is Language.PYTHON else "cpp_block"
     if not isinstance(block, str):
-        raise DefinitionError(field, quoted(block), "text, one benchmark a line")
+        raise DefinitionError(field, quoted(block), "text with one benchmark per line")
     comment = _COMMENT[language]
     heading = re.compile(rf"{comment}\s*@(.*)")
     sections: dict[str, list[str]] = {}

@@ -18,7 +18,7 @@ def parse_build(named: str) -> Build:
     """A build from ``NAME=PYTHON``, or from the path of an interpreter or virtual environment.
 
     Raises:
-        UsageError: there is no interpreter at that path.
+        UsageError: no interpreter at that path.
     """
     name, separator, path = named.partition("=")
     if not separator:
@@ -42,7 +42,7 @@ def find_interpreter(name: str, path: str) -> str:
     interpreter = Path(found) if found else candidate
     if not interpreter.is_file():
         raise BuildError(
-            f'build "{name}": there is no interpreter at {path}',
+            f'build "{name}": no interpreter at {path}',
             "Give the path of a python executable or of a virtual environment.",
         )
     return str(interpreter.absolute())
@@ -80,7 +80,7 @@ def builds_of(node: Node, folder: Path) -> tuple[Build, ...]:
     for below in items(node):
         build = problems.attempt(_build, below, folder)
         if build is not None and build.name in builds:
-            problems.note(below, "each name once", f'"{build.name}" again')
+            problems.note(below, "unique names", f'"{build.name}" again')
         elif build is not None:
             builds[build.name] = build
     problems.raise_any()
@@ -94,11 +94,11 @@ def _build(node: Node, folder: Path) -> Build:
             text(node.value[name])
     for name, value in build.env.items():
         if not name or "=" in name or "\0" in name + value:
-            expected = "a variable: a name has no =, and neither name nor value a null character"
+            expected = "a variable whose name has no '=', with no null character in name or value"
             raise node.value["env"].value[name].unlike(expected, f'"{name}"')
     if build.python is None:
         if build.source_cmd is None:
-            raise node.unlike("python, or source_cmd that puts one on PATH", "neither")
+            raise node.unlike("python, or a source_cmd that puts one on PATH", "neither")
         return build
     return attrs.evolve(build, python=_interpreter(build.name, node.value["python"], folder))
 

@@ -61,7 +61,7 @@ def interpreter_of(build: Build) -> str:
             return found
     raise BuildError(
         f'build "{build.name}": no python on PATH after: {build.source_cmd}',
-        "Add python: PATH to the build.",
+        "Add `python: PATH` to the build.",
     )
 
 
@@ -118,7 +118,7 @@ def sourced_environment(build: Build) -> dict[str, str]:
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
         raise BuildError(
-            f'build "{build.name}": source_cmd failed with {done.returncode}: {last}',
+            f'build "{build.name}": source_cmd failed with exit code {done.returncode}: {last}',
             f"Try it in a shell: {build.source_cmd}",
         )
     pairs = (entry.partition("=") for entry in done.stdout.split("\0") if entry)

@@ -76,13 +76,13 @@ def _run(build: Build, script: str, folder: Path, timeout_s: float, cwd: Path) -
         except OSError as error:
             raise BuildError(
                 f'build "{build.name}": {interpreter} does not start: {error.strerror}',
-                "It has to be Python 3.9 or later, on Linux.",
+                "Python 3.9 or later on Linux is required.",
             ) from error
     try:
         returncode = process.wait(timeout_s)
     except subprocess.TimeoutExpired as error:
         raise BuildError(
-            f'build "{build.name}": {script} has no answer within {timeout_s:g} s',
+            f'build "{build.name}": {script} did not answer within {timeout_s:g} s',
             _last_line(folder / "errors"),
         ) from error
     finally:
@@ -92,7 +92,7 @@ def _run(build: Build, script: str, folder: Path, timeout_s: float, cwd: Path) -
         process.wait()
     if returncode != 0 or not (folder / "answer.json").exists():
         raise BuildError(
-            f'build "{build.name}": {script} has no answer: {ending(returncode, "").message}',
+            f'build "{build.name}": {script} did not answer: {ending(returncode, "").message}',
             _last_line(folder / "errors"),
         )
 

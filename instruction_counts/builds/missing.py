@@ -72,22 +72,22 @@ def missing(
     name = facts.build.name
     if Requirement.VALGRIND in needs and not facts.can_count:
         yield MissingRequirement(
-            f'build "{name}": no valgrind on this machine, so instructions cannot be counted.',
-            "apt-get install valgrind     or measure times only:  --no-counts",
+            f'build "{name}": Valgrind is not installed, so instructions cannot be counted.',
+            "apt-get install valgrind     or measure only times:  --no-counts",
             Requirement.VALGRIND,
         )
     if Requirement.COMPILER not in needs:
         return
     if not facts.compiler:
         yield MissingRequirement(
-            f'build "{name}": no C++ compiler, so C++ cases cannot be measured.',
-            "apt-get install g++     or leave them out:  --language python",
+            f'build "{name}": no C++ compiler found, so C++ cases cannot be measured.',
+            "apt-get install g++     or skip them:  --language python",
             Requirement.COMPILER,
         )
     elif not facts.has_cpp_headers:
         yield MissingRequirement(
             f'build "{name}": this torch has no C++ headers, so C++ cases cannot be measured.',
             "Install them (Debian: apt-get install libtorch-dev)"
-            "     or leave them out:  --language python",
+            "     or skip them:  --language python",
             Requirement.COMPILER,
         )

@@ -62,7 +62,7 @@ def probe(build: Build) -> BuildFacts:
     if found is None:
         raise BuildError(
             f'build "{build.name}": {interpreter} cannot import torch: {answer["torch_error"]}',
-            f"{interpreter} -m pip install torch     or name another interpreter with --build",
+            f"{interpreter} -m pip install torch     or choose another interpreter with --build",
         )
     compiler = find_compiler(build)
     return BuildFacts(
@@ -111,7 +111,7 @@ def _identify(build: Build, interpreter: str) -> dict[str, Any]:
             last = (error.failure.output.splitlines() or [""])[-1]
             raise BuildError(
                 f'build "{build.name}": {interpreter} does not work: {error} {last}'.rstrip(),
-                "It has to be Python 3.9 or later, on Linux.",
+                "Python 3.9 or later on Linux is required.",
             ) from error
 
 

@@ -45,7 +45,7 @@ def engine_named(name: str) -> EngineEntry:
     """
     found = _ENGINES.get(name)
     if found is None:
-        raise UsageError(f'there is no engine "{name}"', f"Choose from: {', '.join(_ENGINES)}")
+        raise UsageError(f'unknown engine "{name}"', f"Choose from: {', '.join(_ENGINES)}")
     return found
 
 
@@ -57,4 +57,4 @@ def require(name: str, ability: Ability, option: str) -> None:
     """
     if not engine_named(name).can(ability):
         able = " or ".join(entry.name for entry in engines() if entry.can(ability))
-        raise UsageError(f"{option} needs the {able} engine", "Drop one.")
+        raise UsageError(f"{option} requires the {able} engine", "Drop one of the two options.")

@@ -173,7 +173,7 @@ def _make(facts: BuildFacts, _: Profile, __: Notice) -> TimerEngine:
 
 ENTRY = EngineEntry(
     "timer",
-    "the reference, a process for each case",
+    "the reference; starts a process for each case",
     frozenset({Ability.COUNTS, Ability.TIMES, Ability.CPP}),
     _make,
     frozenset(Requirement),

@@ -26,7 +26,7 @@ def parse_cores(text: str, available: tuple[int, ...]) -> tuple[int, ...]:
     for part in text.split(","):
         first, separator, last = part.strip().partition("-")
         if not first.isdecimal() or (separator and not last.isdecimal()):
-            raise UsageError(f'--cores "{text}" is no list of cores', "For example: 0-3,6")
+            raise UsageError(f'--cores "{text}" is not a list of cores', "For example: 0-3,6")
         # One past the last core there is, so that a huge number is refused and not spelled out.
         end = min(int(last or first), max(int(first), *available) + 1)
         cores.update(range(int(first), end + 1))

@@ -28,7 +28,7 @@ def refused(order: WorkOrder, pool: CorePool) -> Outcome | None:
     """The outcome of an order that this run can never carry out; None for any other."""
     reason = order.refusal
     if not reason and order.cores > pool.widest:
-        reason = f"needs {order.cores} contiguous cores, and this run has {pool.widest}"
+        reason = f"needs {order.cores} contiguous cores, but this run has {pool.widest}"
     if not reason:
         return None
     return Outcome(Status.SKIPPED, failure=Failure(FailureKind.REFUSED, reason))

@@ -125,7 +125,7 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
     if failed:
         raise UsageError(
             f"{side.title}: {len(failed)} cases failed: {_some(failed)}",
-            "Measure them again, or leave them out with --only.",
+            "Measure them again, or exclude them with --only.",
         )
     records = {
         key: one for key, one in side.records.items() if one.outcome.instructions is not None
@@ -144,7 +144,7 @@ def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: 
         raise UsageError(
             f"{number} baseline cases would be kept, but were recorded with another build: "
             f"{differences}",
-            "Accept a run of all cases (--prune drops those that it does not have)"
+            "Accept a run of all cases (--prune drops cases that are not in the run)"
             + ("." if any(one.prevents for one in found) else ", or add --allow-different."),
         )
 

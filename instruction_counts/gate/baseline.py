@@ -243,13 +243,13 @@ def read_baseline(path: Path) -> Baseline:
     """
     if not path.exists():
         raise DataError(
-            f"{path}: there is no such baseline", f"Make it: baseline accept RUN --output {path}"
+            f"{path}: no such baseline", f"Create it: baseline accept RUN --output {path}"
         )
     return read_as(path, Baseline, _CONVERTER, _AGAIN, as_json=True)
 
 
 _AGAIN = (
-    "Was it edited, or a merge left unfinished? Take the file as it is committed, and then:\n"
+    "Was it edited, or is a merge unfinished? Restore the committed file, then run:\n"
     "  baseline accept RUN --output FILE"
 )
 
@@ -267,13 +267,13 @@ def _baseline(data: Any, _: Any) -> Baseline:
     if version is None:
         raise Mismatch('a field "baseline_version"', "none")
     if type(version) is not int or version != FORMAT_VERSION:
-        expected = f"{FORMAT_VERSION}, the only version that this program reads"
+        expected = f"{FORMAT_VERSION}, the only supported version"
         raise Mismatch(expected, at=("baseline_version",))
     file = _CONVERTER.structure(data, _File)
     cases: dict[CaseKey, BaselineCase] = {}
     for position, case in enumerate(file.cases):
         if case.key in cases:
-            raise Mismatch("each case once", "a case again", ("cases", position))
+            raise Mismatch("unique cases", "a duplicate case", ("cases", position))
         cases[case.key] = case
     head = {field.name: getattr(file, field.name) for field in attrs.fields(Head)}
     return Baseline(Head(**head), cases)

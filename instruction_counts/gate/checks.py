@@ -110,7 +110,7 @@ class _Check:
 
 
 def _read(path: Path) -> _Check:
-    remedy = "--previous takes what `baseline check --output FILE.json` wrote."
+    remedy = "--previous expects a file written by `baseline check --output FILE.json`."
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -101,7 +101,7 @@ def apply_limits(
         finding = _finding(one, limits or Limits(), known=one.key in exceeded_before)
         got_worse = one.verdict is Verdict.WORSE or _output_differs(one)
         if fail_on is FailOn.ANY and got_worse and finding.level is not Level.FAILS:
-            finding = Finding(one, Level.FAILS, "every regression is set to fail")
+            finding = Finding(one, Level.FAILS, "every regression fails (--fail-on any)")
         findings.append(finding)
     silent = {one.key for one in comparison.differences if one.verdict not in _TOLD}
     carried = frozenset(exceeded_before & (silent | comparison.skipped_by_budget.keys()))
@@ -119,7 +119,7 @@ def _output_differs(one: Difference) -> bool:
 def _finding(one: Difference, limits: Limits, *, known: bool) -> Finding:
     if _output_differs(one):
         level = Level.FAILS if limits.fail_on_output else Level.SOFT
-        return Finding(one, level, "it computes something else")
+        return Finding(one, level, "its output differs")
     if one.verdict is Verdict.NEW:
         level = Level.FAILS if limits.fail_on_new else Level.UNGUARDED
         return Finding(one, level, "it has no baseline")

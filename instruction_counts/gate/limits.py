@@ -117,7 +117,7 @@ def _make_converter() -> cattrs.Converter:
         found = plain(value, kind)
         default = found.default
         if any((default.language, default.runtime, default.autograd)) or default.only != "*":
-            expected = "soft, hard and band alone, for all cases; move it below `limits:`"
+            expected = "only soft, hard and band; move patterns to `limits:`"
             raise Mismatch(expected, "a pattern", ("default",))
         return found
 

@@ -21,13 +21,22 @@ class Doubt(enum.Enum):
     """What can be wrong, with what to do about it."""
 
     NO_MATCH = "a pattern matches no case", "Correct or remove it."
-    SHADOWED = "a pattern matches only what later ones match", "The last match wins: move it down."
-    NARROW = "hard limits below the noise", "No change that small is ever reported: raise them."
-    WIDE = f"hard limits beyond {WIDEST} times the noise", "Lower them, or write `hard: never`."
+    SHADOWED = (
+        "a pattern matches only cases that later patterns match, too",
+        "The last match applies: move the pattern down.",
+    )
+    NARROW = (
+        "hard limits below the noise floor",
+        "Changes that small are never reported: raise the limits.",
+    )
+    WIDE = (
+        f"hard limits above {WIDEST} times the noise floor",
+        "Lower the limits, or write `hard: never`.",
+    )
     NO_LIMIT = "cases without a hard limit", "Every regression fails: set a default."
     NO_LAYOUTS = (
-        "cases never counted in other memory layouts",
-        "Their noise is an estimate: `selftest --layouts 4 --only '*'` finds it; accept again.",
+        "cases counted in one memory layout only",
+        "Their noise is an estimate: `selftest --layouts 4 --only '*'` measures it; accept again.",
     )
 
     def __init__(self, what: str, remedy: str) -> None:

@@ -154,7 +154,7 @@ def _between(base: StoredCount, new: StoredCount) -> Iterator[str]:
         if one.prevents:
             yield f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
     if base.definition_hash != new.definition_hash:
-        yield "the code of the case is another one"
+        yield "the case's code differs"
 
 
 def _side(point: StoredCount) -> Side:

@@ -118,8 +118,8 @@ def held(path: Path) -> Iterator[None]:
             stack.enter_context(locked(path, patience_s=0))
         except TimeoutError as error:
             raise UsageError(
-                f"another watch is at work, and keeps its place in {path}",
-                "Wait until it is done, or name another file with --state.",
+                f"another watch is using {path}",
+                "Wait until it ends, or choose another file with --state.",
             ) from error
         except OSError as error:
             raise _not_writable(path, error) from error
@@ -132,7 +132,7 @@ def read_state(path: Path, watched: str) -> State:
     Raises:
         DataError: the file holds something else, or another watch's state.
     """
-    remedy = "Name another file with --state, or remove it to start anew."
+    remedy = "Choose another file with --state, or delete it to start over."
     try:
         data: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -140,7 +140,7 @@ def read_state(path: Path, watched: str) -> State:
     except (OSError, ValueError) as error:
         raise DataError(f"{path} cannot be read: {error}", remedy) from error
     if not isinstance(data, Mapping) or data.get("version") != _VERSION:
-        raise DataError(f"{path} is no state of a watch, or of another version", remedy)
+        raise DataError(f"{path} is not the state of a watch, or has another version", remedy)
     try:
         state = CONVERTER.structure(data["state"], State)
     except (cattrs.BaseValidationError, KeyError, TypeError, ValueError) as error:
@@ -165,5 +165,5 @@ def write_state(path: Path, state: State) -> None:
 
 def _not_writable(path: Path, error: OSError) -> DataError:
     return DataError(
-        f"{path} cannot be written: {error.strerror}", "Name another file with --state."
+        f"{path} cannot be written: {error.strerror}", "Choose another file with --state."
     )

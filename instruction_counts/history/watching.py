@@ -68,10 +68,10 @@ def look_at(
     try:
         build, side = builds.measure(name)
     except BuildError as error:
-        notice(f"{name} is broken, and passed over: {error.message}")
+        notice(f"{name} is broken and was skipped: {error.message}")
         return seen
     if not _counted(side):
-        notice(f"{name} is broken, and passed over: no case has a count")
+        notice(f"{name} is broken and was skipped: no case has a count")
         return seen
     alerts: list[Alert] = []
     waiting = _still_waiting(state, side)
@@ -79,7 +79,7 @@ def look_at(
         found = builds.compare(before, _only(side, before.records))
         lost = [one for one in found.differences if one.new_count is None]
         if lost:
-            notice(f"{name}: no count, and so nothing to compare: {_titles(lost, describe)}")
+            notice(f"{name}: not counted, so not compared: {_titles(lost, describe)}")
             waiting.append(Waiting(base, tuple(one.key for one in lost)))
         for why, those in _incomparable(found):
             titles = _titles(those, describe)
@@ -113,7 +113,7 @@ def deliver(
         try:
             send(alert)
         except (OSError, DataError) as error:
-            notice(f"An alert waits, as it cannot be sent now: {error}")
+            notice(f"An alert could not be sent and will be retried: {error}")
             state = state.marked(alert, Delivery.WAITING)
         else:
             state = state.marked(alert, Delivery.SENT)
@@ -223,7 +223,7 @@ def _verified(
     if unknown:
         notice(
             f"{new.line}: {unknown} of {len(suspects)} suspects cannot be verified: "
-            "they fail when they are measured again"
+            "they failed when measured again"
         )
     # The direction may be another one: what was seen first may have been an outlier.
     return [one for one in (judged.get(one.key, one) for one in suspects) if is_change(one)]

@@ -61,7 +61,7 @@ class Webhook:
             check_token(self.token, self.token_name)
         except ValueError as error:
             raise UsageError(
-                f"{self.what} cannot be sent to this URL, or with this token", f"Expected {error}."
+                f"{self.what} cannot be sent with this URL or token", f"Expected {error}."
             ) from None
 
     def send(self, key: str, body: str) -> None:
@@ -74,14 +74,16 @@ class Webhook:
             stop=tenacity.stop_after_attempt(_TRIES),
             wait=tenacity.wait_exponential(multiplier=self.wait_s, max=60),
             retry=tenacity.retry_if_exception_type(_PassingError),
-            before_sleep=lambda state: self.notice(f"Trying again: {_reason(state)}"),
+            before_sleep=lambda state: self.notice(f"Retrying: {_reason(state)}"),
             reraise=True,
         )
         try:
             retrying(self._post, key, body)
         except _PassingError as error:
             host = urlsplit(self.url).netloc
-            raise DataError(f"{host} takes no {self.what}: {error}", "Is the server up?") from error
+            raise DataError(
+                f"{host} did not accept {self.what}: {error}", "Check that the server is running."
+            ) from error
 
     def _post(self, key: str, body: str) -> None:
         import httpx  # noqa: PLC0415 - it takes long to import, and is seldom needed
@@ -97,7 +99,7 @@ class Webhook:
         except (httpx.InvalidURL, ValueError):
             # What it says may hold the token or the URL.
             raise DataError(
-                f"{host} takes no {self.what}: the request cannot be written",
+                f"{host}: cannot build a request for {self.what}",
                 f"Check the URL, and the token in {self.token_name}.",
             ) from None
         said = f"HTTP {answer.status_code} {answer.reason_phrase}"
@@ -105,7 +107,7 @@ class Webhook:
             raise _PassingError(said)
         if not answer.is_success:
             raise DataError(
-                f"{host} refuses {self.what}: {said}",
+                f"{host} rejected {self.what}: {said}",
                 f"Check the URL, and the token in {self.token_name}.",
             )
 

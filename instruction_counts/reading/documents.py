@@ -83,7 +83,7 @@ def _too_deep(node: Node) -> ValidationError:
 def _add(found: dict[str, Node], name: str, key: Node, value: Node) -> None:
     if name in found:
         first = found[name].line
-        raise key.unlike("each name once", f'"{name}" again, first in line {first}')
+        raise key.unlike("unique names", f'"{name}" again, first in line {first}')
     found[name] = value
 
 
@@ -137,7 +137,7 @@ class _Yaml:
         if found.tag not in {"tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}:
             raise place.unlike("a plain value", found.tag)
         if id(found) in self._open:
-            raise place.unlike("no alias of itself", "a loop")
+            raise place.unlike("no alias that refers to itself", "a cycle")
         self._open.add(id(found))
         value: Any = (
             self._mapping(found, path)
@@ -165,8 +165,8 @@ class _Yaml:
             place = self._placed(key.start_mark, path, None)
             name = self._scalar(key, place) if isinstance(key, yaml.ScalarNode) else None
             if not isinstance(name, str):
-                expected = "a name that is text; put it into quotes"
-                raise place.unlike(expected, quoted(name) if name is not None else "no text")
+                expected = "a string as the key; put it in quotes"
+                raise place.unlike(expected, quoted(name) if name is not None else "no string")
             place = attrs.evolve(place, path=join(path, name))
             _add(value, name, place, self._node(below, place.path))
         return value
@@ -231,7 +231,7 @@ class _Json:
 
     def _whole(self, value: Any, at: int, path: str) -> Any:
         if isinstance(value, str) and HALF.search(value):  # no file takes it again
-            raise self._placed(at, path, None).unlike("text", "half of a pair of surrogates")
+            raise self._placed(at, path, None).unlike("text", "an unpaired surrogate")
         return value
 
 

@@ -131,7 +131,7 @@ def items(node: Node) -> list[Node]:
 def text(node: Node) -> str:
     """A text that is not empty."""
     if not isinstance(node.value, str) or not node.value.strip():
-        raise node.unlike("a text")
+        raise node.unlike("a non-empty string")
     return node.value
 
 
@@ -175,7 +175,7 @@ def choice(node: Node, options: Iterable[str]) -> str:
 def one_of(options: Collection[str], asked: object = None) -> str:
     """What is possible, and what is nearest to what was asked for."""
     near = difflib.get_close_matches(str(asked), options, n=1)
-    hint = f"; do you mean {near[0]}?" if near else ""
+    hint = f"; did you mean {near[0]}?" if near else ""
     return f"one of {', '.join(options)}{hint}" if options else "nothing"
 
 
@@ -183,8 +183,8 @@ def path_of(node: Node, folder: Path) -> Path:
     """The path that a text names: from ``folder``, or from a home folder that begins with ~."""
     path = Path(text(node))
     if "\0" in str(path):
-        raise node.unlike("a path, which has no null character")
+        raise node.unlike("a path without null characters")
     try:
         return folder / path.expanduser()
     except RuntimeError:
-        raise node.unlike("a path: there is no such home folder") from None
+        raise node.unlike("a path in a home directory that exists") from None

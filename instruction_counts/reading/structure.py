@@ -79,7 +79,7 @@ def _plain(text: str) -> Any:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise Mismatch("each name once")
+        raise Mismatch("unique names")
     return found
 
 
@@ -108,7 +108,7 @@ def _flat(error: BaseException, steps: Steps) -> Iterator[tuple[Steps, str, str 
 def strict_converter() -> cattrs.Converter:
     """A converter that takes no value for another one, and no unknown keys."""
     converter = cattrs.Converter(forbid_extra_keys=True)
-    for kind, name in ((str, "text"), (int, "a whole number"), (bool, "true or false")):
+    for kind, name in ((str, "a string"), (int, "a whole number"), (bool, "true or false")):
         converter.register_structure_hook(kind, functools.partial(_scalar, name))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook_factory(_is_enum, lambda _: _member)
@@ -131,7 +131,7 @@ def _scalar(expected: str, value: Any, kind: Any) -> Any:
     if type(value) is not kind:
         raise Mismatch(expected)
     if kind is str and HALF.search(value):  # no file takes it again
-        raise Mismatch(expected, "half of a pair of surrogates")
+        raise Mismatch(expected, "an unpaired surrogate")
     return value
 
 

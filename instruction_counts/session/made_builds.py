@@ -39,7 +39,7 @@ def made_build(
     holds, it cannot end quotes of the command, or add to it.
 
     Raises:
-        BuildError: the command fails, or there is no interpreter where it says.
+        BuildError: the command fails, or no interpreter where it says.
         UsageError: it made two builds in one place.
     """
     notice(f"Making {commit}")

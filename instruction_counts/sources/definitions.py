@@ -57,7 +57,8 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
             benchmarks = getattr(module, "BENCHMARKS", None)
             if not isinstance(benchmarks, Mapping):
                 raise DataError(
-                    f"{name}: there is no mapping BENCHMARKS", "See definitions/ad_hoc.py."
+                    f"{name}: BENCHMARKS is missing, or not a mapping",
+                    "For an example, see definitions/ad_hoc.py.",
                 )
             return materialize(flatten(benchmarks))
         except DefinitionErrors as error:
@@ -76,7 +77,7 @@ def _run(name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if not is_file and f"{name}.".startswith(f"{error.name}."):
             raise UsageError(
-                f'--definitions: there is no module "{name}"', "Name a module, or a file by path."
+                f'--definitions: no module named "{name}"', "Name a module, or a file by path."
             ) from None
         raise _cannot_run(name, error) from error
     except (Exception, SystemExit) as error:  # a definition file may fail in any way
@@ -85,11 +86,13 @@ def _run(name: str) -> ModuleType:
 
 def _run_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise UsageError(f"--definitions: there is no file {path}", "Give a module or a .py file.")
+        raise UsageError(f"--definitions: file not found: {path}", "Give a module or a .py file.")
     module_name = f"definitions_of_{path.stem}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
-        raise UsageError(f"--definitions: {path} is no Python file", "Give a module or a .py file.")
+        raise UsageError(
+            f"--definitions: {path} is not a Python file", "Give a module or a .py file."
+        )
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module
     spec.loader.exec_module(module)

@@ -71,7 +71,7 @@ class Cache:
         self._limit_bytes = limit_bytes
         self._in_use: set[Path] = set()
         self._being_made: set[Path] = set()
-        take(self.root, f"Set {VARIABLE} to an empty folder of yours.", is_cache=True)
+        take(self.root, f"Set {VARIABLE} to an empty folder that you own.", is_cache=True)
 
     def find(
         self, kind: str, key: str, is_current: Callable[[Path], bool] = lambda _: True

@@ -34,13 +34,13 @@ def check_url(url: str) -> None:
     except ValueError:
         raise ValueError("a URL that begins with https://") from None
     if not _SENDABLE.fullmatch(url):
-        raise ValueError("a URL of ASCII without spaces: write %C3%BC, and hosts as xn--…")
+        raise ValueError("a URL in ASCII without spaces: write ü as %C3%BC, and hosts as xn--…")
     if not host or parts.scheme not in {"https", "http"}:
         raise ValueError("a URL that begins with https://")
     if parts.username or parts.password:
-        raise ValueError(f"a URL without a password; a token comes from {TOKEN_PREFIX}")
+        raise ValueError(f"a URL without a password; put a token into {TOKEN_PREFIX}")
     if parts.scheme == "http" and not is_loopback(host):
-        raise ValueError("https://: over http:// anybody on the way could read what is sent")
+        raise ValueError("https://: over http:// what is sent can be read in transit")
 
 
 def check_token_name(name: str) -> None:
@@ -50,9 +50,7 @@ def check_token_name(name: str) -> None:
         ValueError: ``name`` is another one; the message says what is expected.
     """
     if not _TOKEN_NAME.fullmatch(name):
-        raise ValueError(
-            f"a variable whose name begins with {TOKEN_PREFIX}: no other one is ever sent"
-        )
+        raise ValueError(f"a variable whose name begins with {TOKEN_PREFIX}; no others are sent")
 
 
 def check_token(token: str, name: str) -> None:
@@ -63,4 +61,4 @@ def check_token(token: str, name: str) -> None:
             comes from, and nothing of the token.
     """
     if token and not _SENDABLE.fullmatch(token):
-        raise ValueError(f"ASCII without spaces and line breaks in {name}")
+        raise ValueError(f"ASCII without spaces or line breaks in {name}")

@@ -70,7 +70,7 @@ def unwritable(path: Path, option: str, error: OSError) -> UsageError:
     """What the user is told where ``path`` cannot be written."""
     return UsageError(
         f"{option} {path} cannot be written: {error.strerror}",
-        "Name a file in a folder that you may write to.",
+        "Choose a file in a folder that you can write to.",
     )
 
 

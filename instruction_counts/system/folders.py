@@ -42,7 +42,7 @@ def make_data_folder(option: str) -> Path:
         UsageError: it cannot be made, or is not ours.
     """
     path = data_folder()
-    take(path, f"Name a file elsewhere with {option}, or set XDG_DATA_HOME.")
+    take(path, f"Choose another file with {option}, or set XDG_DATA_HOME.")
     return path
 
 
@@ -62,7 +62,9 @@ def take(path: Path, remedy: str, *, is_cache: bool = False) -> None:
         if is_cache:
             _mark(path, _CACHE_TAG, _CACHE_TAG_TEXT)
     except OSError as error:
-        raise UsageError(f"the folder {path} cannot be made: {error.strerror}", remedy) from error
+        raise UsageError(
+            f"the folder {path} cannot be created: {error.strerror}", remedy
+        ) from error
 
 
 def _check(path: Path, remedy: str) -> None:

@@ -148,7 +148,7 @@ class WorkerProcess:
             hello = self.receive(_HELLO_TIMEOUT_S)
             if hello.get("protocol") != PROTOCOL_VERSION:
                 spoken = hello.get("protocol")
-                message = f"the worker speaks protocol {spoken!r}, not {PROTOCOL_VERSION}"
+                message = f"the worker uses protocol {spoken!r} instead of {PROTOCOL_VERSION}"
                 raise WorkerError(Failure(FailureKind.REFUSED, message))
         except BaseException:
             self.close()

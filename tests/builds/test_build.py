@@ -86,7 +86,7 @@ def test_half_a_build_is_refused_with_an_example(text: str) -> None:
 @pytest.mark.parametrize("path", ["/nowhere/python", "no-such-command-anywhere", "/"])
 def test_an_interpreter_that_is_not_there_is_named(path: str) -> None:
     """With its build and what could be given."""
-    with pytest.raises(BuildError, match=f'build "new": there is no interpreter at {path}\n  Give'):
+    with pytest.raises(BuildError, match=f'build "new": no interpreter at {path}\n  Give'):
         parse_build(f"new={path}")
 
 
@@ -130,7 +130,7 @@ PYTHON = f"python: {sys.executable}"
         (f"builds: [{{{PYTHON}}}]", '$.builds[0]\n  found     none\n  expected  a field "name"'),
         (f"builds: [{{name: 3, {PYTHON}}}]", "$.builds[0].name\n  found     3 (int)"),
         (f'builds: [{{name: "", {PYTHON}}}]', "$.builds[0].name"),
-        (f"builds: [{{name: b, pyhton: x, {PYTHON}}}]", "do you mean python?"),
+        (f"builds: [{{name: b, pyhton: x, {PYTHON}}}]", "did you mean python?"),
         ("builds: [{name: a, python: [x]}]", "$.builds[0].python"),
         ("builds: [{name: a, source_cmd: 3}]", "$.builds[0].source_cmd"),
         (f"builds: [{{name: a, {PYTHON}, env: 3}}]", "$.builds[0].env\n"),

@@ -83,7 +83,7 @@ def test_an_end_without_an_answer_shows_the_last_line(
     with pytest.raises(BuildError) as caught:
         inquire(answering(tmp_path, text), "catalogue", {})
 
-    assert (f'build "odd": catalogue has no answer: {message}', remedy) == (
+    assert (f'build "odd": catalogue did not answer: {message}', remedy) == (
         caught.value.message,
         caught.value.remedy,
     )
@@ -92,7 +92,7 @@ def test_an_end_without_an_answer_shows_the_last_line(
 def test_a_script_that_never_ends_is_ended(tmp_path: Path) -> None:
     """With everything that it started."""
     build = answering(tmp_path, "echo waiting >&2; sleep 60 & sleep 60")
-    with pytest.raises(BuildError, match=r"no answer within 0\.3 s\n  waiting"):
+    with pytest.raises(BuildError, match=r"did not answer within 0\.3 s\n  waiting"):
         inquire(build, "catalogue", {}, timeout_s=0.3)
 
 

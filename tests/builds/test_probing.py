@@ -34,7 +34,7 @@ def test_an_interpreter_without_torch_names_the_remedy(tmp_path: Path) -> None:
     reason = "ModuleNotFoundError: No module named 'torch'"
     assert (
         f'build "bare": {python} cannot import torch: {reason}',
-        f"{python} -m pip install torch     or name another interpreter with --build",
+        f"{python} -m pip install torch     or choose another interpreter with --build",
     ) == (caught.value.message, caught.value.remedy)
 
 

@@ -86,8 +86,8 @@ def test_an_edited_file_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]
         (["--model", "small_models"], "neither a factory nor a known file"),
         (["--model", "net.bin"], "neither a factory nor a known file"),
         ([*NET, "--input", "1x3"], "no shape"),
-        ([*NET, "--input", "Nat@1,3"], 'no model is called "Nat"'),
-        ([*NET, *NET], 'two models are called "Net"'),
+        ([*NET, "--input", "Nat@1,3"], 'no model is named "Nat"'),
+        ([*NET, *NET], 'two models are named "Net"'),
         ([*NET, "--output", "gen.txt"], "ends in .py"),
     ],
 )

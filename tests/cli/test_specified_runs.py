@@ -129,7 +129,7 @@ def test_a_refusal_is_told_with_the_name_of_the_token(
 
     assert (False, True, False) == (
         done,
-        "refuses results: HTTP 403" in said and "INSTRUCTION_COUNTS_TOKEN_TEST" in said,
+        "rejected results: HTTP 403" in said and "INSTRUCTION_COUNTS_TOKEN_TEST" in said,
         "secret" in said,
     )
 
@@ -193,7 +193,7 @@ def test_mistakes_end_a_command_with_their_places(
     assert (1, True, True) == (
         code,
         f"{specification}:9:15: $.benchmarks[0].statment" in said,
-        "do you mean statement?" in said,
+        "did you mean statement?" in said,
     )
 
 

@@ -46,7 +46,7 @@ def test_a_build_that_does_not_start_is_passed_over_once(
     state = read_state(tmp_path / "state.json", _watched(tmp_path))
 
     assert ([0, 0], ("a=/nowhere/a",)) == (codes, state.seen)
-    assert 1 == capsys.readouterr().err.count("a=/nowhere/a is broken, and passed over")
+    assert 1 == capsys.readouterr().err.count("a=/nowhere/a is broken and was skipped")
 
 
 def _watched(tmp_path: Path) -> str:
@@ -134,7 +134,7 @@ def test_a_second_watch_over_one_state_ends_at_once(
     with held(tmp_path / "state.json"):
         code = run_watch(tmp_path, "--command", f"touch {tmp_path}/asked")
 
-    assert (1, True) == (code, "another watch is at work" in capsys.readouterr().err)
+    assert (1, True) == (code, "another watch is using" in capsys.readouterr().err)
     assert not (tmp_path / "asked").exists()
 
 

@@ -30,7 +30,7 @@ MODELS = {
     "cpp_model_setup": "auto model = torch::nn::ReLU();",
     "signature": "f(x) -> y",
 }
-THREADS = "an int of at least 1, or a tuple of different ones"
+THREADS = "an int of at least 1, or a tuple of distinct ints"
 ANY_VALUE = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(),
     st.lists(st.integers()), st.tuples(st.integers(), st.text()), st.sampled_from(Language),
@@ -249,7 +249,7 @@ MISTAKES = [
         {"cpp_stmt": "auto y = x;", "signature": "f(x) -> y", "torchscript": True},
         "py_stmt",
         "nothing",
-        "the Python statement to script",
+        "a Python statement to script",
     ),
     (
         GroupedStmts,
@@ -270,7 +270,7 @@ MISTAKES = [
         {"py_stmt": "x += 1", "signature": "f(x) -> None", "autograd": True},
         "signature",
         '"f(x) -> None"',
-        "an output: autograd=True runs backward from it",
+        "an output, which autograd=True runs backward from",
     ),
     (
         GroupedStmts,
@@ -284,7 +284,7 @@ MISTAKES = [
         {"py_stmt": "x", "signature": "f(x) -> y, z"},
         "signature",
         '"f(x) -> y, z"',
-        "one output: put several into a tuple",
+        "one output; return several as a tuple",
     ),
     (
         GroupedStmts,
@@ -364,7 +364,7 @@ MISTAKES = [
         {"py_model_setup": "model = 1"},
         "signature",
         "nothing",
-        '"f(a, b, …) -> output": a module is called by it',
+        '"f(a, b, …) -> output": it says how to call the module',
     ),
     (
         GroupedModules,
@@ -386,14 +386,14 @@ MISTAKES = [
         {**MODELS, "py_model_setup": None, "torchscript": True},
         "py_model_setup",
         "nothing",
-        "the Python model to script",
+        "a Python model to script",
     ),
     (
         GroupedModules,
         {**MODELS, "signature": "f(x) -> None", "autograd": True},
         "signature",
         '"f(x) -> None"',
-        "an output: autograd=True runs backward from it",
+        "an output, which autograd=True runs backward from",
     ),
     (GroupedModules, {**MODELS, "signature": 1}, "signature", "1 (int)", None),
     (GroupedModules, {**MODELS, "torchscript": None}, "torchscript", "None (NoneType)", None),
@@ -413,7 +413,7 @@ MISTAKES = [
         {"py_block": "# @Global_Setup\nx = 1\n# @a\nx"},
         "py_block",
         '"x = 1"',
-        "no global setup: it is for C++ only",
+        "no global setup: only C++ has one",
     ),
     (GroupedVariants, {"py_block": "# @\nx"}, "py_block", '"# @"', "a label after the @"),
     (GroupedVariants, {"cpp_block": "// @\nx;"}, "cpp_block", '"// @"', "a label after the @"),
@@ -431,7 +431,7 @@ MISTAKES = [
         {"stmt": "x", "global_setup": "#include <a>"},
         "global_setup",
         '"#include <a>"',
-        "nothing: it is for C++ only",
+        "nothing: C++ only",
     ),
     (
         TimerArgs,

@@ -88,8 +88,8 @@ def test_a_text_of_another_form_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("f(x) -> y, z", "one output: put several into a tuple"),
-        ("f(x) -> y,", "one output: put several into a tuple"),
+        ("f(x) -> y, z", "one output; return several as a tuple"),
+        ("f(x) -> y,", "one output; return several as a tuple"),
         ("f(x, y, x) -> z", "each argument once"),
     ],
 )

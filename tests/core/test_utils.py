@@ -106,7 +106,7 @@ def test_a_label_is_used_once(schema: Any) -> None:
     """A second benchmark under the same label is an error, even by another way of nesting."""
     with pytest.raises(DefinitionError) as caught:
         flatten_any(schema)
-    expected = ("label", "a / b", "a label used once", ("a", "b"))
+    expected = ("label", "a / b", "a unique label", ("a", "b"))
     error = caught.value
     assert expected == (error.field, error.found, error.expected, error.label)
 
@@ -141,7 +141,7 @@ def test_a_benchmark_needs_a_label(schema: Any) -> None:
     """A benchmark with no key above it is a mistake."""
     with pytest.raises(DefinitionError) as caught:
         flatten_any(schema)
-    expected = ("label", "a key above the benchmark")
+    expected = ("label", "a label: put the benchmark under a key")
     assert expected == (caught.value.field, caught.value.expected)
 
 

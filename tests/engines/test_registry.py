@@ -16,7 +16,7 @@ def test_the_default_comes_first() -> None:
 
 def test_an_unknown_engine_is_refused() -> None:
     """The error names those that there are."""
-    with pytest.raises(UsageError, match='there is no engine "abacus"'):
+    with pytest.raises(UsageError, match='unknown engine "abacus"'):
         registry.engine_named("abacus")
 
 

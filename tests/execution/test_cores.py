@@ -44,8 +44,8 @@ def test_numbers_and_ranges_name_cores(text: str, expected: tuple[int, ...]) -> 
 
 @pytest.mark.parametrize("text", ["", "a", "0-", "-1", "0,,1", "0-1-2", "1.5", "²", "0 1"])
 def test_another_form_is_refused_with_an_example(text: str) -> None:
-    """What is no list of cores is told apart from what names absent ones."""
-    with pytest.raises(UsageError, match=r"is no list of cores\n  For example: 0-3,6"):
+    """What is not a list of cores is told apart from what names absent ones."""
+    with pytest.raises(UsageError, match=r"is not a list of cores\n  For example: 0-3,6"):
         parse_cores(text, (0, 1))
 
 

@@ -269,7 +269,7 @@ def test_a_refusal_gives_its_reason() -> None:
 
     assert outcome is not None
     assert outcome.failure is not None
-    assert (Status.SKIPPED, "needs 4 contiguous cores, and this run has 2") == (
+    assert (Status.SKIPPED, "needs 4 contiguous cores, but this run has 2") == (
         outcome.status,
         outcome.failure.message,
     )

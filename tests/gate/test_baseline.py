@@ -164,7 +164,7 @@ def test_a_case_that_is_there_twice_is_refused() -> None:
     data = document()
     data["cases"] *= 2
 
-    with pytest.raises(DataError, match="each case once"):
+    with pytest.raises(DataError, match="unique cases"):
         _read(json.dumps(data))
 
 

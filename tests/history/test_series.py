@@ -22,7 +22,7 @@ def with_fingerprint(**fields: Any) -> dict[str, Any]:
     ("other", "reason"),
     [
         ({"engine": "timer"}, "engine fork → timer"),
-        ({"definition_hash": "d2"}, "the code of the case is another one"),
+        ({"definition_hash": "d2"}, "the case's code differs"),
         (with_fingerprint(allocator="steady"), "allocator system → steady"),
         (with_fingerprint(machine="aarch64"), "architecture x86_64 → aarch64"),
         (with_fingerprint(profile_version=2), "hermetic profile 1 → 2"),

@@ -51,8 +51,8 @@ def test_there_is_no_state_at_first(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("", "cannot be read"),
-        ("[]", "is no state of a watch, or of another version"),
-        ('{"version": 2}', "is no state of a watch, or of another version"),
+        ("[]", "is not the state of a watch, or has another version"),
+        ('{"version": 2}', "is not the state of a watch, or has another version"),
         ('{"version": 1}', "is not the state of a watch"),
         ('{"version": 1, "state": {"watched": "w", "more": 1}}', "is not the state of a watch"),
         ('{"version": 1, "state": {"watched": "another"}}', "belongs to another watch: another"),
@@ -71,7 +71,7 @@ def test_a_file_that_holds_something_else_is_refused(
 def test_a_state_is_held_by_one_watch(tmp_path: Path) -> None:
     """Two would measure the same build, and alert twice."""
     path = tmp_path / "state.json"
-    with held(path), pytest.raises(UsageError, match=r"another watch is at work.*\n.*--state"):
+    with held(path), pytest.raises(UsageError, match=r"another watch is using.*\n.*--state"):
         held(path).__enter__()
 
 

@@ -142,7 +142,7 @@ def test_a_broken_build_is_passed_over() -> None:
     state = watched(FakeWatchedBuilds(named([1000, None, -1, 2000])), notices)
 
     assert [("b0", "b3", "worse")] == steps_in(state)
-    assert ["b1 is broken, and passed over: b1 has no torch"] == notices[:1]
+    assert ["b1 is broken and was skipped: b1 has no torch"] == notices[:1]
     assert "no case has a count" in notices[1]
     assert ("b0", "b1", "b2", "b3") == state.seen
 
@@ -270,7 +270,7 @@ def test_a_case_that_fails_is_noticed_once() -> None:
     """As long as it fails, nothing of it is compared."""
     _, notices = watched_cases(WatchedCases(GAP))
 
-    assert ["b1: no count, and so nothing to compare: b"] == notices
+    assert ["b1: not counted, so not compared: b"] == notices
 
 
 def test_an_earlier_build_is_loaded_only_for_cases_that_are_back() -> None:
@@ -294,9 +294,7 @@ def test_a_suspect_that_fails_when_it_is_measured_again_alerts_unverified() -> N
     state, notices = watched_cases(WatchedCases(builds, {"b1": with_cases(a=2000, b=-1)}))
 
     assert [("a", True), ("b", False)] == [(one.case, one.verified) for one in state.alerts]
-    assert [
-        "b1: 1 of 2 suspects cannot be verified: they fail when they are measured again"
-    ] == notices
+    assert ["b1: 1 of 2 suspects cannot be verified: they failed when measured again"] == notices
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_the_wheel_has_one_name_at_its_top(installed: Installed) -> None:
     with zipfile.ZipFile(installed.wheel) as wheel:
         tops = {name.partition("/")[0] for name in wheel.namelist()}
 
-    assert {"instruction_counts", "instruction_counts-0.1.0.dist-info"} == tops
+    assert {"instruction_counts", "instruction_counts-1.0.0.dist-info"} == tops
 
 
 def test_no_module_in_the_wheel_imports_the_core_by_its_name_in_a_checkout(

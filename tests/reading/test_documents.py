@@ -103,11 +103,11 @@ def test_a_value_of_json_knows_its_line_and_path(tmp_path: Path) -> None:
         ("{a: 1}", "a.json:1:2: $\n  found     Expecting property name enclosed in double quotes"),
         ("[1]\n\n1", "a.json:3:1: $\n  found     Extra data"),
         ("[NaN]", "NaN is not a number in JSON"),
-        ('"\\ud83d"', "a.json:1:1: $\n  found     half of a pair of surrogates"),
+        ('"\\ud83d"', "a.json:1:1: $\n  found     an unpaired surrogate"),
         (f"[{'1' * 5000}]", "Exceeds the limit"),
         ("[" * 30_000 + "]" * 30_000, "a.json:1:1: $\n  found     more than 100 levels of nesting"),
         ("[" * 101 + "\n" + "]" * 101, "a.json:1:101: $[0]"),
-        ('{"a":\n"\\ud83d"}', "a.json:2:1: $.a\n  found     half of a pair of surrogates"),
+        ('{"a":\n"\\ud83d"}', "a.json:2:1: $.a\n  found     an unpaired surrogate"),
         ('{"a": 1,\n"a": 2}', 'a.json:2:1: $.a\n  found     "a" again, first in line 1'),
     ],
 )
@@ -138,8 +138,8 @@ def test_an_empty_file_is_a_node_without_a_value(read: Callable[[str], Node]) ->
     [
         ("a: b: c\n", "a.yaml:1:5: $\n  found     mapping values are not allowed"),
         ("a: 1\na: 2\n", 'a.yaml:2:1: $.a\n  found     "a" again, first in line 1'),
-        ("1: 2\n", "a name that is text"),
-        ("[a]: 2\n", "a name that is text"),
+        ("1: 2\n", "a string as the key"),
+        ("[a]: 2\n", "a string as the key"),
         ("a: !!python/object:os.system x\n", "a plain value"),
         ("a: 2020-13-45\n", "a plain value"),
         ("a: !!bool maybe\n", "a plain value"),
@@ -147,7 +147,7 @@ def test_an_empty_file_is_a_node_without_a_value(read: Callable[[str], Node]) ->
         ("a: !!timestamp foo\n", "a plain value"),
         ("a: !!set foo\n", "a plain value"),
         (f"a: 0x{'f' * 9_999}\n", "a plain value"),
-        ("a: &x [*x]\n", "no alias of itself"),
+        ("a: &x [*x]\n", "no alias that refers to itself"),
         (BOMB, "too many values"),
         (
             "a: " + "[" * 30_000 + "]" * 30_000,

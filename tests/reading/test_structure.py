@@ -114,13 +114,13 @@ def test_whatever_a_file_holds_it_is_the_value_or_refused(folder: Path, value: A
         ('{"parts": [{}]}', '1:12: $.parts[0]\n  found     none\n  expected  a field "name"'),
         (
             '{"parts":\n [{"name": 1}]}',
-            "2:12: $.parts[0].name\n  found     1 (int)\n  expected  text",
+            "2:12: $.parts[0].name\n  found     1 (int)\n  expected  a string",
         ),
         (
             '{"by_name": {"a b": {"name": "a", "size": true}}}',
             '$.by_name["a b"].size\n  found     True (bool)\n  expected  a whole number',
         ),
-        ('{"parts": [{"name": "a", "colour": "rde"}]}', "one of red, blue; do you mean red?"),
+        ('{"parts": [{"name": "a", "colour": "rde"}]}', "one of red, blue; did you mean red?"),
         (
             '{"parts": [{"nmae": "a", "name": "a"}]}',
             '$.parts[0].nmae\n  found     a field "nmae"\n  expected  one of name,',
@@ -145,7 +145,7 @@ def test_all_problems_are_known_and_ten_are_shown(tmp_path: Path) -> None:
         read_as(path, Whole, CONVERTER, "Do this.")
 
     assert list(range(2, 14)) == [problem.line for problem in caught.value.problems]
-    assert 10 == caught.value.message.count("expected  text")
+    assert 10 == caught.value.message.count("expected  a string")
     assert str(caught.value).endswith("and 2 more\n  Do this.")
 
 

@@ -24,7 +24,7 @@ def test_a_build_command_makes_the_build_of_a_commit(tmp_path: Path) -> None:
     [
         ("exit 3 # {commit}", "c1: the build command ends with 3"),
         ("true {commit}", "c1: the build command prints nothing"),
-        ("echo /nowhere/{commit}", 'build "c1": there is no interpreter at /nowhere/c1'),
+        ("echo /nowhere/{commit}", 'build "c1": no interpreter at /nowhere/c1'),
     ],
 )
 def test_a_commit_that_cannot_be_built_is_broken(command: str, message: str) -> None:
@@ -42,7 +42,7 @@ def test_a_commit_cannot_end_the_quotes_of_a_command(
 ) -> None:
     """Nor run anything: it is in the environment, and no text of the command."""
     mark = tmp_path / "mark"
-    with pytest.raises(BuildError, match="there is no interpreter"):
+    with pytest.raises(BuildError, match="no interpreter"):
         made_build(template, f"{quote};touch {mark};{quote}", {}, print)
 
     assert not mark.exists()

@@ -136,7 +136,7 @@ def test_tests_of_one_operator_have_labels_of_their_own() -> None:
         ),
         ({"op": "torch.nn.functional.gelu", "inputs": [{"a b": 1}]}, "has no argument a b"),
         ({"op": "torch.add", "dtype": "float65"}, "no dtype float65"),
-        ({"op": "torch.add", "inputs": [{"input": "big"}]}, "is no shape"),
+        ({"op": "torch.add", "inputs": [{"input": "big"}]}, "is not a valid shape"),
         ({"op": "torch.cat", "inputs": [{"tensors": (3,)}]}, "a list of tensors"),
     ],
 )

@@ -204,11 +204,11 @@ def test_an_empty_definition_is_a_mistake(write: WRITE, text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("/nowhere/cases.py", "--definitions: there is no file /nowhere/cases.py"),
-        ("cases_that_are_not_there.py", "there is no file cases_that_are_not_there.py"),
-        ("no_such_module_here", '--definitions: there is no module "no_such_module_here"'),
-        ("definitions.absent", '--definitions: there is no module "definitions.absent"'),
-        ("definitions.standard.deeper", 'there is no module "definitions.standard.deeper"'),
+        ("/nowhere/cases.py", "--definitions: file not found: /nowhere/cases.py"),
+        ("cases_that_are_not_there.py", "file not found: cases_that_are_not_there.py"),
+        ("no_such_module_here", '--definitions: no module named "no_such_module_here"'),
+        ("definitions.absent", '--definitions: no module named "definitions.absent"'),
+        ("definitions.standard.deeper", 'no module named "definitions.standard.deeper"'),
     ],
 )
 def test_what_is_not_there_is_named(name: str, expected: str) -> None:
@@ -220,7 +220,7 @@ def test_a_folder_is_no_definition_file(tmp_path: Path) -> None:
     """Whatever it is called."""
     (tmp_path / "cases.py").mkdir()
 
-    assert "there is no file" in message_of(str(tmp_path / "cases.py"))
+    assert "file not found" in message_of(str(tmp_path / "cases.py"))
 
 
 def test_a_file_with_another_ending_is_refused(tmp_path: Path) -> None:
@@ -228,7 +228,7 @@ def test_a_file_with_another_ending_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "cases.txt"
     path.write_text("BENCHMARKS = {}")
 
-    assert "is no Python file" in message_of(str(path))
+    assert "is not a Python file" in message_of(str(path))
 
 
 @pytest.mark.parametrize("text", ["", "BENCHMARK = {}", "BENCHMARKS = 3", "BENCHMARKS = [1]"])
@@ -236,8 +236,9 @@ def test_a_file_without_benchmarks_says_so(write: WRITE, text: str) -> None:
     """It has to hold a mapping of that name."""
     path = write(text)
 
-    assert f"{path}: there is no mapping BENCHMARKS\n  See definitions/ad_hoc.py." == message_of(
-        path
+    assert (
+        f"{path}: BENCHMARKS is missing, or not a mapping\n"
+        "  For an example, see definitions/ad_hoc.py." == message_of(path)
     )
 
 

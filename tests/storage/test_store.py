@@ -357,7 +357,7 @@ def test_a_run_can_begin_with_cases(store: Store) -> None:
 
 
 def test_an_outcome_replaces_the_one_before(store: Store) -> None:
-    """In its place, also where the code of the case is another one now."""
+    """In its place, also where the case's code differs now."""
     number = store.begin(make_run(make_record("a", outcome=failed()), make_record("b")))
     again = make_record("a", stmt="other")
     store.add(number, again)

@@ -148,7 +148,7 @@ def test_what_cannot_be_made_is_refused(tmp_path: Path, name: str) -> None:
     """With the remedy."""
     (tmp_path / "file").touch()
     (tmp_path / "dangling").symlink_to(tmp_path / "nowhere")
-    with pytest.raises(UsageError, match=r"cannot be made: .*\n  Do this"):
+    with pytest.raises(UsageError, match=r"cannot be created: .*\n  Do this"):
         take(tmp_path / name, "Do this")
 
 

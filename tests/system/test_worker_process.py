@@ -146,7 +146,7 @@ def test_the_worker_of_the_project_speaks_the_same_protocol(tmp_path: Path) -> N
 
 def test_another_protocol_is_refused(start: START) -> None:
     """A worker of another version would misunderstand requests."""
-    with pytest.raises(WorkerError, match="speaks protocol 99, not 1") as caught:
+    with pytest.raises(WorkerError, match="uses protocol 99 instead of 1") as caught:
         start("time.sleep(60)", hello='send({"type": "hello", "protocol": 99})\n')
 
     assert FailureKind.REFUSED is caught.value.failure.kind
@@ -155,7 +155,7 @@ def test_another_protocol_is_refused(start: START) -> None:
 @pytest.mark.parametrize("hello", ["send({})\n", 'send({"protocol": None})\n'])
 def test_a_worker_without_a_version_is_refused(start: START, hello: str) -> None:
     """It is not ours."""
-    with pytest.raises(WorkerError, match="speaks protocol None"):
+    with pytest.raises(WorkerError, match="uses protocol None"):
         start("", hello=hello)
 
 

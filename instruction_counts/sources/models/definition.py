@@ -155,8 +155,8 @@ def _place(trace: ModelTrace, folder: Path) -> str:
     # The f-string has three quotes, and a field of one takes no backslash before Python 3.12.
     if "\\" in code or '"""' in code:
         raise UsageError(
-            f"the path {code} cannot be written into a definition file",
-            "Rename it without backslashes, line ends and quotation marks.",
+            f"the path {code} cannot be used in a definition file",
+            "Rename it to avoid backslashes, line breaks and quotation marks.",
         )
     return code
 

@@ -67,9 +67,9 @@ def parse_source(text: str) -> Source:
     path = Path(target)
     kind = _KINDS.get(path.suffix)
     if kind is None:
-        raise UsageError(f'--model "{text}" is neither a factory nor a known file', _MODELS)
+        raise UsageError(f'--model "{text}" is neither a factory nor a known file type', _MODELS)
     if not path.is_file():
-        raise UsageError(f"--model {text}: there is no file {target}", _MODELS)
+        raise UsageError(f"--model {text}: file not found: {target}", _MODELS)
     return Source(name or path.stem, target, kind)
 
 
@@ -84,7 +84,9 @@ def parse_input(text: str) -> InputSpec:
         raise UsageError(f'--input "{text}" is no shape', _INPUTS)
     dtype, high = match["dtype"] or "float32", match["high"]
     if high is not None and (int(high) < 1 or dtype.startswith(("float", "bfloat", "complex"))):
-        raise UsageError(f'--input "{text}": a limit is for integers, and above 0', _INPUTS)
+        raise UsageError(
+            f'--input "{text}": only integer inputs have a limit, and it must be above 0', _INPUTS
+        )
     shape = tuple(map(int, match["shape"].split(",")))
     return InputSpec(shape, dtype, int(high) if high else None, match["name"], match["model"])
 
@@ -103,7 +105,7 @@ def inputs_of(
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
-                f"--input {name}=…: {source.name} gets this argument twice", "Give it once."
+                f"--input {name}=…: {source.name} got this argument twice", "Specify it only once."
             )
     if batch_size is None:
         return tuple(chosen)
@@ -127,13 +129,13 @@ def check_exported(
             continue
         if training:
             raise UsageError(
-                f"--train: {source.target} keeps the mode that it was exported in",
-                "Leave --train out, or export the model in training mode.",
+                f"--train: {source.target} was exported with a fixed mode",
+                "Omit --train, or export the model in training mode.",
             )
         if batch_size is not None and not inputs_of(source, specs, None):
             raise UsageError(
-                f"--batch-size: {source.target} has the inputs that it was exported with",
-                f"Leave --batch-size out, or give --input {source.name}@SIZES.",
+                f"--batch-size: {source.target} was exported with fixed inputs",
+                f"Omit --batch-size, or give --input {source.name}@SIZES.",
             )
 
 
@@ -147,11 +149,11 @@ def check(sources: Sequence[Source], specs: Sequence[InputSpec]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
-                f'two models are called "{name}"', "Name them: --model module:factory=NAME"
+                f'two models are named "{name}"', "Name them: --model module:factory=NAME"
             )
     for one in specs:
         if one.model is not None and one.model not in names:
             raise UsageError(
-                f'--input {one.model}@…: no model is called "{one.model}"',
+                f'--input {one.model}@…: no model is named "{one.model}"',
                 f"Models: {', '.join(names)}",
             )

@@ -77,12 +77,16 @@ def check_unedited(path: Path) -> None:
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"--output {path} cannot be read: {error}", "Name another.") from error
+        raise UsageError(
+            f"--output {path} cannot be read: {error}", "Choose another file."
+        ) from error
     match = _DIGEST.search(found)
     emptied = _DIGEST.sub(lambda one: one[0].removesuffix(one[1]), found, count=1)
     if match is None or match[1] != _digest(emptied):
         why = "was edited" if match else "was not written by generate"
-        raise UsageError(f"--output {path} {why}", "Name another file, or replace it with --force.")
+        raise UsageError(
+            f"--output {path} {why}", "Choose another file, or overwrite it with --force."
+        )
 
 
 def _digest(content: str) -> str:

@@ -114,8 +114,8 @@ def together(shapes: Mapping[str, Sequence[Shape]]) -> tuple[Mapping[str, Shape]
     if len(set(lengths.values())) > 1:
         counts = ", ".join(f"{number} of {name}" for name, number in lengths.items())
         raise UsageError(
-            f"Shapes go together one by one, and there are {counts}",
-            "Give each input one shape, or as many as the others.",
+            f"Shapes are paired up, but their numbers differ: {counts}",
+            "Give each input either one shape or as many as the others.",
         )
     count = max(lengths.values(), default=1 if shapes else 0)
     return tuple(
@@ -130,7 +130,7 @@ def _check_inputs(entry: OperatorEntry, shapes: Mapping[str, Shape]) -> None:
             known = [one for one, value in entry.inputs.items() if isinstance(value, Tensor)]
             raise UsageError(
                 f'{entry.name} has no tensor "{name}"',
-                f"It has {', '.join(known) or 'none'}. Name one of these, or narrow the operators.",
+                f"It has {', '.join(known) or 'none'}. Choose one of them, or fewer operators.",
             )
 
 
@@ -196,7 +196,7 @@ def _size_of(index: Distribution, shape: Shape, place: str) -> int:
     if not has_dimension(shape, index.dim):
         raise UsageError(
             f"{place} is an index into dimension {index.dim} of {index.of}, "
-            f"which has the shape {list(shape)}",
+            f"whose shape is {list(shape)}",
             f"Give {index.of} more dimensions.",
         )
     return shape[index.dim]

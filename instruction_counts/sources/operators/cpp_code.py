@@ -69,9 +69,9 @@ def expression(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> str | Und
     if isinstance(entry.cpp, str):
         return entry.cpp
     if entry.cpp is False:
-        return Underivable(entry.note or "the entry says that there is none")
+        return Underivable(entry.note or "the entry states that there is none")
     if entry.python is not None:
-        return Underivable("the entry states its Python, so it has to state its C++, too")
+        return Underivable("the entry has Python code of its own, so it needs C++ code, too")
     fitting = _fitting(call, schemas)
     if fitting is not None:
         schema, bound = fitting

@@ -56,8 +56,8 @@ class Asked:
         if self.variants and self.inputs:
             named = ", ".join(self.variants)
             raise UsageError(
-                f"--input replaces the shapes, and --shape asks for {named}",
-                "Drop one of them; input and shape in a file of overrides are the same.",
+                f"--input sets the shapes, so --shape {named} has no effect",
+                "Drop one of the two (this includes `input` and `shape` in an overrides file).",
             )
         return Overrides(
             VARIANTS if ALL in self.variants else self.variants or ("typical",),

@@ -76,13 +76,13 @@ def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
             entries.append(_entry(name, node, families, problems))
     problems.raise_any(_REMEDY)
     if not entries:
-        raise DataError(f"{path}: no operator", _REMEDY)
+        raise DataError(f"{path}: contains no operators", _REMEDY)
     return tuple(entry for entry in entries if entry is not None)
 
 
 def _version(node: Node) -> None:
     if node.value != VERSION:
-        raise node.unlike(f"version {VERSION}, the only one there is")
+        raise node.unlike(f"version {VERSION}, the only supported version")
 
 
 _FIELDS = (
@@ -167,17 +167,19 @@ def _check_together(
 ) -> None:
     """What only shows when the fields are seen together."""
     if entry.is_method and not entry.inputs and entry.python is None:
-        problems.note(parts.get("inputs", node), "an input, the receiver", "none")
+        problems.note(parts.get("inputs", node), "at least one input, for the receiver", "none")
     if not entry.variants:
-        expected = "at least one variant that all shapes and values of the entry have"
-        problems.note(node, expected, "none in common")
+        expected = "at least one variant shared by all shapes and values"
+        problems.note(node, expected, "no shared variant")
     for name, group in entry.inputs.items():
         for one in group if isinstance(group, tuple) else (group,):
             if one.distribution is not None and one.distribution.of:
                 problems.attempt(_check_index, entry, one.distribution, parts["inputs"].value[name])
     _check_variables(entry, parts, problems)
     for name in set(entry.inputs) & set(entry.kwargs):
-        problems.note(parts["kwargs"].value[name], f"{name} once: it is an input, too")
+        problems.note(
+            parts["kwargs"].value[name], f"a name other than {name}, which is also an input"
+        )
 
 
 def _check_variables(entry: OperatorEntry, parts: Mapping[str, Node], problems: Problems) -> None:
@@ -188,7 +190,7 @@ def _check_variables(entry: OperatorEntry, parts: Mapping[str, Node], problems: 
             other = owners.setdefault(variable, name)
             if other != name:
                 found = f'"{variable}" of {other} and of {name}'
-                problems.note(parts["inputs"].value[name], "each variable once", found)
+                problems.note(parts["inputs"].value[name], "unique variables", found)
 
 
 def _check_index(entry: OperatorEntry, index: Distribution, node: Node) -> None:
@@ -213,7 +215,7 @@ def _names(node: Node, among: Mapping[str, Node]) -> tuple[str, ...]:
     ]
     names = [choice(one, known) for one in items(node)]
     if len(set(names)) != len(names):
-        raise node.unlike("each name once")
+        raise node.unlike("unique names")
     return tuple(names)
 
 
@@ -234,7 +236,7 @@ def _cpp(node: Node) -> str | bool:
     if node.value is False:
         return False
     if node.value is True:
-        raise node.unlike("C++ code, or false where there is none; it is derived without this")
+        raise node.unlike("C++ code, or false for none; omit the field to derive the code")
     return text(node)
 
 
@@ -252,7 +254,7 @@ def by_variant(node: Node, parse: Any) -> ByVariant:
     """A mapping from variants."""
     found = fields(node, (), VARIANTS)
     if not found:
-        raise node.unlike(f"a value for {', '.join(VARIANTS)}, or some of them", "none")
+        raise node.unlike(f"a value for at least one of {', '.join(VARIANTS)}", "none")
     return ByVariant({name: parse(below) for name, below in found.items()})
 
 
@@ -264,7 +266,7 @@ def _shape(node: Node, families: Mapping[str, ByVariant]) -> Shape | ByVariant:
 
 def _input(name: str, node: Node, families: Mapping[str, ByVariant]) -> Input:
     if not is_variable(name):
-        raise node.unlike("a name that a variable can have here, in Python and in C++", f'"{name}"')
+        raise node.unlike("a valid variable name in both Python and C++", f'"{name}"')
     if not isinstance(node.value, dict) or "list" not in node.value:
         return _tensor(node, families)
     several = node.value["list"]
@@ -297,7 +299,7 @@ def distribution_of(node: Node) -> Distribution:
         return Distribution(name, high=10) if name == "integers" else Distribution(name)
     found = fields(node, (), ("uniform", "integers", "index_of"))
     if len(found) != 1:
-        raise node.unlike("one of uniform, integers and index_of")
+        raise node.unlike("exactly one of uniform, integers and index_of")
     ((name, below),) = found.items()
     pair = items(below)
     if len(pair) != 2:
@@ -306,7 +308,7 @@ def distribution_of(node: Node) -> Distribution:
         return Distribution(name, of=text(pair[0]), dim=integer(pair[1]))
     low, high = (integer(one) if name == "integers" else number(one) for one in pair)
     if low >= high:
-        raise below.unlike("low below high")
+        raise below.unlike("low less than high")
     return Distribution(name, low, high)
 
 
@@ -318,7 +320,7 @@ def _scale(node: Node, inputs: Mapping[str, Input]) -> dict[str, Template]:
             raise below.unlike(one_of(tensors, name), f'"{name}"')
         found[name] = tuple(SIZE if one.value == SIZE else integer(one, 0) for one in items(below))
     if not any(SIZE in shape for shape in found.values()):
-        raise node.unlike(f"{SIZE} in some shape, such as [{SIZE}, 64]")
+        raise node.unlike(f"{SIZE} in at least one shape, such as [{SIZE}, 64]")
     return found
 
 
@@ -333,7 +335,7 @@ def _sizes(node: Node) -> str:
 
 def _kwarg(name: str, node: Node) -> Any:
     if not is_argument(name):
-        raise node.unlike("the name of an argument", f'"{name}"')
+        raise node.unlike("an argument name", f'"{name}"')
     if isinstance(node.value, dict):
         return by_variant(node, _plain)
     return _plain(node)
@@ -344,7 +346,7 @@ def _plain(node: Node) -> Any:
     if isinstance(value, list):
         return tuple(_plain(one) for one in value)
     if isinstance(value, str) and value.startswith("torch.") and not _TORCH_OBJECT.fullmatch(value):
-        raise node.unlike("an object of torch, such as torch.float64")
+        raise node.unlike("a torch object such as torch.float64")
     if value is not None and not isinstance(value, bool | int | float | str):
-        raise node.unlike("a plain value, or a value by variant")
+        raise node.unlike("a plain value, or a mapping of variants to values")
     return value

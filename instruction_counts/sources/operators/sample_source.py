@@ -45,7 +45,7 @@ class SampleSource:
         """The cases of these operators.
 
         Raises:
-            UsageError: a pattern selects nothing, or there is no sample to measure.
+            UsageError: a pattern selects nothing, or No samples to measure.
             DataError: torch lacks a module that its samples need.
         """
         build, cache = default_build(), Cache()
@@ -61,7 +61,7 @@ class SampleSource:
             calls += sampled.calls
             known = {one.name for one in found}
             left_out += (
-                LeftOut(entry_name, "torch has no samples of it", is_sample=False)
+                LeftOut(entry_name, "torch has no samples", is_sample=False)
                 for name, entry_name in names.items()
                 if name not in known
             )
@@ -69,7 +69,7 @@ class SampleSource:
         lines = tuple(remarks(left_out))
         if not calls:
             reasons = "\n  ".join(lines)
-            raise UsageError("there is no sample to measure", f"{reasons}\n  Name others.")
+            raise UsageError("No samples to measure", f"{reasons}\n  Choose other operators.")
         for line in lines:
             self.note(line)
         return materialize(definitions_of(calls, schemas))
@@ -91,8 +91,8 @@ def opened(request: OperatorRequest) -> SampleSource:
     for option, value in stated.items():
         if value:
             raise UsageError(
-                f"{option} does not apply to --source op_db: its samples have shapes of their own",
-                "Drop one of both. --dtype and --samples select among the samples.",
+                f"{option} does not apply to --source op_db: its samples have their own shapes",
+                "Drop one of the two. --dtype and --samples select among the samples.",
             )
     limit, seed = request.samples or 3, asked.seed or 0
     return SampleSource(request.patterns, asked.dtypes, limit, seed, request.note)
@@ -106,5 +106,5 @@ def resolved(public: Sequence[PublicOperator], patterns: Iterable[str]) -> dict[
     """
     names = {one.entry_name: one.name for one in public}
     candidates = [OperatorEntry(one.entry_name, one.category.lower()) for one in public]
-    remedy = f"With --source {OP_DB}, names are those of torch's public operators."
+    remedy = f"With --source {OP_DB}, operators go by torch's public names."
     return {names[one.name]: one.name for one in selected(candidates, patterns, remedy)}

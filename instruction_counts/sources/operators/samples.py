@@ -83,7 +83,7 @@ def remarks(left_out: Iterable[LeftOut]) -> Iterator[str]:
         shown = ", ".join(list(counts)[:_NAMED])
         more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
         what = f"{counts.total()} samples of " if is_sample else ""
-        yield f"{OP_DB}: left out: {what}{shown}{more}: {reason}"
+        yield f"{OP_DB}: skipped: {what}{shown}{more}: {reason}"
 
 
 def _call(entry: OperatorEntry, label: str, sample: Sample, dtype: str, seed: int) -> Call:
@@ -99,7 +99,7 @@ def _call(entry: OperatorEntry, label: str, sample: Sample, dtype: str, seed: in
         if (name, one) != ("device", "cpu")
     }
     if entry.is_method and not isinstance(positional[0], Ref):
-        raise _InexpressibleError("a receiver that is no tensor")
+        raise _InexpressibleError("a receiver that is not a tensor")
     return Call(entry, label, dtype, seed, tuple(values), tuple(positional), keywords)
 
 
@@ -138,9 +138,9 @@ def _argument(name: str, described: Any, values: list[Value]) -> Any:
             _argument(f"{name}_{place}", one, values) for place, one in enumerate(elements)
         )
     if any(_is_tensor(one) for one in elements):
-        raise _InexpressibleError("a list of tensors and other values")
+        raise _InexpressibleError("a list that mixes tensors and other values")
     if any(_elements(one) is not None for one in elements):
-        raise _InexpressibleError("a list in a list")
+        raise _InexpressibleError("a nested list")
     return tuple(_plain(one) for one in elements)
 
 
@@ -157,9 +157,9 @@ def _elements(described: Any) -> Sequence[Any] | None:
 def _tensor(name: str, described: Mapping[str, Any]) -> Value:
     dtype = described["dtype"]
     if "layout" in described:
-        raise _InexpressibleError(f"a tensor of the layout {described['layout']}")
+        raise _InexpressibleError(f"a tensor with the layout {described['layout']}")
     if dtype not in DTYPES:
-        raise _InexpressibleError(f"a tensor of {dtype}")
+        raise _InexpressibleError(f"a tensor with dtype {dtype}")
     distribution = usual(dtype)
     if "range" in described:
         low, high = described["range"]

@@ -59,7 +59,7 @@ def check_sizes(templates_: Mapping[str, Template], sizes: Sequence[int]) -> Non
         if math.prod(shape) > _MOST_ELEMENTS:
             raise UsageError(
                 f"{name} would have {math.prod(shape):,} elements at N = {max(sizes):,}",
-                f"At most {_MOST_ELEMENTS:,}: narrow --sizes.",
+                f"The maximum is {_MOST_ELEMENTS:,}: reduce --sizes.",
             )
 
 
@@ -84,7 +84,7 @@ def sizes_in(text: str) -> tuple[int, ...]:
     is_range = bool(found) and len(parts) <= 3 and sorted(set(found)) == list(found)
     if not is_range or not 1 <= found[0] <= found[-1] <= _MOST_ELEMENTS:
         raise UsageError(
-            f"--sizes {quoted(text)} is no range of sizes from 1 to {_MOST_ELEMENTS:,}",
+            f"--sizes {quoted(text)} is not a range of sizes between 1 and {_MOST_ELEMENTS:,}",
             "For example: 16:65536, 16:4096:2 or 10,100",
         )
     return found
@@ -105,7 +105,7 @@ def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]
     for text in asked:
         name, shape = _template(text, entry, tensors)
         if name in found:
-            raise UsageError(f"--scale {name} is there twice", "Give each input one shape.")
+            raise UsageError(f"--scale {name} was given twice", "Give each input one shape.")
         found[name] = shape
     if not asked and entry.scale:
         return dict(entry.scale)
@@ -120,8 +120,8 @@ def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]
     if not any(SIZE in shape for shape in found.values()):
         known = ", ".join(tensors)
         raise UsageError(
-            f"{entry.name} has no shape that could grow",
-            f"Say which of {known}: --scale '{next(iter(tensors))}=[{SIZE},64]'"
+            f"{entry.name} has no shape to scale",
+            f"Choose one of {known}: --scale '{next(iter(tensors))}=[{SIZE},64]'"
             if tensors
             else "None of its arguments is a single tensor.",
         )
@@ -139,7 +139,9 @@ def _template(
             f"It has {', '.join(tensors) or 'none'}.",
         )
     if len(parts) > _MOST_DIMENSIONS or not all(map(_PART.fullmatch, parts)):
-        raise UsageError(f"--scale {quoted(text)} is no shape", f"For example: input=[{SIZE},64]")
+        raise UsageError(
+            f"--scale {quoted(text)} is not a valid shape", f"For example: input=[{SIZE},64]"
+        )
     return name, tuple(SIZE if part == SIZE else int(part) for part in parts)
 
 

@@ -71,8 +71,8 @@ class OperatorSource:
         if not cases:
             asked = ", ".join(self.overrides.variants)
             raise UsageError(
-                f"None of the {len(entries)} operators has shapes that are {asked}",
-                "Ask for others: --shape all",
+                f"None of the {len(entries)} operators has {asked} shapes",
+                "Try: --shape all",
             )
         for line in remarks(entries, self.overrides, made.values()):
             self.note(line)
@@ -88,7 +88,7 @@ def opened(request: OperatorRequest) -> OperatorSource:
     """
     overrides = asked_for(request).overrides()
     if request.samples is not None:
-        raise UsageError("--samples is for torch's samples", "Add: --source op_db")
+        raise UsageError("--samples applies only to torch's samples", "Add: --source op_db")
     return OperatorSource(
         request.patterns, overrides, request.file or standard_file(), request.note
     )
@@ -116,7 +116,7 @@ def remarks(
         if not overrides.inputs and not set(VARIANTS) <= set(overrides.variants)
     }
     if overrides.dtypes:
-        own = "no input whose dtype is open, and none is changed"
+        own = "no input whose dtype can change"
         lacking[own] = [one.name for one in entries if not one.follows_dtype]
     lacking["no C++"] = [one.metadata["operator"] for one in made if "no_cpp" in one.metadata]
     for what, several in lacking.items():

@@ -48,7 +48,7 @@ def expanded(
             label = problems.attempt(_label, entry, expansion, usual + suffix)
             if label in found:
                 place = entry.fields.get("label", entry.node)
-                expected = "a label used once; {ID} tells shapes and dtypes apart"
+                expected = "a unique label; {ID} distinguishes shapes and dtypes"
                 problems.note(place, expected, "/".join(label))
                 break
             if label is None:
@@ -224,7 +224,7 @@ def _size(size: int | str, expansion: Expansion, node: Node) -> int:
         return size
     text = _replaced(node, expansion.in_code, size)
     if not text.isdecimal() or len(text) > _LONGEST_SIZE:
-        raise node.unlike("sizes, or placeholders such as {x.shape[0]}", f'"{size}"')
+        raise node.unlike("a size, or a placeholder such as {x.shape[0]}", f'"{size}"')
     return int(text)
 
 

@@ -79,7 +79,7 @@ class Expansion:
         name, what, place = match.groups()
         if name not in self.shapes or what not in {"shape", "dtype"}:
             near = difflib.get_close_matches(match[0], self._known(), n=1)
-            hint = f"; do you mean {near[0]}?" if near else ""
+            hint = f"; did you mean {near[0]}?" if near else ""
             raise PlaceholderError(match[0], f"one of {', '.join(self._known())}{hint}")
         if what == "dtype":
             return self.dtypes[name]
@@ -87,7 +87,7 @@ class Expansion:
         if place is None:
             return _joined(shape, separator)
         if len(place) > _LONGEST or int(place) >= len(shape):
-            raise PlaceholderError(match[0], f"a dimension of {list(shape)}, counted from 0")
+            raise PlaceholderError(match[0], f"a dimension index of {list(shape)}, starting at 0")
         return str(shape[int(place)])
 
     def _known(self) -> list[str]:

@@ -66,7 +66,7 @@ def read_specification(path: Path) -> Specification:
         DataError: it holds problems: all of them, each with its place.
     """
     if not path.is_file():
-        raise UsageError(f"--definitions: there is no file {path}", REMEDY)
+        raise UsageError(f"--definitions: file not found: {path}", REMEDY)
     problems = Problems()
     root = read(path, REMEDY)
     parts = known(root, ("version", "benchmarks"), _FIELDS, problems)
@@ -119,7 +119,7 @@ def known(
 
 def _version(node: Node) -> None:
     if type(node.value) is not int or node.value != VERSION:
-        raise node.unlike(f"version {VERSION}, the only one there is")
+        raise node.unlike(f"version {VERSION}, the only supported version")
 
 
 def _some(node: Node) -> list[Node]:
@@ -144,12 +144,12 @@ def _entry(node: Node, problems: Problems) -> Entry | None:
     if len(kinds) != 1:
         if parts:
             found = " and ".join(kinds) or "none of them"
-            problems.note(node, "one of statement, model and operator", found)
+            problems.note(node, "exactly one of statement, model and operator", found)
         return None
     if "operator" in parts:
         for field in _CODE:
             if field in parts:
-                expected = "nothing: the file of operators says it"
+                expected = "nothing: the operator's entry defines it"
                 problems.note(parts[field], expected, f'"{field}"')
 
     def attempt(field: str, parse: Any, otherwise: Any) -> Any:
@@ -186,7 +186,7 @@ def _check_ids(entries: Sequence[Entry], problems: Problems) -> None:
     for entry in entries:
         if entry.id in lines:
             found = f'"{entry.id}" again, first in line {lines[entry.id]}'
-            problems.note(entry.fields["id"], "each id once", found)
+            problems.note(entry.fields["id"], "unique ids", found)
         elif entry.id:
             lines[entry.id] = entry.fields["id"].line
 
@@ -214,7 +214,7 @@ def _threads(node: Node) -> tuple[int, ...]:
     nodes = items(node) if isinstance(node.value, list) else [node]
     counts = tuple(integer(one, 1) for one in nodes)
     if not counts or len(set(counts)) != len(counts):
-        raise node.unlike("one number of threads, or different ones")
+        raise node.unlike("a thread count, or a list of distinct ones")
     return counts
 
 
@@ -230,7 +230,7 @@ def _inputs(problems: Problems, taken: Container[str], node: Node) -> tuple[Inpu
     for what in ("shapes", "dtypes"):
         counts = {len(getattr(one, what)) for one in inputs} - {1}
         if len(counts) > 1:
-            expected = f"as many {what} for each input that has several"
+            expected = f"the same number of {what} for all inputs that have more than one"
             each = [f"{len(getattr(one, what))} of {one.name}" for one in inputs]
             raise node.unlike(expected, ", ".join(each))
     return inputs
@@ -240,7 +240,7 @@ def _input(problems: Problems, taken: Container[str], name: str, node: Node) -> 
     if not name.isidentifier():
         raise node.unlike("the name of a variable", f'"{name}"')
     if name in taken:
-        expected = "another name: this one means something else in the code"
+        expected = "another name: this one is reserved"
         raise node.unlike(expected, f'"{name}"')
     optional = ("dtype", "distribution", "requires_grad")
     parts = known(node, ("shape",), optional, problems)
@@ -256,15 +256,19 @@ def _input(problems: Problems, taken: Container[str], name: str, node: Node) -> 
     drawn = attempt("distribution", _distribution, Distribution(usual))
     requires_grad = attempt("requires_grad", flag, False)
     if requires_grad and not set(dtypes) <= {*FLOATS, *COMPLEX}:
-        found = f"requires_grad of {', '.join(dtypes)}"
-        problems.note(parts["requires_grad"], "false: only floats have gradients", found)
+        found = f"requires_grad with {', '.join(dtypes)}"
+        problems.note(
+            parts["requires_grad"],
+            "false: only floating-point and complex tensors have gradients",
+            found,
+        )
     return Input(name, shapes, dtypes, drawn, requires_grad) if shapes else None
 
 
 def _distribution(node: Node) -> Distribution:
     found = distribution_of(node)
     if found.name == "index_of":
-        raise node.unlike("integers: [low, high], which is known here")
+        raise node.unlike("integers: [low, high]; index_of works only for operators")
     return found
 
 
@@ -306,7 +310,7 @@ def _expected(problems: Problems, name: str, node: Node) -> Expected:
         "tolerance": _tolerance,
     }
     if "tolerance" in parts and "sum" not in parts:
-        problems.note(parts["tolerance"], "a sum beside it: it is how far that may be off")
+        problems.note(parts["tolerance"], "a sum, which the tolerance applies to")
     return Expected(
         name, **{field: problems.attempt(given[field], one) for field, one in parts.items()}
     )
@@ -315,7 +319,7 @@ def _expected(problems: Problems, name: str, node: Node) -> Expected:
 def _tolerance(node: Node) -> float:
     found = number(node)
     if found < 0:
-        raise node.unlike("a number, at least 0")
+        raise node.unlike("a number of at least 0")
     return found
 
 
@@ -330,12 +334,14 @@ def _model(problems: Problems, node: Node) -> Model | None:
     path = path_of(parts["file"], Path(node.file).parent)
     sha256 = text(parts["sha256"]).lower()
     if not re.fullmatch(r"[0-9a-f]{64}", sha256):
-        raise parts["sha256"].unlike("64 hexadecimal digits, as sha256sum prints them")
+        raise parts["sha256"].unlike("64 hexadecimal digits, as printed by sha256sum")
     try:
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise parts["file"].unlike("a file, beside the specification", error.strerror) from error
+        raise parts["file"].unlike(
+            "an existing file, relative to the specification", error.strerror
+        ) from error
     if digest != sha256:
         raise parts["sha256"].unlike(f"the checksum of {path.name}: {digest}", sha256)
     return Model(path.absolute(), sha256)

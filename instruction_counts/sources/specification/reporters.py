@@ -40,7 +40,7 @@ def _add(folder: Path, parts: dict[str, Any], node: Node) -> None:
         parts["directories"] += (path_of(below, folder),)
     elif kind == "database":
         if parts["database"] is not None:
-            raise below.unlike("one database, since a run is in one")
+            raise below.unlike("only one database")
         where = text(below)
         parts["database"] = where if "://" in where else str(path_of(below, folder))
     else:
@@ -54,7 +54,7 @@ def _kind(node: Node) -> tuple[str, Node]:
         raise node.unlike(one_of(_KINDS, node.value), f'a reporter "{node.value}"')
     found = mapping(node)
     if len(found) != 1:
-        raise node.unlike("one reporter an item", ", ".join(found) or "none")
+        raise node.unlike("one reporter per item", ", ".join(found) or "none")
     ((kind, below),) = found.items()
     if kind not in _KINDS:
         raise below.unlike(one_of(_KINDS, kind), f'a reporter "{kind}"')
@@ -68,7 +68,7 @@ def _endpoint(node: Node) -> Endpoint:
         check_url(url)
     except ValueError as error:
         raise parts["url"].unlike(
-            str(error), "one with a password" if "@" in url else None
+            str(error), "a URL with a password" if "@" in url else None
         ) from None
     token_env = text(parts["token_env"]) if "token_env" in parts else ""
     try:

@@ -50,7 +50,7 @@ def test_a_file_is_told_by_its_ending(tmp_path: Path, file: str, kind: str) -> N
         ("model.bin", "neither a factory nor a known file"),
         ("models", "neither a factory nor a known file"),
         ("models:", "neither a factory nor a known file"),
-        ("nowhere.pt2", "there is no file nowhere.pt2"),
+        ("nowhere.pt2", "file not found: nowhere.pt2"),
     ],
 )
 def test_what_names_no_model_is_refused(text: str, message: str) -> None:
@@ -106,7 +106,7 @@ def test_an_argument_is_given_once() -> None:
     """The second would replace the first in silence."""
     twice = [InputSpec((1, 3), name="x"), InputSpec((3,)), InputSpec((1, 4), name="x")]
 
-    with pytest.raises(UsageError, match=r"--input x=…: Net gets this argument twice"):
+    with pytest.raises(UsageError, match=r"--input x=…: Net got this argument twice"):
         inputs_of(Source("Net", "nets:net", "factory"), twice, None)
 
 
@@ -123,7 +123,7 @@ NET = Source("net", "net.pt2", ".pt2")
 @pytest.mark.parametrize(
     ("options", "message", "remedy"),
     [
-        ({"training": True}, "--train: net.pt2", "Leave --train out"),
+        ({"training": True}, "--train: net.pt2", "Omit --train"),
         ({"batch_size": 3}, "--batch-size: net.pt2", "--input net@"),
     ],
 )
@@ -149,13 +149,13 @@ def test_other_models_can_be_trained_in_batches() -> None:
 
 def test_two_models_of_one_name_are_refused() -> None:
     """Their layers could not be told apart."""
-    with pytest.raises(UsageError, match='two models are called "A"'):
+    with pytest.raises(UsageError, match='two models are named "A"'):
         check([Source("A", "m:f", "factory")] * 2, [])
 
 
 def test_an_input_for_no_model_is_refused() -> None:
     """With the names that there are."""
-    with pytest.raises(UsageError, match='no model is called "B"') as caught:
+    with pytest.raises(UsageError, match='no model is named "B"') as caught:
         check([Source("A", "m:f", "factory")], [InputSpec((1,), model="B")])
 
     assert caught.value.remedy == "Models: A"

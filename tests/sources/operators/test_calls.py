@@ -103,7 +103,7 @@ def test_shapes_of_several_inputs_go_together_one_by_one() -> None:
 
 def test_shapes_that_cannot_go_together_are_refused() -> None:
     """Two of one and three of the other."""
-    with pytest.raises(UsageError, match=r"^Shapes go together .* 2 of a, 3 of b"):
+    with pytest.raises(UsageError, match=r"^Shapes are paired up.* 2 of a, 3 of b"):
         together({"a": [(1,), (2,)], "b": [(3,), (4,), (5,)]})
 
 
@@ -373,7 +373,7 @@ def by_name(schemas: list[Schema]) -> Mapping[str, list[Schema]]:
             "no schema",
         ),
         (OperatorEntry("torch.neg", "a", {"input": SQUARE}, cpp=False, note="none"), [], "none"),
-        (OperatorEntry("torch.neg", "a", {"input": SQUARE}, python="-input"), [], "state its C++"),
+        (OperatorEntry("torch.neg", "a", {"input": SQUARE}, python="-input"), [], "needs C++ code"),
     ],
 )
 def test_where_no_cpp_can_be_derived_the_reason_is_told(

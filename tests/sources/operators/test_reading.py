@@ -136,16 +136,21 @@ def test_an_entry_differentiates_where_an_input_can(
 
 
 MISTAKES = {
-    "an unknown field": (["category: a", "input: {}"], 7, '"input"', "do you mean inputs?"),
+    "an unknown field": (["category: a", "input: {}"], 7, '"input"', "did you mean inputs?"),
     "no category": (["inputs: {}"], 6, "fields inputs", 'a field "category"'),
-    "a category of another form": (["category: [a]"], 6, "list", "a text"),
-    "an unknown family": (["category: a", "inputs: {x: sqare}"], 7, "sqare", "do you mean square?"),
+    "a category of another form": (["category: [a]"], 6, "list", "a non-empty string"),
+    "an unknown family": (
+        ["category: a", "inputs: {x: sqare}"],
+        7,
+        "sqare",
+        "did you mean square?",
+    ),
     "a size that is none": (["category: a", "inputs: {x: [2, -1]}"], 7, "-1", "at least 0"),
     "an unknown dtype": (
         ["category: a", "inputs:", "  x: {shape: [2], dtype: float33}"],
         8,
         "float33",
-        "do you mean float32?",
+        "did you mean float32?",
     ),
     "an unknown distribution": (
         ["category: a", "inputs: {x: {shape: [2], distribution: gauss}}"],
@@ -157,7 +162,7 @@ MISTAKES = {
         ["category: a", "inputs: {x: {shape: [2], distribution: {uniform: [1, 0]}}}"],
         7,
         "[1, 0]",
-        "low below high",
+        "low less than high",
     ),
     "an index into no input": (
         ["category: a", "inputs: {x: {shape: [2], distribution: {index_of: [y, 0]}}}"],
@@ -175,21 +180,31 @@ MISTAKES = {
         ["category: a", "inputs: {gradient: [1]}"],
         7,
         '"gradient"',
-        "a name that a variable can have here",
+        "a valid variable name",
     ),
-    "a name that C++ has": (["category: a", "inputs: {int: [1]}"], 7, '"int"', "a variable can"),
-    "a name that Python has": (["category: a", "inputs: {in: [1]}"], 7, '"in"', "a variable can"),
+    "a name that C++ has": (
+        ["category: a", "inputs: {int: [1]}"],
+        7,
+        '"int"',
+        "a valid variable name",
+    ),
+    "a name that Python has": (
+        ["category: a", "inputs: {in: [1]}"],
+        7,
+        '"in"',
+        "a valid variable name",
+    ),
     "an argument that is no name": (
         ["category: a", 'kwargs: {"a b": 1}'],
         7,
         '"a b"',
-        "the name of an argument",
+        "an argument name",
     ),
     "an argument that is a word of Python": (
         ["category: a", "kwargs: {from: 1}"],
         7,
         '"from"',
-        "the name of an argument",
+        "an argument name",
     ),
     "a list of endless tensors": (
         ["category: a", "inputs: {x: {list: 10000000000, shape: [1]}}"],
@@ -201,7 +216,7 @@ MISTAKES = {
         ["category: a", "inputs: {x_0: [1], x: {list: 2, shape: [1]}}"],
         7,
         '"x_0" of x_0 and of x',
-        "each variable once",
+        "unique variables",
     ),
     "growth of no input": (
         ["category: a", "inputs: {x: [1]}", "scale: {y: [N]}"],
@@ -213,7 +228,7 @@ MISTAKES = {
         ["category: a", "inputs: {x: [1]}", "scale: {x: [3]}"],
         8,
         "'x': [3]",
-        "N in some shape",
+        "N in at least one shape",
     ),
     "no range of sizes": (["category: a", 'sizes: "9:1"'], 7, "9:1", "For example: 16:65536"),
     "a gradient of integers": (
@@ -231,7 +246,7 @@ MISTAKES = {
     "variants that do not meet": (
         ["category: a", "inputs: {x: {small: [1]}, y: {large: [1]}}"],
         6,
-        "none in common",
+        "no shared variant",
         "at least one variant",
     ),
     "autograd that cannot be": (
@@ -244,7 +259,7 @@ MISTAKES = {
         ["category: a", "inputs: {x: [1]}", "kwargs: {x: 1}"],
         8,
         "1",
-        "x once",
+        "a name other than x",
     ),
     "a position of nothing": (
         ["category: a", "inputs: {x: [1]}", "positional: [dim]"],
@@ -258,7 +273,7 @@ MISTAKES = {
         ["category: a", "kwargs: {dtype: torch.float-64}"],
         7,
         "torch.float-64",
-        "an object of torch",
+        "a torch object",
     ),
 }
 

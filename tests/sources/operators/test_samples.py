@@ -227,11 +227,11 @@ def test_a_sample_gives_definitions_in_both_languages() -> None:
     [
         ({"code": "PairwiseDistance()"}, "an object (PairwiseDistance)"),
         ({"code": "(1+2j)"}, "an object ((1+2j))"),
-        ([[1], [2]], "a list in a list"),
-        ([{"tuple": [1]}], "a list in a list"),
-        ([tensor(1), None], "a list of tensors and other values"),
-        (tensor(1, dtype="uint16"), "a tensor of uint16"),
-        (tensor(1, layout="torch.sparse_csr"), "a tensor of the layout torch.sparse_csr"),
+        ([[1], [2]], "a nested list"),
+        ([{"tuple": [1]}], "a nested list"),
+        ([tensor(1), None], "a list that mixes tensors and other values"),
+        (tensor(1, dtype="uint16"), "a tensor with dtype uint16"),
+        (tensor(1, layout="torch.sparse_csr"), "a tensor with the layout torch.sparse_csr"),
     ],
 )
 def test_what_cannot_be_written_down_is_left_out_with_the_reason(
@@ -245,7 +245,7 @@ def test_what_cannot_be_written_down_is_left_out_with_the_reason(
 def test_a_method_without_a_receiver_is_left_out() -> None:
     """Torch's samples are those of the function."""
     found = calls_of([samples(sample({"tuple": [1]}), name="Tensor.f")], {})
-    assert (LeftOut("Tensor.f", "a receiver that is no tensor"),) == found.left_out
+    assert (LeftOut("Tensor.f", "a receiver that is not a tensor"),) == found.left_out
 
 
 def test_an_operator_without_samples_is_left_out_in_one_line() -> None:
@@ -260,8 +260,8 @@ def test_remarks_say_once_why_something_is_left_out() -> None:
     """With the number of samples, and at most three names."""
     left_out = [LeftOut(name, "x") for name in ("a", "a", "b", "c", "d", "e")]
     assert [
-        "op_db: left out: 6 samples of a, b, c and 2 more: x",
-        "op_db: left out: f: y",
+        "op_db: skipped: 6 samples of a, b, c and 2 more: x",
+        "op_db: skipped: f: y",
     ] == list(remarks([*left_out, LeftOut("f", "y", is_sample=False)]))
 
 

@@ -121,12 +121,12 @@ def test_shapes_grow_as_they_are_asked_to() -> None:
     ("asked", "expected"),
     [
         ("x=[N]", "no tensor"),
-        ("input=[M]", "is no shape"),
-        ("input", "is no shape"),
-        ("input=[N,²]", "is no shape"),
-        (f"input=[N,1{'0' * 5000}]", "is no shape"),
-        (f"input=[{'N,' * 64}N]", "is no shape"),
-        ("input=[3]", "no shape that could grow"),
+        ("input=[M]", "is not a valid shape"),
+        ("input", "is not a valid shape"),
+        ("input=[N,²]", "is not a valid shape"),
+        (f"input=[N,1{'0' * 5000}]", "is not a valid shape"),
+        (f"input=[{'N,' * 64}N]", "is not a valid shape"),
+        ("input=[3]", "no shape to scale"),
     ],
 )
 def test_a_shape_that_cannot_grow_is_refused(asked: str, expected: str) -> None:
@@ -137,5 +137,5 @@ def test_a_shape_that_cannot_grow_is_refused(asked: str, expected: str) -> None:
 
 def test_an_input_that_is_asked_to_grow_in_two_ways_is_refused() -> None:
     """One of them would be passed over."""
-    with pytest.raises(UsageError, match="--scale input is there twice"):
+    with pytest.raises(UsageError, match="--scale input was given twice"):
         templates(MM, ["input=[N]", "input=[N,N]"])

@@ -90,9 +90,9 @@ def test_with_all_shapes_an_operator_may_lack_any() -> None:
 
 def test_operators_that_a_dtype_does_not_change_are_told() -> None:
     """They are measured as they are."""
-    assert [
-        "1 operator has no input whose dtype is open, and none is changed: torch.a"
-    ] == remarks_on("torch.a", entry=STATED, dtypes=("float64",))
+    assert ["1 operator has no input whose dtype can change: torch.a"] == remarks_on(
+        "torch.a", entry=STATED, dtypes=("float64",)
+    )
 
 
 def test_operators_without_cpp_are_told_once() -> None:
@@ -132,8 +132,8 @@ def test_overrides_come_from_a_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "line", "expected"),
     [
-        ("dtypes: float64", 1, "do you mean dtype?"),
-        ("seed: 1\ndtype: float65", 2, "do you mean float64?"),
+        ("dtypes: float64", 1, "did you mean dtype?"),
+        ("seed: 1\ndtype: float65", 2, "did you mean float64?"),
         ("shape: tiny", 1, "one of small"),
         ("input: {x: [a]}", 1, "a whole number"),
         ("seed: one", 1, "a whole number"),
@@ -170,7 +170,7 @@ def test_shapes_of_inputs_win_over_shapes_by_name_of_the_file() -> None:
 
 def test_shapes_by_name_and_by_input_exclude_each_other() -> None:
     """One of them would be passed over."""
-    with pytest.raises(UsageError, match="--input replaces the shapes"):
+    with pytest.raises(UsageError, match="--input sets the shapes"):
         Asked(("small",), inputs={"x": ((1,),)}).overrides()
 
 

@@ -419,19 +419,19 @@ reporters:
   - {mail: me}
 """
 PLACES = [
-    ("1: version", "2 (int)", "version 1, the only one there is"),
-    ("2: nmae", 'a field "nmae"', "do you mean name?"),
+    ("1: version", "2 (int)", "version 1, the only supported version"),
+    ("2: nmae", 'a field "nmae"', "did you mean name?"),
     ("3: timeout", "-1 (int)", "a duration: 90 (seconds)"),
     ("4: builds[0].python", '"nowhere/bin/python"', "the path of an interpreter"),
     ("9: benchmarks[0].inputs.x.shape[1]", '"wide"', "a whole number, at least 0"),
-    ("9: benchmarks[0].inputs.x.dtype", '"float23"', "do you mean float32?"),
-    ("10: benchmarks[1]", "none of them", "one of statement, model and operator"),
-    ("11: benchmarks[2]", "statement and operator", "one of statement, model and operator"),
+    ("9: benchmarks[0].inputs.x.dtype", '"float23"', "did you mean float32?"),
+    ("10: benchmarks[1]", "none of them", "exactly one of statement, model and operator"),
+    ("11: benchmarks[2]", "statement and operator", "exactly one of statement, model and operator"),
     ("15: benchmarks[3].label", "{shpe}", "one of {ID}, {shape}, {dtype}"),
-    ("19: benchmarks[4].statement", "{x.shape[3]}", "a dimension of [2], counted from 0"),
+    ("19: benchmarks[4].statement", "{x.shape[3]}", "a dimension index of [2], starting at 0"),
     ("23: benchmarks[5].signature", '"f() - y"', '"f(a, b, …) -> output"'),
-    ("24: benchmarks[6].id", '"signature" again, first in line 21', "each id once"),
-    ("28: benchmarks[7].torchscrpt", 'a field "torchscrpt"', "do you mean torchscript?"),
+    ("24: benchmarks[6].id", '"signature" again, first in line 21', "unique ids"),
+    ("28: benchmarks[7].torchscrpt", 'a field "torchscrpt"', "did you mean torchscript?"),
     ("29: benchmarks[8].operator", "No operator matches 'torch.matmull'. Near:", "operators list"),
     ("31: reporters[0].http.url", '"http://example.org/"', "https://"),
     ("32: reporters[1].mail", 'a reporter "mail"', "one of screen, directory, database, http"),
@@ -461,30 +461,30 @@ def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
     ("entry", "said"),
     [
         ("{id: a/b, statement: x}", "a name of letters"),
-        ("{id: a, statement: {pyhton: x}}", "do you mean python?"),
+        ("{id: a, statement: {pyhton: x}}", "did you mean python?"),
         ("{id: a, statement: x, inputs: {x y: {shape: [2]}}}", "the name of a variable"),
-        ("{id: a, statement: x, num_threads: [1, 1]}", "one number of threads"),
+        ("{id: a, statement: x, num_threads: [1, 1]}", "a thread count"),
         ("{id: a, statement: x, autograd: true}", "autograd=True needs it"),
-        ("{id: a, statement: x, expected: {y: {summ: 1}}}", "do you mean sum?"),
-        ("{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}}, label: b}", "a label used once"),
-        ("{id: a, operator: torch.add, signature: f() -> y}", "the file of operators says it"),
+        ("{id: a, statement: x, expected: {y: {summ: 1}}}", "did you mean sum?"),
+        ("{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}}, label: b}", "a unique label"),
+        ("{id: a, operator: torch.add, signature: f() -> y}", "the operator's entry defines it"),
         (
             "{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}, y: {shape: [[1], [2], [3]]}}}",
             "as many shapes for each input",
         ),
         (
             "{id: a, statement: x, inputs: {x: {shape: [2], dtype: int64, requires_grad: true}}}",
-            "only floats have gradients",
+            "only floating-point and complex tensors",
         ),
         ("{id: a, statement: x, label: '/'}", "a label"),
-        ("{id: a, statement: x, expected: {y: {sum: 1, tolerance: -1}}}", "a number, at least 0"),
-        ("{id: a, statement: x, expected: {y: {tolerance: 1}}}", "a sum beside it"),
+        ("{id: a, statement: x, expected: {y: {sum: 1, tolerance: -1}}}", "a number of at least 0"),
+        ("{id: a, statement: x, expected: {y: {tolerance: 1}}}", "a sum, which"),
         ("{id: a, statement: x, label: 'c {'}", "label\n  found     {\n  expected  one of {ID}"),
         ("{id: a, statement: x, label: 'c }'}", "label\n  found     }\n  expected  one of {ID}"),
         ("{id: a, statement: x, label: '{{ID}}'}", "label\n  found     {\n  expected  one of {ID}"),
         ("{id: a, statement: x, inputs: {x: {dtype: int64}}}", 'a field "shape"'),
         ("{id: a, model: {file: net.pt, sha256: abc}}", "64 hexadecimal digits"),
-        (f'{{id: a, model: {{file: "a\\0b", sha256: "{"0" * 64}"}}}}', "no null character"),
+        (f'{{id: a, model: {{file: "a\\0b", sha256: "{"0" * 64}"}}}}', "without null characters"),
         (
             f"{{id: a, inputs: {{x: {{shape: [2]}}}}, statement: 'x{{x.shape[{'1' * 5000}]}}'}}",
             "a dimension of [2]",
@@ -524,7 +524,7 @@ def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
     [
         ("builds: [{name: a}]", "python, or source_cmd"),
         (f"builds: [{{name: a, python: {sys.executable}, env: {{A: 1}}}}]", "env.A\n"),
-        ("builds: [{name: a, source_cmd: b}, {name: a, source_cmd: c}]", "each name once"),
+        ("builds: [{name: a, source_cmd: b}, {name: a, source_cmd: c}]", "unique names"),
         ("reporters: [{database: a.db}, {database: b.db}]", "one database"),
         ("reporters: [{http: {url: 'https://me:secret@example.org/'}}]", "without a password"),
         ("reporters: [{http: {url: 'ftp://example.org/'}}]", "begins with https://"),
@@ -532,11 +532,11 @@ def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
             "reporters: [{http: {url: 'https://a/', token_env: 'a b'}}]",
             "begins with INSTRUCTION_COUNTS_TOKEN",
         ),
-        ("reporters: [{http: {url: 'https://a/', token_env: AWS_SECRET}}]", "no other one is ever"),
+        ("reporters: [{http: {url: 'https://a/', token_env: AWS_SECRET}}]", "no others are sent"),
         ("reporters: [directory]", "one of screen"),
         ("reporters: [[screen]]", "reporters[0]\n  found     ['screen'] (list)\n  expected  a map"),
         ("reporters: [{screen: maybe}]", "reporters[0].screen"),
-        ("reporters: [{directory: ~nobody-of-this-name/x}]", "no such home folder"),
+        ("reporters: [{directory: ~nobody-of-this-name/x}]", "a home directory that exists"),
         ("reporters: [{http: {url: 'https://example.org:99999/'}}]", "a URL"),
         (f"builds: [{{name: a, python: ./{'x' * 5000}}}]", "the path of an interpreter"),
         (f"timeout: {'1' * 400}", "timeout"),
@@ -625,7 +625,7 @@ def test_whatever_a_specification_holds_it_is_read_or_refused(folder: Path, text
         ("version: 1\nbenchmarks: []\n", "at least one benchmark"),
         ("[1, 2]", "a mapping"),
         ("version: [1", "expected  YAML"),
-        ("version: 1\nversion: 1\n", "each name once"),
+        ("version: 1\nversion: 1\n", "unique names"),
         ("version: !!python/object:os.system {}\nbenchmarks: []\n", "a plain value"),
     ],
 )
@@ -636,5 +636,5 @@ def test_a_file_that_is_no_specification_is_refused(write: WRITE, text: str, sai
 
 def test_a_specification_that_is_not_there_is_a_wrong_use() -> None:
     """As for any other definitions."""
-    with pytest.raises(UsageError, match=r"there is no file nowhere\.yaml"):
+    with pytest.raises(UsageError, match=r"file not found: nowhere\.yaml"):
         load("nowhere.yaml")
