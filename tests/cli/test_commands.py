@@ -269,8 +269,8 @@ def test_the_list_as_json_has_identity_and_code(
         {
             "label": ["Other"],
             "language": "c++",
-            "runtime": "",
-            "autograd": "",
+            "runtime": "explicit",
+            "autograd": "explicit",
             "num_threads": 1,
             "stmt": "at::on::x",
             "setup": case["setup"],
