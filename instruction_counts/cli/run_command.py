@@ -23,6 +23,7 @@ from instruction_counts.cli.saving import check_results_writable
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import require
@@ -102,7 +103,7 @@ def command(
     )
     with Store.open(db) as store:
         measured = run_cases(request, store, console, files.values())
-        show_run(measured.run, allocations=allocations, with_tables=reporting.screen)
+        show_run(measured.run, [ALLOCATIONS] if allocations else (), with_tables=reporting.screen)
         written = stored_run.show_places(measured, files, store)
     if measured.interrupted:
         hint = stored_run.go_on(measured.run_id, written)

@@ -14,6 +14,7 @@ from instruction_counts.cli.options import store_option
 from instruction_counts.cli.runs import files, tags
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.report import runs as report
 from instruction_counts.storage.store import Store
 
@@ -55,7 +56,7 @@ def show(run: str, allocations: bool, db: str | None) -> None:
     for line in report.head(summary, loaded.builds):
         console.line(line)
     console.line("")
-    show_run(loaded, allocations=allocations)
+    show_run(loaded, [ALLOCATIONS] if allocations else ())
 
 
 @command.command("delete")

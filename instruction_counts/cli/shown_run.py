@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from instruction_counts.analysis.operators.metrics import without_metrics
 from instruction_counts.cli import console
+from instruction_counts.domain.metrics import Metric
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Run
 from instruction_counts.report import operators, table
 
 
-def show_run(run: Run, *, allocations: bool, with_tables: bool = True) -> None:
+def show_run(run: Run, asked_for: Sequence[Metric] = (), *, with_tables: bool = True) -> None:
     """Show tables of what was measured, then what has no result and why, then how many of each."""
     if with_tables and any(record.outcome.status is Status.OK for record in run.cases):
-        _show_tables(run, allocations=allocations)
+        _show_tables(run, asked_for)
     problems = list(table.problems(run))
     if problems:
         console.line("")
@@ -25,7 +28,7 @@ def show_run(run: Run, *, allocations: bool, with_tables: bool = True) -> None:
     console.line(table.summary(run))
 
 
-def _show_tables(run: Run, *, allocations: bool) -> None:
+def _show_tables(run: Run, asked_for: Sequence[Metric]) -> None:
     if operators.has_operators(run):
         console.render(operators.operators_table(run))
         console.line("")
@@ -33,6 +36,6 @@ def _show_tables(run: Run, *, allocations: bool) -> None:
         console.line("\n".join([operators.LEGEND, *([machine] if machine else [])]), style="dim")
     others = without_metrics(run.cases)
     if others:
-        console.render(table.results(attrs.evolve(run, cases=others), allocations=allocations))
+        console.render(table.results(attrs.evolve(run, cases=others), asked_for))
         console.line("")
     console.line(table.LEGEND, style="dim")

@@ -10,6 +10,7 @@ import attrs
 
 from instruction_counts.domain.durations import span
 from instruction_counts.domain.intervals import median_interval
+from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts
 
 
 class Status(enum.Enum):
@@ -59,15 +60,12 @@ class Failure:
 
 @attrs.frozen
 class Window:
-    """One counted stretch: ``runs`` runs of the statement in a loop.
-
-    Allocation calls and bytes are None where the engine cannot see them.
-    """
+    """One counted stretch: ``runs`` runs of the statement in a loop."""
 
     runs: int
     instructions: int
-    allocations: int | None = None
-    allocated_bytes: int | None = None
+    metrics: Amounts = NO_AMOUNTS
+    """What else was counted in it, as far as the engine can see that."""
 
 
 @attrs.frozen
@@ -76,8 +74,7 @@ class Instructions:
 
     ``exact``: all windows agree to the instruction. Otherwise ``spread`` is the difference between
     the largest and the smallest estimate of a run, and ``varying`` names the functions whose share
-    differs most. ``loop`` is the cost of the empty loop, already subtracted. Allocations are per
-    run, like the instructions.
+    differs most. ``loop`` is the cost of the empty loop, already subtracted.
     """
 
     per_run: int
@@ -85,8 +82,6 @@ class Instructions:
     windows: tuple[Window, ...]
     spread: int = 0
     loop: int = 0
-    allocations: int | None = None
-    allocated_bytes: int | None = None
     all_threads_per_run: int | None = None
     """Over all threads, where a case has several; ``per_run`` is the calling thread's share."""
     varying: tuple[str, ...] = ()
@@ -212,25 +207,6 @@ class Output:
 
 
 @attrs.frozen
-class Resources:
-    """What one run of a statement uses beside instructions and time.
-
-    None is what could not be told: ``reason`` says why. ``flops`` is None without a reason where
-    torch has a formula for no operator of the statement.
-    """
-
-    allocated_bytes: int | None = None
-    """All that torch allocates for tensors."""
-    peak_bytes: int | None = None
-    """The most of it that is held at once."""
-    flops: int | None = None
-    """Floating point operations, of the operators that torch has a formula for."""
-    moved_bytes: int | None = None
-    """The tensors that are read or made, each once: about the least that memory has to move."""
-    reason: str = ""
-
-
-@attrs.frozen
 class Machine:
     """What one core of the machine can do, as torch measured it."""
 
@@ -261,8 +237,13 @@ class Outcome:
     failure: Failure | None = None
     duration_s: float = 0.0
     attempts: int = 1
-    resources: Resources | None = None
-    """None where they were not asked for, or the case is not eager Python."""
+    metrics: Amounts = NO_AMOUNTS
+    """What else is known of one run; see `instruction_counts.domain.metrics`."""
+    resources_reason: str | None = None
+    """Why memory, operations or moved bytes are not among ``metrics``; empty where they are.
+
+    None where they were not asked for, or the case is not eager Python.
+    """
     skipped_by_budget_s: float | None = None
     """The budget of time that was used up before this could start; None for all else."""
 

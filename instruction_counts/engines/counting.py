@@ -14,6 +14,12 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from instruction_counts.domain.metrics import (
+    ALLOCATED_BYTES,
+    ALLOCATIONS,
+    NO_AMOUNTS,
+    Amounts,
+)
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
@@ -72,6 +78,7 @@ class Counted:
     """Exclusive cost over ``functions.runs`` runs, the loop included."""
     by_call: Mapping[_Edge, _Calls] = attrs.field(factory=dict)
     """The same by call."""
+    metrics: Amounts = NO_AMOUNTS
 
     def with_others(self, per_run: float) -> Counted:
         """The same with what all other threads spend in a run."""
@@ -82,11 +89,9 @@ class Counted:
 
     def unallocated(self) -> Counted:
         """The same without allocations, which only the steady allocator can count."""
-        nothing: dict[str, Any] = {"allocations": None, "allocated_bytes": None}
-        windows = tuple(attrs.evolve(one, **nothing) for one in self.instructions.windows)
-        return attrs.evolve(
-            self, instructions=attrs.evolve(self.instructions, windows=windows, **nothing)
-        )
+        windows = tuple(attrs.evolve(one, metrics=NO_AMOUNTS) for one in self.instructions.windows)
+        instructions = attrs.evolve(self.instructions, windows=windows)
+        return attrs.evolve(self, instructions=instructions, metrics=NO_AMOUNTS)
 
 
 @attrs.frozen
@@ -116,7 +121,8 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
         instructions = attrs.evolve(instructions, varying=names)
     inclusive = _slope(_inclusive(first), _inclusive(second))
     functions = _functions(slope, inclusive, calls, unit, loop)
-    return Counted(instructions, functions, slope, calls)
+    metrics = _metrics(single.window, double.window)
+    return Counted(instructions, functions, slope, calls, metrics)
 
 
 def per_run_loop(counted: Counted) -> Loop:
@@ -145,7 +151,8 @@ def _varying(windows: Sequence[_Measured]) -> tuple[str, ...]:
 def _measured(answer: Mapping[str, Any], folder: Path) -> _Measured:
     dump = folder / (answer["dump"] + _FIRST_THREAD)
     calls, allocated_bytes, _ = answer["allocations"]
-    window = Window(answer["runs"], read_totals(dump), calls, allocated_bytes)
+    allocated = Amounts({ALLOCATIONS.name: calls, ALLOCATED_BYTES.name: allocated_bytes})
+    window = Window(answer["runs"], read_totals(dump), allocated)
     return _Measured(window, dump)
 
 
@@ -180,14 +187,16 @@ def _per_run(
         windows=tuple(windows),
         spread=round(max(slopes) - min(slopes)),
         loop=loop.per_run,
-        allocations=_allocated(single.window, double.window, "allocations"),
-        allocated_bytes=_allocated(single.window, double.window, "allocated_bytes"),
     )
 
 
-def _allocated(single: Window, double: Window, name: str) -> int:
-    more: int = getattr(double, name) - getattr(single, name)
-    return round(more / single.runs)
+def _metrics(single: Window, double: Window) -> Amounts:
+    return Amounts(
+        {
+            name: round((double.metrics[name] - amount) / single.runs)
+            for name, amount in single.metrics.items()
+        }
+    )
 
 
 def _slope(first: Mapping[Function, int], second: Mapping[Function, int]) -> dict[Function, int]:

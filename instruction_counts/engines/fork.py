@@ -23,12 +23,19 @@ from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.metrics import (
+    FLOPS,
+    MOVED_BYTES,
+    NO_AMOUNTS,
+    PEAK_BYTES,
+    TENSOR_BYTES,
+    Amounts,
+)
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
     Outcome,
     Output,
-    Resources,
     Status,
     TensorValue,
     Times,
@@ -56,6 +63,14 @@ _EMPTY_LOOP = {
     Language.CPP: 'asm volatile("" ::: "memory");',
 }
 
+
+_RESOURCES = {
+    "allocated_bytes": TENSOR_BYTES,
+    "peak_bytes": PEAK_BYTES,
+    "flops": FLOPS,
+    "moved_bytes": MOVED_BYTES,
+}
+"""What the worker calls them."""
 
 _REMOVED = "the statement takes no time: the compiler removes it, since nothing uses it"
 """The worker says the same where it is timed."""
@@ -171,11 +186,13 @@ class ForkEngine:
         if order.counts and self._starting_core in cores:
             self._counts.warm_up()  # or the wall times would be those of a shared core
         times = self._times_of(order, cores, files) if order.times else None
+        used, reason = self._resources_of(order, cores, files)
         beside = Outcome(
             Status.OK,
             times=times,
             output=self._output_of(order, cores, files) if order.output else None,
-            resources=self._resources_of(order, cores, files),
+            metrics=used,
+            resources_reason=reason,
         )
         if not order.counts:
             return beside
@@ -184,7 +201,12 @@ class ForkEngine:
         loop = self._loops.get(order.case.autolabels.language)
         task = {"cores": list(cores), "case": case_message(order.case)}
         counted = self._count(task, order.timeout_s, files, loop, order.case)
-        return attrs.evolve(beside, instructions=counted.instructions, functions=counted.functions)
+        return attrs.evolve(
+            beside,
+            instructions=counted.instructions,
+            functions=counted.functions,
+            metrics=Amounts({**counted.metrics, **used}),
+        )
 
     def _output_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
@@ -215,16 +237,16 @@ class ForkEngine:
 
     def _resources_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
-    ) -> Resources | None:
-        """What the statement uses beside instructions; None where that is not asked for."""
+    ) -> tuple[Amounts, str | None]:
+        """What the statement uses beside instructions, and why something is not known of it."""
         if not order.asks_for_resources:
-            return None
+            return NO_AMOUNTS, None
         task = {"task": "resources", "cores": list(cores), "case": case_message(order.case)}
         try:
             found = self._times.run(task, order.timeout_s, files)["resources"]
         except WorkerError as error:
-            return Resources(reason=error.failure.summary)
-        return Resources(**found)
+            return NO_AMOUNTS, error.failure.summary
+        return Amounts({one.name: found[name] for name, one in _RESOURCES.items()}), found["reason"]
 
     def _times_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]

@@ -24,6 +24,7 @@ from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disa
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, metrics
 from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
@@ -89,7 +90,7 @@ class BaselineCase:
     exact: bool
     spread: int
     """What windows, or fresh servers, disagree by."""
-    allocations: int | None
+    metrics: Amounts
     layouts: int
     """In how many further memory layouts it was counted; 0 says that nothing is known of them."""
     layout_spread: int
@@ -123,7 +124,7 @@ class BaselineCase:
             counted.per_run,
             counted.exact,
             max(counted.spread, math.ceil(fresh * counted.per_run)),
-            counted.allocations,
+            _kept(record.outcome.metrics),
             max((one.layouts for one in seen), default=0),
             math.ceil(moved * counted.per_run),
             layer_counts(record),
@@ -150,7 +151,7 @@ class BaselineCase:
     @property
     def record(self) -> Record:
         """The case as a record, without its code."""
-        outcome = Outcome(Status.OK, self._instructions)
+        outcome = Outcome(Status.OK, self._instructions, metrics=self.metrics)
         return Record(
             **attrs.asdict(self.key, recurse=False),
             definition_hash=self.definition_hash,
@@ -163,9 +164,12 @@ class BaselineCase:
 
     @property
     def _instructions(self) -> Instructions:
-        return Instructions(
-            self.instructions, self.exact, (), self.spread, allocations=self.allocations
-        )
+        return Instructions(self.instructions, self.exact, (), self.spread)
+
+
+def _kept(amounts: Amounts) -> Amounts:
+    names = {one.name for one in metrics() if one.judged and one.exact} | {ALLOCATIONS.name}
+    return Amounts({name: amount for name, amount in amounts.items() if name in names})
 
 
 @attrs.frozen
@@ -300,7 +304,18 @@ def _mode(value: Any, kind: type[Mode]) -> Mode:
     return names[value]
 
 
+def _amounts(data: Any, _: Any) -> Amounts:
+    if not isinstance(data, dict):
+        raise Mismatch("a mapping of numbers by the names of metrics")
+    for name, number in data.items():
+        if type(number) not in {int, float}:
+            raise Mismatch("a number", at=(name,))
+    return Amounts(data)
+
+
 _CONVERTER = strict_converter()
+_CONVERTER.register_structure_hook(Amounts, _amounts)
+_CONVERTER.register_unstructure_hook(Amounts, dict)
 _CONVERTER.register_structure_hook(Baseline, _baseline)
 for _kind in (Language, RuntimeMode, AutogradMode):
     _CONVERTER.register_structure_hook(_kind, _mode)

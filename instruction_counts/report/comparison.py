@@ -58,6 +58,10 @@ def sections(comparison: Comparison) -> Iterator[Section]:
             mine.sort(key=lambda one: -abs(one.relative or 0))
             title = verdict.value.upper()
             yield Section(title, _how_sure(comparison, mine), style, tuple(mine))
+    changed = [one for one in comparison.differences if one.verdict is Verdict.SAME and one.metrics]
+    if changed:
+        explanation = "the instructions stay the same"
+        yield Section("OTHER METRICS CHANGED", explanation, "yellow", tuple(changed))
 
 
 def _how_sure(comparison: Comparison, differences: Sequence[Difference]) -> str:
@@ -137,6 +141,8 @@ def figures_lines(one: Difference, models: Models | None = None) -> Iterator[Tex
     yield Text(f"  {title_of(one.key)}")
     for figures in wrapped(_figures(one), "   "):
         yield Text(f"     {figures}")
+    for metric in metric_texts(one):
+        yield Text(f"     {metric}")
     if one.output is not None and (one.output.differs or one.reason is Reason.OUTPUT_DIFFERS):
         yield Text(f"     output: {one.output.text}")
     for impact in wrapped(model_impacts(one, models), " · "):
@@ -169,6 +175,13 @@ def _figures(one: Difference) -> tuple[str, ...]:
     if time is not None:
         parts.append(time_of(time))
     return tuple(parts)
+
+
+def metric_texts(one: Difference) -> Iterator[str]:
+    """What changed beside instructions: ``leaked bytes: 0 → 64 (worse)``."""
+    for change in one.metrics:
+        before, after = (change.metric.text(amount) for amount in (change.base, change.new))
+        yield f"{change.metric.title}: {before} → {after} ({change.verdict})"
 
 
 def number_text(number: int | None) -> str:

@@ -25,6 +25,7 @@ from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import FunctionCosts, Instructions
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
@@ -189,7 +190,8 @@ def change(explanation: Explanation) -> str:
 
 
 def _allocations(explanation: Explanation) -> str:
-    before, after = (count.allocations for count in explanation.counts)
+    name = ALLOCATIONS.name
+    before, after = (record.outcome.metrics.get(name) for record in explanation.records)
     if before is None or after is None:
         return ""
     shown = f"{before:,}" if before == after else f"{before:,} → {after:,}"

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from core.types import CaseKey
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
+from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase
 from instruction_counts.gate.gate import Finding, Gate, Level
@@ -151,7 +152,7 @@ def baseline_table(cases: Iterable[BaselineCase]) -> Table:
         table.add_row(
             Text(report.title_of(one.key)),
             f"{'' if one.exact else '~'}{one.instructions:,}",
-            report.number_text(one.allocations),
+            ALLOCATIONS.text(one.metrics.get(ALLOCATIONS.name)),
             report.number_text(one.noise_floor),
             report.number_text(one.layouts) if one.layouts else "not known",
         )

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from core.types import Language, RuntimeMode
 from instruction_counts.analysis.operators.metrics import Metrics, metrics_of
+from instruction_counts.domain.metrics import PEAK_BYTES, TENSOR_BYTES
 from instruction_counts.domain.outcomes import Machine
 from instruction_counts.domain.records import Run
 from instruction_counts.report import format as fmt
@@ -63,8 +64,7 @@ def _cells(one: Metrics) -> Iterator[str]:
         yield f"{'' if one.backward_exact else '~'}{one.backward_instructions:,}"
     yield "" if one.backward_s is None else _difference(one.backward_s)
     is_python = one.language is Language.PYTHON and one.runtime is not RuntimeMode.JIT
-    used = one.resources
-    yield size(used.peak_bytes) if used and is_python else ""
+    yield size(one.used.get(PEAK_BYTES.name)) if is_python else ""
     yield _giga(one.bytes_per_s)
     yield _giga(one.flops_per_s)
 
@@ -77,7 +77,7 @@ def _giga(per_second: float | None) -> str:
     return "" if per_second is None else f"{per_second / 1e9:.3g}"
 
 
-def size(number: int | None) -> str:
+def size(number: float | None) -> str:
     """``64 KiB``; three digits."""
     if number is None:
         return ""
@@ -118,5 +118,5 @@ def all_cells(one: Metrics) -> Iterator[str]:
     yield from (forward, backward)
     for name in ("mean", "median", "p90", "p99", "min", "max"):
         yield "" if one.times is None else fmt.duration(getattr(one.times, f"{name}_s"))
-    allocated = one.resources.allocated_bytes if one.resources and peak else None
+    allocated = one.used.get(TENSOR_BYTES.name) if peak else None
     yield from (backward_time, size(allocated), peak, bandwidth, computed)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import AutogradMode, Label, Language, RuntimeMode
+from instruction_counts.domain.metrics import Metric, metrics
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import format as fmt
@@ -31,15 +32,23 @@ class Row:
     records: dict[Language, Record]
 
 
-def results(run: Run, *, allocations: bool = False) -> Table:
+def metric_columns(run: Run, asked_for: Sequence[Metric] = ()) -> tuple[Metric, ...]:
+    """The metrics that have a column: those ``asked_for``, and those that are always shown."""
+    known = {name for record in run.cases for name in record.outcome.metrics}
+    unasked = (one for one in metrics() if one.has_column and one.name in known)
+    return tuple(dict.fromkeys([*asked_for, *unasked]))
+
+
+def results(run: Run, asked_for: Sequence[Metric] = ()) -> Table:
     """The table for a terminal; made to be readable at 80 columns."""
-    shown = languages(run)
+    shown, columns = languages(run), metric_columns(run, asked_for)
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, expand=False, show_header=True)
     table.add_column("", overflow="fold", ratio=1)
     for language in shown:
         table.add_column(Text(f"{language.value}\ninstr"), justify="right", no_wrap=True)
-        if allocations:
-            table.add_column(Text("\nallocs"), justify="right", no_wrap=True, style="dim")
+        for metric in columns:
+            heading = Text(f"\n{metric.heading or metric.title}")
+            table.add_column(heading, justify="right", no_wrap=True, style="dim")
         table.add_column(Text("\ntime"), justify="right", no_wrap=True)
         table.add_column(Text("\n"), justify="right", no_wrap=True, style="dim")
     for row in _with_headings(list(rows(run))):
@@ -47,7 +56,7 @@ def results(run: Run, *, allocations: bool = False) -> Table:
             table.add_row(row)
         else:
             name = Text("  " + row.mode)
-            figures = [cell for one in shown for cell in cells(row, one, allocations=allocations)]
+            figures = [cell for one in shown for cell in cells(row, one, columns)]
             table.add_row(name, *figures)
     return table
 
@@ -141,23 +150,19 @@ def languages(run: Run) -> list[Language]:
     return [language for language in Language if language in present]
 
 
-def cells(row: Row, language: Language, *, allocations: bool = False) -> list[Text]:
-    """Count, time and its spread of a row in one language; with ``allocations`` these, too."""
+def cells(row: Row, language: Language, columns: Sequence[Metric] = ()) -> list[Text]:
+    """Count, metrics, time and its spread of a row in one language."""
     record = row.records.get(language)
-    width = 4 if allocations else 3
+    width = 3 + len(columns)
     if record is None:
         return [Text("")] * width
     outcome = record.outcome
     if outcome.status is not Status.OK:
         style = "yellow" if outcome.status is Status.SKIPPED else "red"
         return [Text(outcome.status.value, style=style), *[Text("")] * (width - 1)]
-    counted = outcome.instructions
-    calls = [
-        Text("" if counted is None or counted.allocations is None else str(counted.allocations))
-    ]
     return [
-        Text(fmt.count(counted)),
-        *(calls if allocations else []),
+        Text(fmt.count(outcome.instructions)),
+        *(Text(one.text(outcome.metrics.get(one.name))) for one in columns),
         Text(fmt.median(outcome.times)),
         Text(fmt.spread(outcome.times)),
     ]

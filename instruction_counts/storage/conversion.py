@@ -16,6 +16,7 @@ from core.modes import mode_of
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     Failure,
     FunctionCosts,
@@ -23,7 +24,6 @@ from instruction_counts.domain.outcomes import (
     Machine,
     Outcome,
     Output,
-    Resources,
     TensorValue,
     Times,
     Window,
@@ -88,6 +88,8 @@ def _make_converter() -> cattrs.Converter:
     for mode in (Language, RuntimeMode, AutogradMode):
         converter.register_structure_hook(mode, lambda option, kind: mode_of(kind, option))
         converter.register_unstructure_hook(mode, lambda mode: mode.option)
+    converter.register_unstructure_hook(Amounts, dict)
+    converter.register_structure_hook(Amounts, rules.amounts)
     for stored, fields in _fields(converter).items():
         _register(converter, stored, fields)
     return converter
@@ -123,7 +125,6 @@ def _fields(converter: cattrs.Converter) -> dict[type[attrs.AttrsInstance], dict
         },
         Output: {},
         Failure: {},
-        Resources: {},
         Outcome: {
             "functions": of_costs,
             "failure": override(rename="error"),

@@ -14,6 +14,8 @@ import attrs
 import cattrs
 from cattrs import AttributeValidationNote, ClassValidationError
 
+from instruction_counts.domain.metrics import Amounts
+
 Hook: TypeAlias = "Callable[[Any, Any], Any]"
 
 _DOUBLE_BYTES = 8
@@ -109,6 +111,16 @@ def doubles(value: Any, _: Any) -> str:
     if len(data) % _DOUBLE_BYTES:
         raise UnfitError("float64 in base64", value)
     return text
+
+
+def amounts(value: Any, _: Any) -> Amounts:
+    """Numbers by name."""
+    if not isinstance(value, dict) or any(type(one) not in {int, float} for one in value.values()):
+        raise UnfitError("an object of numbers", value)
+    try:
+        return Amounts(value)
+    except ValueError as error:
+        raise UnfitError("an object of numbers", value) from error
 
 
 def counts(value: Any, _: Any) -> tuple[int, ...]:

@@ -474,8 +474,6 @@ _COUNTED = (
     "exact",
     "spread",
     "loop",
-    "allocations",
-    "allocated_bytes",
     "all_threads_per_run",
 )
 

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, RowMapping, Table, insert, select
 from core.modes import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     Details,
     Failure,
@@ -23,7 +24,6 @@ from instruction_counts.domain.outcomes import (
     Instructions,
     Outcome,
     Output,
-    Resources,
     Status,
     Times,
     Window,
@@ -51,8 +51,6 @@ _COUNTS = (
     "exact",
     "spread",
     "loop",
-    "allocations",
-    "allocated_bytes",
     "all_threads_per_run",
     "varying",
 )
@@ -140,12 +138,13 @@ def _case_values(record: Record) -> _Values:
 
 
 def _outcome_values(outcome: Outcome) -> _Values:
-    counted, used = outcome.instructions, outcome.resources
+    counted = outcome.instructions
     return {
         "status": outcome.status.value,
         "duration_s": outcome.duration_s,
         "attempts": outcome.attempts,
-        "resources": None if used is None else attrs.asdict(used),
+        "metrics": dict(outcome.metrics),
+        "resources_reason": outcome.resources_reason,
         "skipped_by_budget_s": outcome.skipped_by_budget_s,
         **{name: None if counted is None else getattr(counted, name) for name in _COUNTS},
     }
@@ -158,7 +157,7 @@ def _details(outcome: Outcome) -> Iterator[tuple[Table, list[_Values]]]:
         yield (
             windows,
             [
-                {"position": place, **attrs.asdict(window)}
+                {"position": place, **attrs.asdict(window), "metrics": dict(window.metrics)}
                 for place, window in enumerate(counted.windows)
             ],
         )
@@ -230,8 +229,8 @@ def _read_windows(connection: Connection, run_id: int) -> dict[int, list[Window]
         .order_by(windows.c.outcome_id, windows.c.position)
     )
     found: dict[int, list[Window]] = defaultdict(list)
-    for outcome_id, *values in connection.execute(query):
-        found[outcome_id].append(Window(*values))
+    for outcome_id, runs, instructions, amounts in connection.execute(query):
+        found[outcome_id].append(Window(runs, instructions, Amounts(amounts)))
     return found
 
 
@@ -254,7 +253,6 @@ def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
 
 def _outcome(row: RowMapping, stretches: tuple[Window, ...]) -> Outcome:
     output = row[outputs.c.output]
-    used = row[outcomes.c.resources]
     return Outcome(
         Status(row[outcomes.c.status]),
         instructions=_instructions(row, stretches),
@@ -264,7 +262,8 @@ def _outcome(row: RowMapping, stretches: tuple[Window, ...]) -> Outcome:
         failure=_failure(row),
         duration_s=row[outcomes.c.duration_s],
         attempts=row[outcomes.c.attempts],
-        resources=None if used is None else Resources(**used),
+        metrics=Amounts(row[outcomes.c.metrics]),
+        resources_reason=row[outcomes.c.resources_reason],
         skipped_by_budget_s=_budget(row[outcomes.c.skipped_by_budget_s]),
     )
 

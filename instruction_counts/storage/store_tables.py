@@ -249,11 +249,10 @@ outcomes = Table(
     Column("exact", Boolean),
     Column("spread", BigInteger),
     Column("loop", BigInteger),
-    Column("allocations", BigInteger),
-    Column("allocated_bytes", BigInteger),
     Column("all_threads_per_run", BigInteger),
     Column("varying", _Json),
-    Column("resources", _Json),
+    Column("metrics", _Json, nullable=False),
+    Column("resources_reason", _Words),
     Column("skipped_by_budget_s", _Seconds),
     UniqueConstraint("run_build_id", "identity"),
     Index(None, "run_id", "position"),
@@ -266,8 +265,7 @@ windows = Table(
     Column("position", BigInteger, primary_key=True, autoincrement=False),
     Column("runs", BigInteger, nullable=False),
     Column("instructions", BigInteger, nullable=False),
-    Column("allocations", BigInteger),
-    Column("allocated_bytes", BigInteger),
+    Column("metrics", _Json, nullable=False),
 )
 
 times = Table(

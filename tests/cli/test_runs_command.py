@@ -178,7 +178,7 @@ def test_operators_are_shown_as_when_they_were_measured(
     """Forward and backward apart, with what the machine can do."""
     with Store.open(db) as store:
         store.import_run(OPERATORS)
-    show_run(OPERATORS, allocations=False)
+    show_run(OPERATORS)
     measured = capsys.readouterr().out
     _, stored_out, _ = runs("show", "3")
 

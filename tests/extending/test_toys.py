@@ -5,6 +5,7 @@ The program is started as a user of the toys would: from a file that registers t
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -45,11 +46,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def program(folder: Path) -> Program:
     """Runs the program with the toys in ``folder``, and returns what it prints."""
 
-    def run(*args: str, beads: int = 100, code: int = 0) -> str:
+    def run(*args: str, beads: int = 100, shine: int = 5, code: int = 0) -> str:
         done = subprocess.run(
             [sys.executable, str(TOYS), *args],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "BEADS": str(beads), "COLUMNS": "200"},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "BEADS": str(beads),
+                "SHINE": str(shine),
+                "COLUMNS": "200",
+            },
             capture_output=True,
             text=True,
             check=False,
@@ -67,6 +74,7 @@ def shown(program: Program) -> str:
     files = [("--output", f"a.{suffix}") for suffix in ("json", "csv", "md", "lines")]
     shown = program(*measure, *(part for pair in files for part in pair))
     program(*measure, "--output", "b.json", beads=200)
+    program(*measure, "--output", "dull.json", shine=3)
     return shown
 
 
@@ -113,6 +121,60 @@ def test_the_table_names_a_runtime(shown: str) -> None:
     rows = [line.split()[:2] for line in shown.splitlines()]
 
     assert rows.index(["add", "900"]) + 1 == rows.index(["Twice", "1,900"])
+
+
+def test_a_metric_has_a_column_in_the_table(shown: str) -> None:
+    """Beside the instructions of each language."""
+    row = next(line.split() for line in shown.splitlines() if line.split()[:1] == ["Twice"])
+
+    assert "shine" in shown
+    assert ["Twice", "1,900", "5"] == row[:3]
+
+
+def test_a_metric_has_a_column_in_csv(shown: str, folder: Path) -> None:
+    """By its name."""
+    del shown
+    with (folder / "a.csv").open(encoding="utf-8") as stream:
+        assert ["5", "5", "5", ""] == [row["shine"] for row in csv.DictReader(stream)]
+
+
+def test_a_metric_has_a_column_in_markdown(shown: str, folder: Path) -> None:
+    """In the table of all cases."""
+    del shown
+
+    assert "Python shine" in (folder / "a.md").read_text()
+
+
+@pytest.mark.parametrize("run", ["1", "a.json"])
+def test_a_metric_is_stored(shown: str, program: Program, folder: Path, run: str) -> None:
+    """In the database and in files, which become each other."""
+    del shown
+    again = f"again-{run}.json".replace(".json.json", ".json")
+    if run == "1":
+        program("runs", "export", "1", again, "--db", "runs.db")
+    else:
+        program("runs", "import", run, "--db", "again.db")
+        program("runs", "export", "1", again, "--db", "again.db")
+    cases = json.loads((folder / again).read_text())["cases"]
+
+    assert [{"shine": 5}] * 3 == [case["metrics"] for case in cases if case["status"] == "ok"]
+
+
+@pytest.mark.parametrize(("base", "new"), [("1", "3"), ("a.json", "dull.json")])
+def test_a_change_of_a_judged_metric_is_reported(
+    shown: str, program: Program, folder: Path, base: str, new: str
+) -> None:
+    """As a line of its own; the verdict on the instructions stays."""
+    del shown
+    options = ("--db", "runs.db", "--output", "d.md", "--output", "d.json", "--output", "d.csv")
+    compared = program("compare", base, new, *options)
+
+    assert "shine of the beads: 5 → 3 (worse)" in compared
+    assert "shine of the beads: 5 → 3 (worse)" in (folder / "d.md").read_text()
+    first = json.loads((folder / "d.json").read_text())["cases"][0]
+    assert "same" == first["verdict"]
+    assert {"shine": {"base": 5, "new": 3, "verdict": "worse"}} == first["metrics"]
+    assert "base_shine,new_shine" in (folder / "d.csv").read_text()
 
 
 @pytest.mark.parametrize(("base", "new"), [("1", "2"), ("a.json", "b.json")])

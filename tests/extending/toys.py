@@ -17,6 +17,8 @@ from core.types import Case, Language, RuntimeMode
 from instruction_counts import cli
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.metrics import Amounts, Better, Metric
+from instruction_counts.domain.metrics import register as register_metric
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Times, Window
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
@@ -26,6 +28,20 @@ from instruction_counts.report.formats.entry import Format
 from instruction_counts.report.registry import register as register_format
 from instruction_counts.sources.registry import SourceEntry
 from instruction_counts.sources.registry import register as register_source
+
+# A metric: it has a column of its own, and comparisons report its changes.
+
+SHINE = Metric(
+    "shine",
+    "shine of the beads",
+    "lumen",
+    "the abacus",
+    better=Better.MORE,
+    judged=True,
+    heading="shine",
+    has_column=True,
+)
+
 
 # An engine: it counts the characters of a statement, each worth some beads.
 
@@ -45,6 +61,7 @@ class Abacus:
             Status.OK,
             instructions=Instructions(count, exact=True, windows=windows) if order.counts else None,
             times=Times.of([1e-6, 1e-6, 1e-6], 10) if order.times else None,
+            metrics=Amounts({SHINE.name: int(os.environ.get("SHINE", "5"))}),
         )
 
     @property
@@ -129,6 +146,7 @@ FORMAT = Format("lines", (".lines",), {Run: _lines})
 
 def main() -> int:
     """Register all of them, and run the program."""
+    register_metric(SHINE)
     register_engine(ENGINE)
     register_runtime(TWICE)
     register_runtime(UNHEARD)

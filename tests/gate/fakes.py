@@ -33,9 +33,7 @@ def counted(count: int, layers: Mapping[str, int] | None = None, **fields: Any) 
     costs = tuple(
         FunctionCost("libtorch_cpu.so", "???", NAMES[layer], cost) for layer, cost in shares.items()
     )
-    instructions = Instructions(
-        count, **{"exact": True, "windows": (Window(1, count),), "allocations": 2, **fields}
-    )
+    instructions = Instructions(count, **{"exact": True, "windows": (Window(1, count),), **fields})
     return Outcome(Status.OK, instructions, functions=FunctionCosts(1, costs))
 
 

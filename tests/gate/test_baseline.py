@@ -17,6 +17,7 @@ from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.gate.baseline import (
     Baseline,
@@ -43,7 +44,7 @@ CASES = st.builds(
     instructions=st.integers(0, 10**12),
     exact=st.booleans(),
     spread=st.integers(0, 10**6),
-    allocations=st.none() | st.integers(0, 10**6),
+    metrics=st.builds(Amounts, st.dictionaries(st.just("allocations"), st.integers(0, 10**6))),
     layouts=st.integers(0, 9),
     layout_spread=st.integers(0, 10**6),
     layers=st.just({}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     FailureKind,
     Instructions,
@@ -21,10 +22,11 @@ LONG = ("Metadata and views", "as_strided of a tensor with many dimensions", "x"
 
 def measured(per_run: int, median_s: float, *, exact: bool = True) -> Outcome:
     """An outcome with realistic numbers."""
-    instructions = Instructions(
-        per_run, exact, (Window(100, 100 * per_run),), allocations=123, allocated_bytes=9999
+    instructions = Instructions(per_run, exact, (Window(100, 100 * per_run),))
+    times = Times.of([median_s, median_s * 1.4, median_s * 2], 10)
+    return Outcome(
+        Status.OK, instructions, times, metrics=Amounts({"allocations": 123, "peak_bytes": 9999})
     )
-    return Outcome(Status.OK, instructions, Times.of([median_s, median_s * 1.4, median_s * 2], 10))
 
 
 def both(*label: str, outcome: Outcome = OK, **modes: Any) -> list[Record]:

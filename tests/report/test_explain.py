@@ -17,6 +17,7 @@ from rich.console import Console
 from core.types import Language
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
@@ -73,10 +74,10 @@ def side(title: str, functions: FunctionCosts, **changes: Any) -> Side:
         changes.pop("exact", True),
         (Window(1, per_run),),
         spread=changes.pop("spread", 0),
-        allocations=changes.pop("allocations", None),
         varying=changes.pop("varying", ()),
     )
-    outcome = Outcome(Status.OK, counted, functions=functions)
+    metrics = Amounts({"allocations": changes.pop("allocations", None)})
+    outcome = Outcome(Status.OK, counted, functions=functions, metrics=metrics)
     stmt, engine = changes.pop("stmt", "x + y"), changes.pop("engine", "fork")
     record = make_record("Top", "add", outcome=outcome, language=Language.PYTHON, stmt=stmt)
     fingerprint = attrs.evolve(FINGERPRINT, **changes)

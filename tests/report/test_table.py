@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
@@ -25,7 +26,9 @@ from tests.report.made import both, measured, realistic
 def rendered(run: Run, width: int = 80, *, allocations: bool = False) -> list[str]:
     """The lines of the table on a terminal."""
     stream = io.StringIO()
-    Console(width=width, file=stream, emoji=False).print(results(run, allocations=allocations))
+    Console(width=width, file=stream, emoji=False).print(
+        results(run, [ALLOCATIONS] if allocations else [])
+    )
     return stream.getvalue().splitlines()
 
 

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     CallCost,
     Failure,
@@ -30,7 +31,6 @@ from instruction_counts.domain.outcomes import (
     Machine,
     Outcome,
     Output,
-    Resources,
     Status,
     TensorValue,
     Times,
@@ -55,17 +55,16 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 COUNT = st.integers(0, 10**15)
 SECONDS = st.floats(1e-12, 1e4)
 OPTIONAL = st.none() | COUNT
+METRICS = st.builds(Amounts, st.dictionaries(TEXT, COUNT | SECONDS, max_size=3))
 INSTRUCTIONS = st.builds(
     Instructions,
     per_run=st.integers(-1000, 10**12),
     exact=st.booleans(),
     windows=st.lists(
-        st.builds(Window, st.integers(1, 10**6), COUNT, OPTIONAL, OPTIONAL), min_size=1, max_size=3
+        st.builds(Window, st.integers(1, 10**6), COUNT, METRICS), min_size=1, max_size=3
     ).map(tuple),
     spread=COUNT,
     loop=COUNT,
-    allocations=OPTIONAL,
-    allocated_bytes=OPTIONAL,
     all_threads_per_run=OPTIONAL,
     varying=st.lists(TEXT, max_size=2).map(tuple),
 )
@@ -96,7 +95,6 @@ OUTPUT = st.builds(
     ).map(tuple),
     st.booleans(),
 )
-RESOURCES = st.builds(Resources, OPTIONAL, OPTIONAL, OPTIONAL, OPTIONAL, TEXT)
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -117,7 +115,8 @@ OUTCOME = st.builds(
     st.none() | FAILURE,
     st.floats(0, 1e6),
     st.integers(1, 9),
-    st.none() | RESOURCES,
+    METRICS,
+    st.none() | TEXT,
 )
 RECORD = st.builds(
     Record,
@@ -183,7 +182,6 @@ def test_the_schema_is_a_schema() -> None:
         ("instructions", Instructions),
         ("times", Times),
         ("output", Output),
-        ("resources", Resources),
         ("machine", Machine),
     ],
 )
@@ -196,7 +194,7 @@ def test_the_schema_names_every_field(definition: str, kind: type[attrs.AttrsIns
 
 @pytest.mark.parametrize(
     "field",
-    ["label", "status", "error", "instructions", "definition_hash", "metadata", "resources"],
+    ["label", "status", "error", "instructions", "definition_hash", "metadata", "metrics"],
 )
 def test_the_schema_requires_the_documented_fields(field: str) -> None:
     """Readers may rely on them."""
@@ -271,7 +269,7 @@ def test_a_file_that_was_cut_is_refused(share: float) -> None:
         (lambda data: data["cases"][1]["instructions"].update(exact="no"), ".instructions.exact"),
         (lambda data: data["cases"][1].update(functions=3), "$.cases[1].functions"),
         (lambda data: data["cases"][1].update(metadata=[]), "$.cases[1].metadata"),
-        (lambda data: data["cases"][1].update(resources={"flops": "2"}), "].resources.flops"),
+        (lambda data: data["cases"][1].update(metrics={"flops": "2"}), "].metrics"),
         (lambda data: data.update(machine={"copy_bytes_per_s": 1}), ".matmul_flops_per_s"),
         (lambda data: data["builds"]["default"].pop("torch"), "$.builds['default'].torch"),
     ],
@@ -297,7 +295,8 @@ FULL = attrs.evolve(
         (CallCost(0, 1, 5, 10),),
     ),
     output=Output("d1", (TensorValue("z", (1, 2), "float32", "d2", 0, "AAAAAAAA8D8="),)),
-    resources=Resources(4000, 3000, None, 8000),
+    metrics=Amounts({"peak_bytes": 3000, "seconds": 1.5}),
+    resources_reason="why",
 )
 EXAMPLE = attrs.evolve(
     make_run(

@@ -306,7 +306,7 @@ def test_a_time_that_is_no_number_comes_back(store: Store) -> None:
 @pytest.mark.parametrize("count", [2**63 - 1, -(2**63)])
 def test_the_largest_counts_come_back(store: Store, count: int) -> None:
     """Counts have 64 bits."""
-    counted = attrs.evolve(OK.instructions, per_run=count, allocations=count)
+    counted = attrs.evolve(OK.instructions, per_run=count, loop=count)
     run = make_run(make_record(outcome=attrs.evolve(OK, instructions=counted)))
 
     assert run == store.load(store.import_run(run))

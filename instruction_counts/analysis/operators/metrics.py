@@ -8,7 +8,15 @@ from typing import Any, TypeAlias
 import attrs
 
 from core.types import AutogradMode, Label, Language, RuntimeMode
-from instruction_counts.domain.outcomes import Instructions, Machine, Resources, Times
+from instruction_counts.domain.metrics import (
+    FLOPS,
+    MOVED_BYTES,
+    NO_AMOUNTS,
+    PEAK_BYTES,
+    TENSOR_BYTES,
+    Amounts,
+)
+from instruction_counts.domain.outcomes import Instructions, Machine, Times
 from instruction_counts.domain.records import Record
 
 _Key: TypeAlias = tuple[str, Label, RuntimeMode, Language, int]
@@ -35,20 +43,20 @@ class Metrics:
     backward_exact: bool = True
     backward_s: float | None = None
     """Difference of medians."""
-    resources: Resources | None = None
+    used: Amounts = NO_AMOUNTS
     """Of the eager Python case: what is allocated and computed is the same in every language."""
 
     @property
     def bytes_per_s(self) -> float | None:
         """Achieved bandwidth: the bytes that have to be moved, over the median time."""
-        return self._per_second(None if self.resources is None else self.resources.moved_bytes)
+        return self._per_second(self.used.get(MOVED_BYTES.name))
 
     @property
     def flops_per_s(self) -> float | None:
         """Achieved floating point operations in a second."""
-        return self._per_second(None if self.resources is None else self.resources.flops)
+        return self._per_second(self.used.get(FLOPS.name))
 
-    def _per_second(self, amount: int | None) -> float | None:
+    def _per_second(self, amount: float | None) -> float | None:
         if amount is None or self.times is None or not self.times.median_s:
             return None
         return amount / self.times.median_s
@@ -60,16 +68,17 @@ def metrics_of(records: Iterable[Record]) -> Iterator[Metrics]:
     Without it there is nothing to tell apart: see `without_metrics`.
     """
     by_key = _by_key(records)
-    resources = {
-        (build, label): forward.outcome.resources
+    used = {
+        (build, label): forward.outcome.metrics
         for (build, label, *_), by_autograd in by_key.items()
-        if (forward := by_autograd.get(AutogradMode.FORWARD)) and forward.outcome.resources
+        if (forward := by_autograd.get(AutogradMode.FORWARD))
+        and forward.outcome.resources_reason is not None
     }
     for (build, label, *_), by_autograd in by_key.items():
         forward = by_autograd.get(AutogradMode.FORWARD)
         if forward is not None:
             both = by_autograd.get(AutogradMode.FORWARD_BACKWARD)
-            yield _metrics(forward, both, resources.get((build, label)))
+            yield _metrics(forward, both, used.get((build, label), NO_AMOUNTS))
 
 
 def without_metrics(records: Iterable[Record]) -> tuple[Record, ...]:
@@ -94,7 +103,7 @@ def _key(record: Record) -> _Key:
     return record.build, record.label, *modes
 
 
-def _metrics(forward: Record, both: Record | None, resources: Resources | None) -> Metrics:
+def _metrics(forward: Record, both: Record | None, used: Amounts) -> Metrics:
     metrics = Metrics(
         label=forward.label,
         operator=forward.metadata["operator"],
@@ -105,7 +114,7 @@ def _metrics(forward: Record, both: Record | None, resources: Resources | None) 
         metadata=forward.metadata,
         instructions=forward.outcome.instructions,
         times=forward.outcome.times,
-        resources=resources,
+        used=used,
     )
     return metrics if both is None else _with_backward(metrics, forward, both)
 
@@ -126,7 +135,7 @@ def _with_backward(metrics: Metrics, forward: Record, both: Record) -> Metrics:
 
 def as_dict(metrics: Metrics, machine: Machine | None = None) -> dict[str, Any]:
     """Plain values, with units in their names; None where something is not known."""
-    times, counted, used = metrics.times, metrics.instructions, metrics.resources
+    times, counted = metrics.times, metrics.instructions
     shown = {
         "operator": metrics.operator,
         "label": "/".join(metrics.label),
@@ -146,8 +155,9 @@ def as_dict(metrics: Metrics, machine: Machine | None = None) -> dict[str, Any]:
             None if times is None else getattr(times, f"{name}_s")
         )
     shown["backward_p50_s"] = metrics.backward_s
-    for name in ("allocated_bytes", "peak_bytes", "moved_bytes", "flops"):
-        shown[name] = None if used is None else getattr(used, name)
+    shown["allocated_bytes"] = metrics.used.get(TENSOR_BYTES.name)
+    for one in (PEAK_BYTES, MOVED_BYTES, FLOPS):
+        shown[one.name] = metrics.used.get(one.name)
     shown["bytes_per_s"] = metrics.bytes_per_s
     shown["flops_per_s"] = metrics.flops_per_s
     shown["machine_bytes_per_s"] = None if machine is None else machine.copy_bytes_per_s

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from core.types import CaseKey, Language
+from instruction_counts.analysis.verdicts.metric_changes import MetricChange, metric_changes
 from instruction_counts.analysis.verdicts.outputs import OutputDifference
 from instruction_counts.analysis.verdicts.times import TimeChange, time_change
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
@@ -99,6 +100,11 @@ class Difference:
         """The change of the wall times; None where a side has none."""
         times = [one.outcome.times if one is not None else None for one in (self.base, self.new)]
         return time_change(*times)
+
+    @property
+    def metrics(self) -> tuple[MetricChange, ...]:
+        """Judged metrics that changed, whatever the verdict on instructions is."""
+        return tuple(metric_changes(self.base, self.new))
 
     @property
     def verified(self) -> bool:

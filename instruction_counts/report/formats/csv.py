@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from instruction_counts.domain.metrics import metrics
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import history as history_report
 from instruction_counts.report.formats.entry import ComparisonReport, Format, HistoryReport
@@ -21,16 +22,9 @@ _RUN = (
     "instructions",
     "exact",
     "spread",
-    "allocations",
-    "allocated_bytes",
     "median_s",
     "iqr_s",
     "error",
-    "tensor_bytes",
-    "peak_bytes",
-    "flops",
-    "moved_bytes",
-    "metadata",
 )
 _COMPARISON = (
     *_CASE,
@@ -46,6 +40,7 @@ _COMPARISON = (
     "new_s",
     "causes",
 )
+_SIDES = ("base", "new")
 _HISTORY = (
     *_CASE,
     "segment",
@@ -89,13 +84,13 @@ def _text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 def run(shown: Run) -> str:
     """One line for each case."""
-    return _text(_RUN, map(_record, shown.cases))
+    columns = (*_RUN, *(metric.name for metric in metrics()), "metadata")
+    return _text(columns, map(_record, shown.cases))
 
 
 def _record(record: Record) -> dict[str, Any]:
     outcome = record.outcome
     counted, times, failure = outcome.instructions, outcome.times, outcome.failure
-    used = outcome.resources
     return {
         **record.key.as_values,
         "build": record.build,
@@ -104,15 +99,10 @@ def _record(record: Record) -> dict[str, Any]:
         "instructions": counted and counted.per_run,
         "exact": counted and counted.exact,
         "spread": counted and counted.spread,
-        "allocations": counted and counted.allocations,
-        "allocated_bytes": counted and counted.allocated_bytes,
         "median_s": times and times.median_s,
         "iqr_s": times and times.iqr_s,
         "error": failure and failure.summary,
-        "tensor_bytes": used and used.allocated_bytes,
-        "peak_bytes": used and used.peak_bytes,
-        "flops": used and used.flops,
-        "moved_bytes": used and used.moved_bytes,
+        **outcome.metrics,
         "metadata": json.dumps(record.metadata) if record.metadata else "",
     }
 
@@ -124,8 +114,15 @@ def comparison(report: ComparisonReport) -> str:
         fields = difference_fields(one, report.causes)
         time = fields["time"] or {}
         seconds = {name: time.get(name) for name in ("base_s", "new_s")}
-        rows.append({**fields, **seconds, "causes": " · ".join(fields["causes"])})
-    return _text(_COMPARISON, rows)
+        amounts = {
+            f"{side}_{name}": change[side]
+            for name, change in fields["metrics"].items()
+            for side in _SIDES
+        }
+        causes = " · ".join(fields["causes"])
+        rows.append({**fields, **seconds, **amounts, "causes": causes})
+    judged = (metric.name for metric in metrics() if metric.judged)
+    return _text((*_COMPARISON, *(f"{side}_{one}" for one in judged for side in _SIDES)), rows)
 
 
 def history(report: HistoryReport) -> str:

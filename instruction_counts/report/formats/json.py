@@ -23,8 +23,7 @@ from instruction_counts.analysis.attribution.inlining import inlinings
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.fingerprints import disagreements
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.outcomes import Instructions
-from instruction_counts.domain.records import Run
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.gate.checks import to_check_json
 from instruction_counts.history.bisection import Change
@@ -108,6 +107,14 @@ def difference_fields(one: Difference, causes: Causes) -> dict[str, Any]:
         "layouts": None if one.layouts is None else attrs.asdict(one.layouts),
         "time": None if time is None else attrs.asdict(time),
         "output": None if one.output is None else attrs.asdict(one.output),
+        "metrics": {
+            change.metric.name: {
+                "base": change.base,
+                "new": change.new,
+                "verdict": change.verdict,
+            }
+            for change in one.metrics
+        },
         "causes": list(causes.get(one.key, ())),
     }
 
@@ -127,8 +134,8 @@ def explanation(report: Report) -> str:
     document = {
         "explain_version": FORMAT_VERSION,
         **found.key.as_values,
-        "base": _explained_side(found.base, found.counts[0]),
-        "new": _explained_side(found.new, found.counts[1]),
+        "base": _explained_side(found.base, found.records[0]),
+        "new": _explained_side(found.new, found.records[1]),
         "change": found.change,
         "same_definition": found.same_definition,
         "disagreements": [
@@ -153,16 +160,16 @@ def explanation(report: Report) -> str:
     return _text(document)
 
 
-def _explained_side(side: Side, count: Instructions) -> dict[str, Any]:
+def _explained_side(side: Side, record: Record) -> dict[str, Any]:
+    count = record.outcome.instructions
     return {
         "title": side.title,
         "engine": side.engine,
         "torch": side.fingerprint.torch,
-        "instructions": count.per_run,
-        "exact": count.exact,
-        "spread": count.spread,
-        "allocations": count.allocations,
-        "allocated_bytes": count.allocated_bytes,
+        "instructions": count and count.per_run,
+        "exact": count and count.exact,
+        "spread": count and count.spread,
+        "metrics": dict(record.outcome.metrics),
     }
 
 

@@ -71,12 +71,13 @@ def run(shown: Run) -> str:
 
 
 def _results(shown: Run) -> str:
-    languages = table.languages(shown)
-    figures = [f"{one.value} {name}" for one in languages for name in ("instr", "time", "IQR")]
+    languages, columns = table.languages(shown), table.metric_columns(shown)
+    names = ("instr", *(one.heading or one.title for one in columns), "time", "IQR")
+    figures = [f"{one.value} {name}" for one in languages for name in names]
     lines = [_row(["benchmark", *figures]), _row(["---", *["---:"] * len(figures)])]
     for row in table.rows(shown):
         name = " · ".join(filter(None, (" / ".join(row.label), row.mode)))
-        cells = [cell.plain for one in languages for cell in table.cells(row, one)]
+        cells = [cell.plain for one in languages for cell in table.cells(row, one, columns)]
         lines.append(_row(map(escaped, [name, *cells])))
     head = [
         f"**{escaped(name)}**: {escaped(f'{build.torch}, {build.cpu}')}"
@@ -121,7 +122,7 @@ def comparison(report: ComparisonReport) -> str:
     for section in shared.sections(found):
         note = f" ({section.explanation})" if section.explanation else ""
         body = _changes(section.differences, models, report)
-        if section.title in {"WORSE", "OUTPUT DIFFERS"}:
+        if section.title in {"WORSE", "OUTPUT DIFFERS", "OTHER METRICS CHANGED"}:
             texts += ["", f"### {section.title.capitalize()}{note}", "", *body]
         else:
             title = f"{section.title.capitalize()}: {len(section.differences)}{note}"
@@ -144,7 +145,7 @@ def _changes(
             shared.number_text(one.base_count),
             shared.number_text(one.new_count),
             shared.change_text(one),
-            shared.reason_of(one) + output,
+            "; ".join([shared.reason_of(one) + output, *shared.metric_texts(one)]),
             " · ".join([*shared.model_impacts(one, models), *causes]),
         ]
         yield _row(map(escaped, cells))

@@ -11,11 +11,11 @@ from rich.console import Console
 
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.analysis.operators.metrics import as_dict, metrics_of, without_metrics
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     Instructions,
     Machine,
     Outcome,
-    Resources,
     Status,
     Times,
 )
@@ -25,7 +25,7 @@ from instruction_counts.report.formats import markdown
 from tests.fakes import make_record, make_run
 
 BOTH = AutogradMode.FORWARD_BACKWARD
-USED = Resources(allocated_bytes=4096, peak_bytes=2048, flops=10_000, moved_bytes=8_000)
+USED = Amounts({"tensor_bytes": 4096, "peak_bytes": 2048, "flops": 10_000, "moved_bytes": 8_000})
 MACHINE = Machine(copy_bytes_per_s=4_000_000_000, matmul_flops_per_s=50_000_000_000)
 
 
@@ -35,7 +35,8 @@ def record(count: int, time_s: float, *, exact: bool = True, **fields: Any) -> R
         Status.OK,
         instructions=Instructions(count, exact=exact, windows=()),
         times=Times.of([time_s], 10),
-        resources=fields.pop("resources", None),
+        metrics=(used := fields.pop("used", Amounts())),
+        resources_reason="" if used else None,
     )
     made = make_record("arithmetic", "torch.add", "typical", outcome=outcome)
     metadata = {"operator": "torch.add", "dtype": "float32", "seed": 0, "shapes": {"input": [2]}}
@@ -43,7 +44,7 @@ def record(count: int, time_s: float, *, exact: bool = True, **fields: Any) -> R
     return attrs.evolve(made, metadata=metadata, **fields)
 
 
-PYTHON = record(1_000, 2e-6, resources=USED)
+PYTHON = record(1_000, 2e-6, used=USED)
 PYTHON_BOTH = record(5_000, 9e-6, exact=False, autograd=BOTH)
 CPP = record(800, 1e-6, language=Language.CPP)
 OTHER = make_record("no operator", outcome=Outcome(Status.OK))
@@ -107,7 +108,7 @@ def lines_of(run: Run) -> list[str]:
 
 def test_the_table_fits_on_eighty_columns() -> None:
     """Also with large numbers."""
-    large = record(123_456_789, 0.123, resources=USED)
+    large = record(123_456_789, 0.123, used=USED)
     assert max(map(len, lines_of(make_run(large, PYTHON_BOTH)))) <= 80
 
 

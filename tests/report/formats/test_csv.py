@@ -8,7 +8,7 @@ import io
 import attrs
 import pytest
 
-from instruction_counts.domain.outcomes import Resources
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.report.formats.csv import run as to_csv
 from tests.fakes import OK, failed, make_record, make_run
 
@@ -52,8 +52,8 @@ def test_csv_holds_any_label(end: str) -> None:
 
 def test_csv_has_what_a_case_uses_and_says_of_itself() -> None:
     """Empty where it is not known."""
-    used = Resources(4000, 3000, None, 8000)
-    record = make_record("a", outcome=attrs.evolve(OK, resources=used))
+    used = Amounts({"tensor_bytes": 4000, "peak_bytes": 3000, "moved_bytes": 8000})
+    record = make_record("a", outcome=attrs.evolve(OK, metrics=used))
     shown = make_run(attrs.evolve(record, metadata={"op": "add"}), make_record("b"))
     names = ("tensor_bytes", "peak_bytes", "flops", "moved_bytes", "metadata")
 

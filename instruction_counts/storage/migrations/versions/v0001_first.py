@@ -91,11 +91,10 @@ def _make_outcomes() -> None:
         sa.Column("exact", sa.Boolean()),
         _number("spread"),
         _number("loop"),
-        _number("allocations"),
-        _number("allocated_bytes"),
         _number("all_threads_per_run"),
         _text("varying", nullable=True),
-        _text("resources", nullable=True),
+        _text("metrics"),
+        _text("resources_reason", nullable=True),
         sa.Column("skipped_by_budget_s", sa.Double()),
         sa.UniqueConstraint("run_build_id", "identity"),
     )
@@ -107,8 +106,7 @@ def _make_outcomes() -> None:
         _number("position", primary_key=True, autoincrement=False),
         _number("runs", nullable=False),
         _number("instructions", nullable=False),
-        _number("allocations"),
-        _number("allocated_bytes"),
+        _text("metrics"),
     )
     op.create_table(
         "times",

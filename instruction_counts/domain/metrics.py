@@ -1,0 +1,131 @@
+"""Metrics: what is measured of one iteration beside instructions and times.
+
+A metric is an entry here, or one that is registered from outside. Files, the store, tables and
+comparisons know its values by its name alone.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator, Mapping
+from typing import TypeAlias
+
+import attrs
+
+Amount: TypeAlias = int | float
+
+
+class Better(enum.Enum):
+    """Which way a metric improves."""
+
+    LESS = "less"
+    MORE = "more"
+    NEITHER = "neither"
+
+
+@attrs.frozen
+class Metric:
+    """What a number says, and how it is treated."""
+
+    name: str
+    """In files, and as a column of CSV."""
+    title: str
+    """For people, in a sentence: ``allocation calls``."""
+    unit: str
+    """``bytes``, ``calls``; of one iteration."""
+    origin: str
+    """Where the numbers come from."""
+    better: Better = Better.LESS
+    exact: bool = True
+    """Whether the same build gives the same number each time."""
+    judged: bool = False
+    """Whether a comparison reports that an exact number changed."""
+    heading: str = ""
+    """Of its column in the results table; the title, if it is empty."""
+    has_column: bool = False
+    """Whether the results table shows it unasked, where a case has it."""
+
+    def text(self, amount: Amount | None) -> str:
+        """The amount for people, without its unit; empty where it is not known."""
+        return "" if amount is None else f"{amount:,}"
+
+    def change(self, base: Amount, new: Amount) -> str:
+        """``better``, ``worse``, or ``changed`` where neither can be said."""
+        if self.better is Better.NEITHER:
+            return "changed"
+        return "better" if (new < base) is (self.better is Better.LESS) else "worse"
+
+
+class Amounts(Mapping[str, Amount]):
+    """Numbers by the names of their metrics: not to be changed, equal by value.
+
+    Raises:
+        ValueError: one is no number that JSON knows.
+    """
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self, numbers: Mapping[str, Amount | None] | None = None) -> None:
+        known = {name: one for name, one in (numbers or {}).items() if one is not None}
+        for name, number in known.items():
+            if type(number) not in {int, float} or not math.isfinite(number):
+                raise ValueError(f"{name} is {number!r}, which is no finite number")
+        self._numbers = known
+
+    def __getitem__(self, name: str) -> Amount:
+        return self._numbers[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._numbers.items()))
+
+    def __repr__(self) -> str:
+        return f"Amounts({self._numbers!r})"
+
+
+NO_AMOUNTS = Amounts()
+
+_METRICS: dict[str, Metric] = {}
+
+
+def register(metric: Metric) -> None:
+    """Make a metric known.
+
+    Raises:
+        ValueError: its name is taken.
+    """
+    if metric.name in _METRICS:
+        raise ValueError(f"a metric called {metric.name} is already known")
+    _METRICS[metric.name] = metric
+
+
+def unregister(name: str) -> None:
+    """Forget the metric of that name."""
+    del _METRICS[name]
+
+
+def metrics() -> tuple[Metric, ...]:
+    """All metrics that are known, in the order in which they were registered."""
+    return tuple(_METRICS.values())
+
+
+_ALLOCATOR = "the allocator that is preloaded while instructions are counted"
+_TORCH = "torch, in an iteration that is not timed"
+
+ALLOCATIONS = Metric("allocations", "allocation calls", "calls", _ALLOCATOR, heading="allocs")
+ALLOCATED_BYTES = Metric("allocated_bytes", "allocated bytes", "bytes", _ALLOCATOR)
+TENSOR_BYTES = Metric("tensor_bytes", "bytes allocated for tensors", "bytes", _TORCH)
+PEAK_BYTES = Metric("peak_bytes", "bytes of tensors held at once", "bytes", _TORCH)
+FLOPS = Metric("flops", "floating point operations", "operations", _TORCH, better=Better.NEITHER)
+"""Of the operators that torch has a formula for; not known where there is none."""
+MOVED_BYTES = Metric("moved_bytes", "bytes of tensors read or made", "bytes", _TORCH)
+"""Each tensor once: about the least that memory has to move."""
+
+for _metric in (ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES):
+    register(_metric)

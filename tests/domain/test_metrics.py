@@ -1,0 +1,59 @@
+"""Metrics: their registry, and numbers by their names."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+
+from instruction_counts.domain import metrics
+from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, Better, Metric
+
+
+def test_amounts_are_equal_by_value() -> None:
+    """In any order; with those of a plain dictionary, too."""
+    one, other = Amounts({"a": 1, "b": 2.5}), Amounts({"b": 2.5, "a": 1})
+
+    assert one == other == {"a": 1, "b": 2.5}
+    assert hash(one) == hash(other)
+
+
+def test_amounts_that_are_not_known_are_not_there() -> None:
+    """Nobody has to tell None from a number."""
+    assert {"a": 0} == Amounts({"a": 0, "b": None})
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), True, "1"])
+def test_amounts_are_numbers_of_json(value: Any) -> None:
+    """Files have to hold them."""
+    with pytest.raises(ValueError, match=r"a is .*, which is no finite number"):
+        Amounts({"a": value})
+
+
+def test_amounts_can_be_pickled() -> None:
+    """They travel between processes."""
+    amounts = Amounts({"a": 1})
+
+    assert amounts == pickle.loads(pickle.dumps(amounts))  # noqa: S301 - our own
+
+
+def test_a_name_is_registered_once() -> None:
+    """Two metrics cannot share a column."""
+    with pytest.raises(ValueError, match="allocations"):
+        metrics.register(ALLOCATIONS)
+
+
+@pytest.mark.parametrize(
+    ("better", "new", "expected"),
+    [
+        (Better.LESS, 3, "worse"),
+        (Better.LESS, 1, "better"),
+        (Better.MORE, 3, "better"),
+        (Better.MORE, 1, "worse"),
+        (Better.NEITHER, 3, "changed"),
+    ],
+)
+def test_a_metric_knows_which_way_is_better(better: Better, new: int, expected: str) -> None:
+    """As its entry says."""
+    assert expected == Metric("m", "m", "", "", better=better).change(2, new)
