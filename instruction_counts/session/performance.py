@@ -261,7 +261,9 @@ def _shape(entry: OperatorEntry, name: str, value: Any) -> Shape:
     if not isinstance(sizes, list | tuple) or not all(
         type(size) is int and size >= 0 for size in sizes
     ):
-        raise UsageError(f"{entry.name}: {name}={value!r} is no shape", "For example: (1024, 1024)")
+        raise UsageError(
+            f"{entry.name}: {name}={value!r} is not a valid shape", "For example: (1024, 1024)"
+        )
     return tuple(sizes)
 
 

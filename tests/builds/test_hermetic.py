@@ -141,11 +141,11 @@ def test_a_source_command_that_asks_something_is_not_waited_for() -> None:
 @pytest.mark.parametrize(
     ("command", "expected"),
     [
-        ("source /nowhere/env", "failed with 1: .*/nowhere/env: No such file"),
-        ("echo why >&2; false", "failed with 1: why"),
-        ("exit 7", "failed with 7: no message"),
-        ("if", "failed with 2: .*syntax error"),
-        ("source /dev/stdin <<< 'return 4'", "failed with 4: no message"),
+        ("source /nowhere/env", "failed with exit code 1: .*/nowhere/env: No such file"),
+        ("echo why >&2; false", "failed with exit code 1: why"),
+        ("exit 7", "failed with exit code 7: no message"),
+        ("if", "failed with exit code 2: .*syntax error"),
+        ("source /dev/stdin <<< 'return 4'", "failed with exit code 4: no message"),
     ],
 )
 def test_a_source_command_that_fails_says_why(command: str, expected: str) -> None:

@@ -22,7 +22,7 @@ def test_an_unknown_engine_is_refused() -> None:
 
 def test_what_an_engine_cannot_do_is_refused() -> None:
     """The error names the engines that can."""
-    with pytest.raises(UsageError, match="--pin-isa needs the fork engine"):
+    with pytest.raises(UsageError, match="--pin-isa requires the fork engine"):
         registry.require("timer", Ability.PINNED_ISA, "--pin-isa")
 
 

@@ -470,7 +470,7 @@ def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
         ("{id: a, operator: torch.add, signature: f() -> y}", "the operator's entry defines it"),
         (
             "{id: a, statement: x, inputs: {x: {shape: [[2], [3]]}, y: {shape: [[1], [2], [3]]}}}",
-            "as many shapes for each input",
+            "the same number of shapes",
         ),
         (
             "{id: a, statement: x, inputs: {x: {shape: [2], dtype: int64, requires_grad: true}}}",
@@ -487,11 +487,11 @@ def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
         (f'{{id: a, model: {{file: "a\\0b", sha256: "{"0" * 64}"}}}}', "without null characters"),
         (
             f"{{id: a, inputs: {{x: {{shape: [2]}}}}, statement: 'x{{x.shape[{'1' * 5000}]}}'}}",
-            "a dimension of [2]",
+            "a dimension index of [2]",
         ),
         (
             f"{{id: a, statement: x, expected: {{y: {{shape: ['{'1' * 5000}']}}}}}}",
-            "sizes, or placeholders",
+            "a size, or a placeholder",
         ),
         (f"{{id: a, statement: x, expected: {{y: {{sum: 0x{'f' * 400}}}}}}}", "a number"),
     ],
@@ -522,7 +522,7 @@ def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("builds: [{name: a}]", "python, or source_cmd"),
+        ("builds: [{name: a}]", "python, or a source_cmd"),
         (f"builds: [{{name: a, python: {sys.executable}, env: {{A: 1}}}}]", "env.A\n"),
         ("builds: [{name: a, source_cmd: b}, {name: a, source_cmd: c}]", "unique names"),
         ("reporters: [{database: a.db}, {database: b.db}]", "one database"),
