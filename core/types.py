@@ -40,7 +40,7 @@ class Language(enum.Enum):
         """The language named by ``value``.
 
         Accepts our members, their values, their names in any case, and the members of torch's own
-        ``torch.utils.benchmark.Language`` (told by their name, so that torch need not be imported).
+        ``torch.utils.benchmark.Language`` (recognised by name, so that torch need not be imported).
         """
         if isinstance(value, cls):
             return value

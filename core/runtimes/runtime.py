@@ -44,7 +44,7 @@ class Runtime:
     needs: tuple[str, ...] = ()
     """What torch must have, such as ``torch.compile``; a build without it skips the cases."""
     has_resources: bool = True
-    """Whether its operators are seen one by one, so that memory and operations can be told."""
+    """Whether its operators are seen one by one, which measuring memory and operations requires."""
 
     def stmt(self, group: Grouped, language: Language) -> str | None:
         """The forward statement; None where the group has none in this language."""

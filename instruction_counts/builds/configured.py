@@ -33,7 +33,7 @@ def parse_build(named: str) -> Build:
 def find_interpreter(name: str, path: str) -> str:
     """The absolute path of an interpreter: a file, a command on PATH, or a virtual environment.
 
-    The path is not resolved: a virtual environment is told by the link that is started.
+    The path is not resolved: a virtual environment is recognised by the link that is started.
     """
     candidate = Path(path).expanduser()
     if candidate.is_dir():

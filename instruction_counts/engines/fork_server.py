@@ -63,7 +63,7 @@ class ForkServer:
 
     @property
     def ready(self) -> dict[str, Any]:
-        """What the server told of itself when it was ready."""
+        """What the server reported when it was ready."""
         return self._ready
 
     @property
@@ -73,7 +73,7 @@ class ForkServer:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the server has been told to end."""
+        """Whether the server has been asked to end."""
         return self._closed
 
     def warm_up(self) -> None:

@@ -67,7 +67,7 @@ def check_writable(path: Path, option: str) -> None:
 
 
 def unwritable(path: Path, option: str, error: OSError) -> UsageError:
-    """What the user is told where ``path`` cannot be written."""
+    """The error for a ``path`` that cannot be written."""
     return UsageError(
         f"{option} {path} cannot be written: {error.strerror}",
         "Choose a file in a folder that you can write to.",

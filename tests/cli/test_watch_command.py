@@ -86,7 +86,7 @@ def test_a_token_is_not_sent_in_clear_text(
     code = run_watch(tmp_path, "--command", "true", "--webhook", "http://a.example/hook")
     said = capsys.readouterr().err
 
-    assert (1, True, False) == (code, "anybody on the way could read" in said, "secret" in said)
+    assert (1, True, False) == (code, "can be read in transit" in said, "secret" in said)
 
 
 def test_a_token_that_cannot_be_sent_is_refused_before_anything_is_asked_for(

@@ -89,7 +89,7 @@ def parse_inputs(texts: Iterable[str]) -> dict[str, tuple[Shape, ...]]:
             )
         assert isinstance(parsed, list)
         found[name] = (*found.get(name, ()), tuple(parsed))
-    together(found)  # so that a mistake is told before anything is read
+    together(found)  # so that a mistake is reported before anything is read
     return found
 
 

@@ -16,7 +16,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 @attrs.frozen
 class SpecificationSource:
-    """A specification; its mistakes are told before anything is measured."""
+    """A specification; its mistakes are reported before anything is measured."""
 
     specification: Specification
 
