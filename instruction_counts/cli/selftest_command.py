@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import click
 
-from instruction_counts.cli import console
+from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.merging import merged
-from instruction_counts.cli.options import build_options, only_build, selection_options
+from instruction_counts.cli.options import (
+    build_options,
+    only_build,
+    selection_options,
+    store_option,
+)
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report import selftest as report
 from instruction_counts.session.selftest import run_selftest, selftest_cases
 from instruction_counts.sources.definitions import Definitions
+from instruction_counts.storage.store import Store
 
 
 @click.command("selftest", cls=Command)
@@ -34,26 +40,32 @@ from instruction_counts.sources.definitions import Definitions
     show_default=True,
     help="What allocates in the counted process, as for run.",
 )
+@store_option
 def command(
     definitions: Definitions | None,
     selection: Selection,
     builds: tuple[Build, ...],
     layouts: int,
     allocator: str,
+    db: str | None,
 ) -> int:
     """Count a set of cases several times under different conditions, and compare.
 
     Fresh servers, another working directory and TMPDIR of this program, a busy machine and a larger
     inherited environment must not change a count. Without a selection, it
-    takes a representative set. Exits with 4 where a case failed or its count changed.
+    takes a representative set. The first counts are stored as a run, with what moved them: its
+    comparisons, and baselines made of it, know these noise floors. Exits with 4 where a case failed
+    or its count changed.
     """
-    definitions, builds, _, _ = merged(definitions, builds)
+    definitions, builds, _, db = merged(definitions, builds, db=db)
     build = only_build(builds, "a selftest")
     cases = selftest_cases(definitions, selection)
-    noises = run_selftest(build, cases, console, layouts=layouts, allocator=allocator)
-    console.render(report.table(noises))
+    found = run_selftest(build, cases, console, layouts=layouts, allocator=allocator)
+    console.render(report.table(found.noises))
     console.line("")
-    for line in report.summary(noises):
+    for line in report.summary(found.noises):
         console.line(line)
-    repeated = all(noise.repeated for noise in noises)
+    with Store.open(db) as store:
+        console.line(stored_run.saved(store, store.import_run(found.run)))
+    repeated = all(noise.repeated for noise in found.noises)
     return ExitCode.OK if repeated else ExitCode.CASES_FAILED

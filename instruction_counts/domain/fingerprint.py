@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import attrs
 
 
@@ -33,3 +36,13 @@ class Fingerprint:
     allocator: str = "system"
     pinned_isa: str = ""
     counted_capability: str = ""
+
+
+def fingerprint_hash(fingerprint: Fingerprint) -> str:
+    """A short name for a fingerprint (SHA-256, 16 digits).
+
+    Without the instruction set under Valgrind, which follows from the rest, and is known only while
+    a server runs.
+    """
+    text = json.dumps(attrs.asdict(fingerprint) | {"counted_capability": ""}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

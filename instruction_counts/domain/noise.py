@@ -1,43 +1,49 @@
-"""Noise floors: what moves a count without any change of code."""
+"""Noise floors: what moves a count without any change of code, and how that is known."""
 
 from __future__ import annotations
 
-import hashlib
-import json
+import enum
 import math
-from collections.abc import Mapping
-from typing import TypeAlias
 
 import attrs
 
-from instruction_counts.domain.fingerprint import Fingerprint
 
-_finite = attrs.validators.lt(math.inf)  # NaN is not, either
+def _is_share(_: object, field: attrs.Attribute[float], value: float) -> None:
+    if not 0 <= value < math.inf:  # NaN is not, either
+        raise ValueError(f"{field.name} is {value}, and should be a share of a count")
 
 
 @attrs.frozen
 class Noise:
-    """What moves the count of one case on one build without any change of code."""
+    """What was seen to move the count of a case on a build without any change of code.
 
-    case: str
-    """For people who read the file."""
-    noise: float = attrs.field(default=0.0, validator=_finite)
+    It belongs to the record that it was measured for, and is stored and exported with it.
+    """
+
+    server_spread: float = attrs.field(default=0.0, validator=_is_share)
     """Relative spread over fresh servers of one layout."""
-    layout_spread: float = attrs.field(default=0.0, validator=_finite)
+    layout_spread: float = attrs.field(default=0.0, validator=_is_share)
     """Relative spread over layouts."""
     layouts: int = 0
     """In how many further layouts it was counted; 0 says that nothing is known of layouts."""
 
 
-Noises: TypeAlias = "Mapping[str, Mapping[str, Noise]]"
-"""By `fingerprint_hash`, then by the definition hash of the case."""
+class Origin(enum.Enum):
+    """Where a noise floor comes from."""
+
+    WINDOWS = "windows"
+    """The windows of a count disagree."""
+    SERVERS = "servers"
+    """Fresh servers were seen to disagree."""
+    LAYOUTS = "layouts"
+    """Memory layouts were seen to move the count."""
+    ASSUMED = "assumed"
+    """The case was counted in one layout: it is what layouts usually move."""
 
 
-def fingerprint_hash(fingerprint: Fingerprint) -> str:
-    """A short name for a fingerprint (SHA-256, 16 digits).
+@attrs.frozen
+class Floor:
+    """Instructions by which a count may differ without any change of code."""
 
-    Without the instruction set under Valgrind, which follows from the rest, and is known only while
-    a server runs.
-    """
-    text = json.dumps(attrs.asdict(fingerprint) | {"counted_capability": ""}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    instructions: int
+    origin: Origin

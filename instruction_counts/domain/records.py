@@ -9,6 +9,7 @@ import attrs
 
 from core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Machine, Outcome
 
 Identity: TypeAlias = tuple[str, CaseKey]
@@ -32,6 +33,8 @@ class Record:
     outcome: Outcome
     metadata: dict[str, Any] = attrs.field(factory=dict, hash=False)
     """JSON values that the definition gave with the case."""
+    noise: Noise | None = None
+    """What was seen to move the count; None where it was counted once, in one layout."""
     stored_in: int | None = attrs.field(default=None, eq=False)
     """The number of the stored run that keeps the details of the outcome; None: they are here."""
 

@@ -8,6 +8,7 @@ import attrs
 
 from core.types import CaseKey
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Status
 
 
@@ -46,5 +47,7 @@ class StoredCount:
     status: Status
     instructions: Instructions | None
     """Without windows; None where the case was not counted."""
+    noise: Noise | None = None
+    """What was seen to move the count; None where it was counted once, in one layout."""
     failure: str = ""
     """The first line of why it failed."""

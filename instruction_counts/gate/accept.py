@@ -12,7 +12,6 @@ from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
@@ -40,7 +39,6 @@ def accept(
     before: Baseline | None,
     side: Side,
     selected: Mapping[CaseKey, BaselineCase],
-    noises: Noises,
     *,
     prune: bool = False,
     allow_different: bool = False,
@@ -68,22 +66,19 @@ def accept(
     comparison = compare(
         mine.side_for(side, "baseline"),
         narrowed,
-        mine.noises_with(noises, side),
         causes=lambda one: mine.causes(one, complete),
     )
-    known = noises.get(fingerprint_hash(side.fingerprint), {})
     cases = {key: old.cases[key] for key in staying}
     kept = []
     for one in comparison.differences:
         record, was = records.get(one.key), selected.get(one.key)
         if record is None:
             continue
-        noise = known.get(record.definition_hash)
         if was is not None and one.verdict in _NOISE and one.change:
-            cases[one.key] = _kept(was, record, noise)
+            cases[one.key] = _kept(was, record)
             kept.append(one.key)
         else:
-            cases[one.key] = _case(complete(record), was, noise)
+            cases[one.key] = _case(complete(record), was)
     after = Baseline(Head.of(side), cases)
     return Acceptance(before, after, comparison, tuple(kept), absent, uncounted)
 
@@ -92,25 +87,25 @@ _NOISE = {Verdict.SAME, Verdict.AMBIGUOUS}
 """What may be noise alone. Taken in, it would carry a count along without end."""
 
 
-def _kept(was: BaselineCase, record: Record, noise: Noise | None) -> BaselineCase:
+def _kept(was: BaselineCase, record: Record) -> BaselineCase:
     """The count that was accepted, with what has been found out of its noise since."""
     counted = record.outcome.instructions
     assert counted is not None, "asked of counted cases only"
-    spread = max(was.spread, counted.spread)
+    spread, noise = max(was.spread, counted.spread), record.noise
     if noise is None:
         return attrs.evolve(was, spread=spread)
     moved = noise.layout_spread if noise.layouts else 0.0
     return attrs.evolve(
         was,
-        spread=max(spread, math.ceil(noise.noise * was.instructions)),
+        spread=max(spread, math.ceil(noise.server_spread * was.instructions)),
         layouts=max(was.layouts, noise.layouts),
         layout_spread=max(was.layout_spread, math.ceil(moved * was.instructions)),
     )
 
 
-def _case(record: Record, was: BaselineCase | None, noise: Noise | None) -> BaselineCase:
+def _case(record: Record, was: BaselineCase | None) -> BaselineCase:
     same_code = was is not None and was.definition_hash == record.definition_hash
-    found = [noise] if noise is not None else []
+    found = [record.noise] if record.noise is not None else []
     if was is not None and same_code:
         found.append(was.noise)  # what layouts moved once, they may move again
     return BaselineCase.of(record, found)

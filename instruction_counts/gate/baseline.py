@@ -25,7 +25,7 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, metrics
-from instruction_counts.domain.noise import Noise, Noises, fingerprint_hash
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.reading.nodes import one_of
@@ -72,7 +72,6 @@ class Head:
         """As a fingerprint; of what a baseline does not keep it says what ``like`` says."""
         mine = attrs.asdict(self)
         del mine["engine"]
-        # Whatever is known of the noise of the other build is kept apart by the tool's name.
         return attrs.evolve(like, **mine, torch_git="", tool_version=f"baseline {FORMAT_VERSION}")
 
 
@@ -112,7 +111,7 @@ class BaselineCase:
         counted = record.outcome.instructions
         assert counted is not None, "asked of counted cases only"
         seen = [one for one in noises if one.layouts]
-        fresh = max((one.noise for one in noises), default=0.0)
+        fresh = max((one.server_spread for one in noises), default=0.0)
         moved = max((one.layout_spread for one in seen), default=0.0)
         return cls(
             record.label,
@@ -140,13 +139,13 @@ class BaselineCase:
     def noise(self) -> Noise:
         """What is known of its noise."""
         relative = self.layout_spread / max(1, self.instructions)
-        return Noise("", 0.0, relative, self.layouts)
+        return Noise(layout_spread=relative, layouts=self.layouts)
 
     @property
     def noise_floor(self) -> int:
         """Instructions by which it may differ without any change of code."""
         counted = self._instructions
-        return noise_floor(counted, counted, self.language, [self.noise])
+        return noise_floor(counted, counted, self.language, [self.noise]).instructions
 
     @property
     def record(self) -> Record:
@@ -160,6 +159,7 @@ class BaselineCase:
             setup="",
             global_setup="",
             outcome=outcome,
+            noise=self.noise,
         )
 
     @property
@@ -183,11 +183,6 @@ class Baseline:
         """The baseline as the side that ``new`` is compared with."""
         records = {key: one.record for key, one in self.cases.items()}
         return Side(title, self.head.engine, self.head.fingerprint(new.fingerprint), records)
-
-    def noises_with(self, known: Noises, new: Side) -> Noises:
-        """``known`` with what the baseline knows of its cases, for a comparison with ``new``."""
-        mine = {one.definition_hash: one.noise for one in self.cases.values()}
-        return {**known, fingerprint_hash(self.head.fingerprint(new.fingerprint)): mine}
 
     def obstacles(self, new: Side) -> tuple[Disagreement, ...]:
         """What keeps ``new`` from being compared, or has to be allowed by hand (not `prevents`)."""

@@ -141,6 +141,7 @@ def _as_json(finding: Finding, causes: Causes, *, carried: bool) -> dict[str, An
         "change": one.change,
         "relative": one.relative,
         "noise": one.noise,
+        "noise_origin": None if one.noise_origin is None else one.noise_origin.value,
         "causes": list(causes.get(one.key, ())),
     }
     return {**cattrs.unstructure(case), **figures}

@@ -36,7 +36,7 @@ class Doubt(enum.Enum):
     NO_LIMIT = "cases without a hard limit", "Every regression fails: set a default."
     NO_LAYOUTS = (
         "cases counted in one memory layout only",
-        "Their noise is an estimate: `selftest --layouts 4 --only '*'` measures it; accept again.",
+        "Their noise is an estimate: accept a run of `selftest --layouts 4 --only '*'`.",
     )
 
     def __init__(self, what: str, remedy: str) -> None:

@@ -14,7 +14,6 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.noise import Noises
 from instruction_counts.domain.outcomes import Status
 
 
@@ -32,9 +31,6 @@ class BuildMeasurer(Protocol):
 
     def check(self, comparison: Comparison) -> Comparison:
         """Count the suspects of a comparison again, in other layouts of what was measured last."""
-
-    def noises(self) -> Noises:
-        """The noise floors that are known by now."""
 
 
 @attrs.define
@@ -87,7 +83,9 @@ class Candidates:
         if any(self._fault(side) for side in new):
             return self.differ(before, after)
         self.sides.update(zip((before, after), new, strict=True))
-        (found,) = self.measurer.check(self._compared(before, after)).differences
+        checked = self.measurer.check(self._compared(before, after))
+        self.sides[before], self.sides[after] = checked.base, checked.new
+        (found,) = checked.differences
         self._verified[before, after] = found
         return is_change(found)
 
@@ -100,9 +98,7 @@ class Candidates:
         return found
 
     def _compared(self, before: int, after: int) -> Comparison:
-        return compare(
-            self.sides[before], self.sides[after], self.measurer.noises(), self.min_effect
-        )
+        return compare(self.sides[before], self.sides[after], self.min_effect)
 
     def _fault(self, side: Side) -> str | None:
         """Why a side has no count of the case; None where it has one."""

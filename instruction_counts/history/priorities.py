@@ -14,7 +14,7 @@ from instruction_counts.analysis.attribution.names import normalised
 from instruction_counts.analysis.verdicts.difference import Verdict, judge
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.noise import Noises, fingerprint_hash
+from instruction_counts.domain.fingerprint import fingerprint_hash
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.domain.stored import StoredCount
@@ -35,14 +35,14 @@ class Move:
     new: StoredCount
 
 
-def moves(points: Iterable[StoredCount], noises: Noises) -> tuple[Move, ...]:
+def moves(points: Iterable[StoredCount]) -> tuple[Move, ...]:
     """All moves of the cases of ``points``, which are in order of time; the latest come last."""
     found = [
         Move(base, new)
-        for series in all_series(points, noises)
+        for series in all_series(points)
         for segment in series.segments
         for base, new in pairwise(segment.points)
-        if _build(base) != _build(new) and _moved(base, new, noises)
+        if _build(base) != _build(new) and _moved(base, new)
     ]
     return tuple(sorted(found, key=lambda one: one.new.run_id))
 
@@ -52,9 +52,9 @@ def _build(point: StoredCount) -> tuple[str, str]:
     return point.build, fingerprint_hash(point.fingerprint)
 
 
-def _moved(base: StoredCount, new: StoredCount, noises: Noises) -> bool:
+def _moved(base: StoredCount, new: StoredCount) -> bool:
     before, after = count_of(base).per_run, count_of(new).per_run
-    floor = max(floor_of(base, noises), floor_of(new, noises))
+    floor = max(floor_of(base), floor_of(new))
     return abs(after - before) > floor and MIN_EFFECT.is_reached(after - before, before)
 
 

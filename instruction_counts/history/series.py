@@ -12,7 +12,6 @@ from instruction_counts.analysis.verdicts.difference import noise_floor
 from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
-from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.steps import Level, Step, levels, steps_between
@@ -57,15 +56,13 @@ class Series:
 
 
 def all_series(
-    points: Iterable[StoredCount], noises: Noises | None = None, min_effect: Effect | None = None
+    points: Iterable[StoredCount], min_effect: Effect | None = None
 ) -> tuple[Series, ...]:
     """A series for each case, in the order of its first point; ``points`` are in order of time."""
     by_case: dict[CaseKey, list[StoredCount]] = {}
     for point in points:
         by_case.setdefault(point.case, []).append(point)
-    return tuple(
-        _series(key, mine, noises or {}, min_effect or MIN_EFFECT) for key, mine in by_case.items()
-    )
+    return tuple(_series(key, mine, min_effect or MIN_EFFECT) for key, mine in by_case.items())
 
 
 def pairs_at_steps(series: Series) -> Iterator[tuple[StoredCount, StoredCount]]:
@@ -87,22 +84,20 @@ def count_of(point: StoredCount) -> Instructions:
     return point.instructions
 
 
-def floor_of(point: StoredCount, noises: Noises) -> float:
+def floor_of(point: StoredCount) -> int:
     """The noise floor of a point that has a count, as `compare` uses it."""
-    known = noises.get(fingerprint_hash(point.fingerprint), {}).get(point.definition_hash)
     counted = count_of(point)
-    return noise_floor(counted, counted, point.case.language, [] if known is None else [known])
+    noises = [] if point.noise is None else [point.noise]
+    return noise_floor(counted, counted, point.case.language, noises).instructions
 
 
-def _series(
-    key: CaseKey, points: Iterable[StoredCount], noises: Noises, min_effect: Effect
-) -> Series:
+def _series(key: CaseKey, points: Iterable[StoredCount], min_effect: Effect) -> Series:
     known = list(points)
     groups = _groups([one for one in known if one.instructions is not None])
     segments = []
     for place, group in enumerate(groups):
         counts = [count_of(point).per_run for point in group]
-        floors = [floor_of(point, noises) for point in group]
+        floors = [floor_of(point) for point in group]
         apart = tuple(_apart(groups[place - 1][-1], group[0])) if place else ()
         segments.append(Segment(tuple(group), levels(counts, floors, min_effect), apart))
     return Series(key, tuple(segments), tuple(one for one in known if one.instructions is None))

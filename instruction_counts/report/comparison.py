@@ -170,7 +170,7 @@ def _figures(one: Difference) -> tuple[str, ...]:
     elif one.reason not in {Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS}:
         parts.append(one.reason.value)
     if one.noise:
-        parts.append(f"noise floor {one.noise:,}")
+        parts.append(f"noise floor {noise_text(one)}")
     time = one.time
     if time is not None:
         parts.append(time_of(time))
@@ -182,6 +182,13 @@ def metric_texts(one: Difference) -> Iterator[str]:
     for change in one.metrics:
         before, after = (change.metric.text(amount) for amount in (change.base, change.new))
         yield f"{change.metric.title}: {before} → {after} ({change.verdict})"
+
+
+def noise_text(one: Difference) -> str:
+    """``13 (layouts)``: the noise floor, and where it comes from; empty where none was used."""
+    if one.noise_origin is None:
+        return ""
+    return f"{one.noise:,} ({one.noise_origin.value})" if one.noise else "0"
 
 
 def number_text(number: int | None) -> str:

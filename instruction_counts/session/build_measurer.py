@@ -11,14 +11,13 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.probing import probe
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.noise import Noises, fingerprint_hash
+from instruction_counts.domain.fingerprint import fingerprint_hash
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.cases import load_cases
 from instruction_counts.session.comparing import ComparedBuilds, MeasuredSides
 from instruction_counts.session.observer import Observer
 from instruction_counts.sources.definitions import Definitions
-from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 
 
@@ -57,7 +56,7 @@ class StoreBuildMeasurer:
                 self.observer.note(f"{build.name}: known from run {one.run_id}")
                 run = self.store.load(one.run_id)
                 title = f"run {one.run_id}, {build.name}"
-                side = side_of(run, build.name, title)
+                side = side_of(run, build.name, title, one.run_id)
                 return attrs.evolve(side, records={key: side.records[key]})
         return None
 
@@ -84,7 +83,3 @@ class StoreBuildMeasurer:
         if checked.interrupted:
             raise KeyboardInterrupt
         return checked.comparison
-
-    def noises(self) -> Noises:
-        """See `BuildMeasurer`."""
-        return read_noises()

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import attrs
 
-from core.types import Case
+from core.types import Case, CaseKey
 from instruction_counts.builds.capability import measure_machine
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import DEFAULT_NAME, Build
+from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
@@ -125,6 +127,15 @@ class BuildRunner:
     def completed(self) -> Complete:
         """What gives a record of these runs with its details."""
         return self.recorder.completed if self.recorder is not None else as_it_is
+
+    def store_noises(self, run_id: int | None, build: str, noises: Mapping[CaseKey, Noise]) -> None:
+        """Store what moved the cases of a run that was measured, where it is stored."""
+        if self.recorder is None or run_id is None:
+            return
+        try:
+            self.recorder.add_noises(run_id, build, noises)
+        except DataError as error:
+            self.observer.error(f"What layouts moved cases by is not stored: {error}")
 
     @classmethod
     def of(

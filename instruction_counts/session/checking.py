@@ -28,7 +28,6 @@ from instruction_counts.session.comparing import Compared, ComparedBuilds
 from instruction_counts.session.observer import Observer
 from instruction_counts.session.time_budget import planned
 from instruction_counts.sources.definitions import Definitions
-from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 
 
@@ -76,11 +75,9 @@ class CheckRequest:
             UsageError: the counts of ``side`` are other counts, and that is not allowed.
         """
         self.refuse_obstacles(side)
-        noises = self.baseline.noises_with(read_noises(), side)
         return compare(
             self.baseline.side_for(side, self.file.name),
             side,
-            noises,
             causes=lambda one: self.baseline.causes(one, complete),
         )
 
@@ -200,10 +197,11 @@ def _verified(
         return compared
     comparison = compared.comparison
     try:
-        (counts,) = builds.count_again(comparison, (comparison.new,), layouts)
+        (counts,), (new,) = builds.count_again(comparison, (comparison.new,), layouts)
     except KeyboardInterrupt:
         return attrs.evolve(compared, interrupted=True)
-    return attrs.evolve(compared, comparison=verified_against(comparison, baseline, counts))
+    verified = verified_against(comparison, baseline, counts)
+    return attrs.evolve(compared, comparison=attrs.evolve(verified, new=new))
 
 
 def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
@@ -244,7 +242,6 @@ def accept_run(
         before,
         side,
         mine,
-        read_noises(),
         prune=prune,
         allow_different=allow_different,
         complete=runs.completed,

@@ -19,6 +19,7 @@ from instruction_counts.analysis.verdicts.sides import (
     narrowed,
     read_side,
     side_of,
+    with_noise,
     with_outputs,
 )
 from instruction_counts.builds.probing import BuildFacts
@@ -38,7 +39,6 @@ from instruction_counts.session.observer import Observer
 from instruction_counts.session.time_budget import planned, require_measured
 from instruction_counts.session.verification import Verification
 from instruction_counts.sources.definitions import Definitions
-from instruction_counts.storage.noise import keep_noises, read_noises
 
 
 @attrs.frozen
@@ -79,7 +79,10 @@ class ComparedBuilds:
         measured = self.runner.run(self.runner.orders(self.cases, skip=True), budget=budget)
         require_measured(measured.run)
         title = "" if measured.run_id is None else f"run {measured.run_id}, "
-        sides = {name: side_of(measured.run, name, title + name) for name in self.runner.names}
+        sides = {
+            name: side_of(measured.run, name, title + name, measured.run_id)
+            for name in self.runner.names
+        }
         return MeasuredSides(sides, measured.run_id, measured.interrupted)
 
     def verify(self, comparison: Comparison, layouts: int) -> Compared:
@@ -90,22 +93,27 @@ class ComparedBuilds:
             found = self._with_outputs(comparison)
             if not found.suspects:
                 return Compared(found)
-            base, new = self.count_again(found, (found.base, found.new), layouts)
+            (base, new), sides = self.count_again(found, (found.base, found.new), layouts)
         except KeyboardInterrupt:
             return Compared(comparison, interrupted=True)
-        return Compared(verified(found, base, new))
+        checked = verified(found, base, new)
+        return Compared(attrs.evolve(checked, base=sides[0], new=sides[1]))
 
     def count_again(
         self, comparison: Comparison, sides: Sequence[Side], layouts: int
-    ) -> list[list[dict[CaseKey, int]]]:
+    ) -> tuple[list[list[dict[CaseKey, int]]], list[Side]]:
         """The counts of the suspects in other layouts: for each build that is measured, by layout.
 
-        ``sides`` are these builds; what layouts were seen to move them by is kept.
+        ``sides`` are these builds. They come back with what layouts were seen to move their cases
+        by, which is stored with their run, too.
         """
         counts = self._verification.count(self._suspects(comparison), layouts)
-        for side, of_side in zip(sides, counts, strict=True):
-            keep_noises(side.fingerprint, _layout_noise(side, of_side), self.runner.observer.error)
-        return counts
+        found = []
+        for name, side, of_side in zip(self.runner.names, sides, counts, strict=True):
+            noises = _layout_noise(side, of_side)
+            self.runner.store_noises(side.run_id, name, noises)
+            found.append(with_noise(side, noises))
+        return counts, found
 
     def can_verify(self) -> bool:
         """Whether the engine can count in other layouts; where not, the observer learns it."""
@@ -141,7 +149,7 @@ class ComparedBuilds:
             )
         )
         causes = functools.partial(function_causes, complete=self.runner.completed)
-        return compare(base, new, read_noises(), comparison.min_effect, causes)
+        return compare(base, new, comparison.min_effect, causes)
 
     def _suspects(self, comparison: Comparison) -> list[Case]:
         keys = {one.key for one in comparison.suspects}
@@ -200,7 +208,7 @@ def compare_sides(
         measured.sides[side.name] if isinstance(side, Build) else side for side in known
     )
     causes = functools.partial(function_causes, complete=runs.completed)
-    comparison = compare(before, after, read_noises(), request.min_effect, causes)
+    comparison = compare(before, after, request.min_effect, causes)
     is_verified = len(builds) == 2 and comparison.suspects and request.layouts
     if compared_builds is None or not is_verified or measured.interrupted:
         return Compared(comparison, measured.interrupted, measured.run_id)
@@ -220,8 +228,8 @@ def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) 
     return attrs.evolve(side, records=kept)
 
 
-def _layout_noise(side: Side, layouts: Sequence[Mapping[CaseKey, int]]) -> dict[str, Noise]:
-    """What layouts moved each case by, by definition hash."""
+def _layout_noise(side: Side, layouts: Sequence[Mapping[CaseKey, int]]) -> dict[CaseKey, Noise]:
+    """What layouts moved each case by."""
     found = {}
     for key in {key for counts in layouts for key in counts}:
         record = side.records[key]
@@ -230,5 +238,5 @@ def _layout_noise(side: Side, layouts: Sequence[Mapping[CaseKey, int]]) -> dict[
         if counted is not None and len(counts) == len(layouts):
             counts.append(counted.per_run)
             spread = (max(counts) - min(counts)) / max(1, *counts)
-            found[record.definition_hash] = Noise(key.title, 0.0, spread, len(layouts))
+            found[key] = Noise(layout_spread=spread, layouts=len(layouts))
     return found

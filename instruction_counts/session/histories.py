@@ -16,7 +16,6 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
-from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 
 
@@ -51,7 +50,7 @@ def history_of(request: HistoryRequest, store: Store) -> Histories:
     """
     keys = _selected(store.case_keys(), request.selection)
     points = _narrowed(store.counts(keys), request.since, request.last, request.tags)
-    series = all_series(points, read_noises(), request.min_effect)
+    series = all_series(points, request.min_effect)
     causes = {pair: causes_of(store, *pair) for one in series for pair in pairs_at_steps(one)}
     return Histories(series, causes)
 

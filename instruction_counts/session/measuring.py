@@ -10,13 +10,14 @@ from typing import Protocol, TypeVar
 
 import attrs
 
-from core.types import Case
+from core.types import Case, CaseKey
 from instruction_counts import __version__
 from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import Complete, Identity, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
@@ -89,6 +90,13 @@ class Recorder(Protocol):
 
         Raises:
             DataError: they cannot be read any more.
+        """
+
+    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
+        """Keep what was seen to move the counts of cases, after their run has ended.
+
+        Raises:
+            DataError: they cannot be stored.
         """
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import multiprocessing
 import os
 import shlex
@@ -12,11 +13,14 @@ from pathlib import Path
 
 import attrs
 
-from core.types import AutogradMode, Case, RuntimeMode
+from core.types import AutogradMode, Case, CaseKey, RuntimeMode
+from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.entry import Profile
@@ -28,7 +32,6 @@ from instruction_counts.session.cases import load_cases
 from instruction_counts.session.measuring import make_engine
 from instruction_counts.session.observer import Observer
 from instruction_counts.sources.definitions import Definitions
-from instruction_counts.storage.noise import keep_noises
 
 _MANY_VARIABLES = {f"INHERITED_{number:03}": "x" * 100 for number in range(200)}
 
@@ -58,6 +61,14 @@ class CaseNoise:
         return _spread((*self.repeats[:1], *self.layouts))
 
 
+@attrs.frozen
+class Selftest:
+    """What the rounds say of each case, and the first of them as a run that knows it."""
+
+    noises: tuple[CaseNoise, ...]
+    run: Run
+
+
 def run_selftest(
     build: Build,
     cases: Sequence[Case],
@@ -65,23 +76,21 @@ def run_selftest(
     *,
     layouts: int = 0,
     allocator: str = "steady",
-) -> tuple[CaseNoise, ...]:
-    """Count ``cases`` under all conditions; what noise they have is kept for comparisons.
+) -> Selftest:
+    """Count ``cases`` under all conditions.
 
     Raises:
         BuildError: the build cannot be used.
     """
     facts = probe(build)
-    repeats: list[dict[Case, Outcome]] = []
-    others: list[dict[Case, Outcome]] = []
+    repeats: list[Round] = []
+    others: list[Round] = []
     for condition in conditions(layouts):
         observer.note(f"{len(cases)} cases, {condition.title}")
-        outcomes = measure(cases, facts, condition, allocator, observer)
-        (others if condition.layout else repeats).append(outcomes)
-    noises = noise_of(cases, repeats, others)
-    fingerprint = attrs.evolve(facts.fingerprint, allocator=allocator)
-    keep_noises(fingerprint, floors(noises), observer.error)
-    return noises
+        found = measure(cases, facts, condition, allocator, observer)
+        (others if condition.layout else repeats).append(found)
+    noises = noise_of(cases, *([one.outcomes for one in rounds] for rounds in (repeats, others)))
+    return Selftest(noises, run_of(build.name, repeats[0], floors(noises)))
 
 
 def selftest_cases(definitions: Definitions, selection: Selection) -> tuple[Case, ...]:
@@ -98,8 +107,8 @@ def selftest_cases(definitions: Definitions, selection: Selection) -> tuple[Case
 
 def noise_of(
     cases: Sequence[Case],
-    repeats: Sequence[dict[Case, Outcome]],
-    layouts: Sequence[dict[Case, Outcome]],
+    repeats: Sequence[Mapping[Case, Outcome]],
+    layouts: Sequence[Mapping[Case, Outcome]],
 ) -> tuple[CaseNoise, ...]:
     """What the rounds say of each case."""
     return tuple(
@@ -113,15 +122,13 @@ def noise_of(
     )
 
 
-def floors(noises: Sequence[CaseNoise]) -> dict[str, Noise]:
-    """What is kept for comparisons, by definition hash.
+def floors(noises: Sequence[CaseNoise]) -> dict[CaseKey, Noise]:
+    """What is stored with the run.
 
     A case that failed in a round is left out: of its noise nothing is known.
     """
     return {
-        one.case.definition_hash: Noise(
-            one.case.title, one.noise, one.layout_spread, len(one.layouts)
-        )
+        one.case.key: Noise(one.noise, one.layout_spread, len(one.layouts))
         for one in noises
         if None not in (*one.repeats, *one.layouts)
     }
@@ -149,6 +156,14 @@ class Condition:
     busy: bool = False
     another_directory: bool = False
     variables: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+
+
+@attrs.frozen
+class Round:
+    """How the cases ended in servers of their own, and what these were."""
+
+    outcomes: Mapping[Case, Outcome]
+    fingerprint: Fingerprint
 
 
 def conditions(layouts: int) -> tuple[Condition, ...]:
@@ -184,7 +199,7 @@ def measure(
     condition: Condition,
     allocator: str,
     observer: Observer,
-) -> dict[Case, Outcome]:
+) -> Round:
     """Count ``cases`` once, in servers of their own, under ``condition``."""
     facts = _anchored(facts)
     orders = [WorkOrder(case, facts.build, times=False, retries=1) for case in cases]
@@ -202,7 +217,19 @@ def measure(
                 if isinstance(event, Finished):
                     outcomes[event.order.case] = event.outcome
                 progress.show(event)
-    return outcomes
+    return Round({case: outcomes[case] for case in cases}, engine.fingerprint)
+
+
+def run_of(build: str, first: Round, noises: Mapping[CaseKey, Noise]) -> Run:
+    """The first round as a run, with what was seen to move its cases in the others."""
+    records = (Record.of(case, build, outcome) for case, outcome in first.outcomes.items())
+    return Run(
+        __version__,
+        DEFAULT,
+        {build: first.fingerprint},
+        tuple(attrs.evolve(one, noise=noises.get(one.key)) for one in records),
+        dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+    )
 
 
 def _anchored(facts: BuildFacts) -> BuildFacts:

@@ -16,7 +16,6 @@ from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.order import read_durations
 from instruction_counts.history.priorities import Move, Scout, changed_functions, moves, priorities
 from instruction_counts.session.measuring import DURATIONS, Plan
-from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
 
@@ -45,7 +44,7 @@ def planned(
         return None
     keys = [case.key for case in cases]
     points = store.counts(keys, last_runs=_RECENT_RUNS) if store is not None else ()
-    found = moves(points, read_noises())
+    found = moves(points)
     latest = _latest(points, store) if store is not None else {}
     changed = {
         name

@@ -36,7 +36,6 @@ from instruction_counts.session.made_builds import made_build
 from instruction_counts.session.observer import Observer
 from instruction_counts.session.watch_files import state_file_of
 from instruction_counts.sources.definitions import Definitions
-from instruction_counts.storage.noise import read_noises
 from instruction_counts.storage.store import Store
 
 
@@ -239,13 +238,13 @@ class StoreWatchedBuilds:
         if last.name not in run.builds:
             self.observer.note(f"Run {last.run_id} has no {last.name}: nothing to compare with.")
             return None
-        return side_of(run, last.name, f"run {last.run_id}, {last.name}")
+        return side_of(run, last.name, f"run {last.run_id}, {last.name}", last.run_id)
 
     def compare(self, base: Side, new: Side) -> Comparison:
         """See `WatchedBuilds`."""
         complete = self.measurer.store.completed
         causes = functools.partial(function_causes, complete=complete)
-        return compare(base, new, read_noises(), self.min_effect, causes)
+        return compare(base, new, self.min_effect, causes)
 
     def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `WatchedBuilds`."""

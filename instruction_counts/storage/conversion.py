@@ -17,6 +17,7 @@ from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import (
     Failure,
     FunctionCosts,
@@ -125,6 +126,11 @@ def _fields(converter: cattrs.Converter) -> dict[type[attrs.AttrsInstance], dict
         },
         Output: {},
         Failure: {},
+        Noise: {
+            "server_spread": override(struct_hook=rules.number(0)),
+            "layout_spread": override(struct_hook=rules.number(0)),
+            "layouts": count,
+        },
         Outcome: {
             "functions": of_costs,
             "failure": override(rename="error"),

@@ -6,7 +6,7 @@ at once: writers take turns, readers see a state that was whole.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -16,6 +16,7 @@ from sqlalchemy import delete, insert, select, update
 
 from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Machine
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import RunSummary, StoredCount
@@ -49,6 +50,7 @@ from instruction_counts.storage.store_writing import (
     insert_run,
     put_builds,
     put_in_order,
+    put_noises,
     put_record,
     sweep,
 )
@@ -119,6 +121,11 @@ class Store:
         with self._database.writing() as connection:
             put_record(connection, run_id, record)
         return record.without_details(run_id)
+
+    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
+        """Store what was seen to move the counts of cases of a stored run."""
+        with self._database.writing() as connection:
+            put_noises(connection, run_id, build, noises)
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """Store how a run ended, and what is known of it only now.

@@ -13,6 +13,7 @@ from sqlalchemy import Connection, func, select
 from core.modes import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.stored import RunSummary, StoredCount
 from instruction_counts.storage.store_errors import understood
@@ -137,6 +138,7 @@ def stored_counts(
             outcomes.c.run_id,
             outcomes.c.case_id,
             outcomes.c.status,
+            outcomes.c.noise,
             *(outcomes.c[column] for column in _COUNTED),
             cases.c.definition_hash,
             runs.c.started_at,
@@ -172,6 +174,7 @@ def stored_counts(
                 definition_hash=row.definition_hash,
                 status=Status(row.status),
                 instructions=_count_of(row),
+                noise=None if row.noise is None else Noise(**row.noise),
                 failure=(row.message or "").partition("\n")[0],
             )
 

@@ -16,6 +16,7 @@ from core.modes import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import (
     Details,
     Failure,
@@ -110,6 +111,7 @@ def insert_record(
             "case_id": _shared(connection, cases, digest_of(case), case),
             "identity": key_digest(record.key),
             "position": position,
+            "noise": None if record.noise is None else attrs.asdict(record.noise),
             **_outcome_values(record.outcome),
         },
     )
@@ -235,6 +237,7 @@ def _read_windows(connection: Connection, run_id: int) -> dict[int, list[Window]
 
 
 def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
+    noise = row[outcomes.c.noise]
     return Record(
         label=tuple(row[cases.c.label]),
         language=mode_of(Language, row[cases.c.language]),
@@ -248,6 +251,7 @@ def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
         global_setup=row[cases.c.global_setup],
         outcome=_outcome(row, stretches),
         metadata=row[cases.c.metadata] or {},
+        noise=None if noise is None else Noise(**noise),
     )
 
 

@@ -254,6 +254,7 @@ outcomes = Table(
     Column("metrics", _Json, nullable=False),
     Column("resources_reason", _Words),
     Column("skipped_by_budget_s", _Seconds),
+    Column("noise", _Json),
     UniqueConstraint("run_build_id", "identity"),
     Index(None, "run_id", "position"),
 )

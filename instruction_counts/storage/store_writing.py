@@ -8,7 +8,9 @@ from typing import Any
 import attrs
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
+from core.types import CaseKey
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.store_errors import require_run
 from instruction_counts.storage.store_rows import (
@@ -80,6 +82,17 @@ def put_record(connection: Connection, run_id: int, record: Record) -> int:
         before = connection.scalar(last)
         position = 0 if before is None else before + 1
     return insert_record(connection, record, run_id=run_id, run_build_id=number, position=position)
+
+
+def put_noises(
+    connection: Connection, run_id: int, build: str, noises: Mapping[CaseKey, Noise]
+) -> None:
+    """Store what was seen to move the counts of cases of a stored run."""
+    number = _run_build(connection, run_id, build)
+    for key, noise in noises.items():
+        mine = outcomes.c.run_build_id == number, outcomes.c.identity == key_digest(key)
+        change = update(outcomes).where(*mine).values(noise=attrs.asdict(noise))
+        connection.execute(change)
 
 
 def put_in_order(connection: Connection, run_id: int, run: Run) -> None:

@@ -8,9 +8,9 @@ import attrs
 import pytest
 
 from core.types import Language
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.noise import Noise, fingerprint_hash
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline
@@ -25,12 +25,12 @@ def run(**counts: int) -> Side:
 
 def first(**counts: int) -> Baseline:
     """A baseline made from nothing."""
-    return accept(None, run(**counts), {}, {}).after
+    return accept(None, run(**counts), {}).after
 
 
 def accepted(before: Baseline, new: Side, **options: Any) -> Acceptance:
     """All cases of a run, accepted."""
-    return accept(before, new, before.cases, {}, **options)
+    return accept(before, new, before.cases, **options)
 
 
 def counts(baseline: Baseline) -> dict[str, int]:
@@ -53,7 +53,7 @@ def test_accepting_changes_what_changed() -> None:
 def test_cases_outside_the_run_and_the_selection_stay() -> None:
     """A part of a suite can be accepted."""
     before = first(a=1000, b=2000)
-    after = accept(before, run(a=1500), {key("a"): before.cases[key("a")]}, {}).after
+    after = accept(before, run(a=1500), {key("a"): before.cases[key("a")]}).after
 
     assert {"a": 1500, "b": 2000} == counts(after)
 
@@ -72,7 +72,7 @@ def python_run(count: int) -> Side:
 
 def test_what_may_be_noise_is_not_taken_in_again_and_again() -> None:
     """Ten steps of 0.09%, each within the noise floor, are seen when they are beyond it."""
-    baseline = accept(None, python_run(1_000_000), {}, {}).after
+    baseline = accept(None, python_run(1_000_000), {}).after
     shown = []
     for step in range(1, 11):
         found = accepted(baseline, python_run(1_000_000 + 900 * step))
@@ -86,10 +86,9 @@ def test_a_count_that_stays_learns_of_its_noise() -> None:
     """The larger of what was known and of what is known now."""
     before = first(a=1_000_000)
     case = attrs.evolve(before.cases[key("a")], layouts=2, layout_spread=700)
-    new = side(cpp("a", outcome=counted(1_000_400, spread=5)))
-    noise = {case.definition_hash: Noise("", 0.00005, 0.0005, 4)}
-    noises = {fingerprint_hash(new.fingerprint): noise}
-    after = accept(Baseline(before.head, {case.key: case}), new, {case.key: case}, noises).after
+    noise = Noise(0.00005, 0.0005, 4)
+    new = side(attrs.evolve(cpp("a", outcome=counted(1_000_400, spread=5)), noise=noise))
+    after = accept(Baseline(before.head, {case.key: case}), new, {case.key: case}).after
     kept = after.cases[case.key]
 
     assert (1_000_000, 50, 4, 700) == (
@@ -100,16 +99,11 @@ def test_a_count_that_stays_learns_of_its_noise() -> None:
 
 def test_accepting_noise_twice_changes_nothing_the_second_time() -> None:
     """So that the file changes only where something did."""
-    new = run(a=1_000_400)
-    noises = {
-        fingerprint_hash(new.fingerprint): {
-            new.records[key("a")].definition_hash: Noise("", 0.00001, 0.0003, 4)
-        }
-    }
+    new = with_noise(run(a=1_000_400), {key("a"): Noise(0.00001, 0.0003, 4)})
     before = first(a=1_000_000)
-    once = accept(before, new, before.cases, noises).after
+    once = accept(before, new, before.cases).after
 
-    assert once == accept(once, new, once.cases, noises).after
+    assert once == accept(once, new, once.cases).after
 
 
 def test_equal_counts_leave_the_file_as_it_is() -> None:
@@ -146,13 +140,13 @@ def test_failed_cases_are_refused() -> None:
     broken = side(cpp("a", outcome=counted(1)), make_record("b", outcome=failed()))
 
     with pytest.raises(UsageError, match="1 cases failed: b · Python · Eager · Forward"):
-        accept(None, broken, {}, {})
+        accept(None, broken, {})
 
 
 def test_a_run_without_counts_is_refused() -> None:
     """There is nothing to accept."""
     with pytest.raises(UsageError, match="no case was counted"):
-        accept(None, side(cpp("a", outcome=Outcome(Status.SKIPPED))), {}, {})
+        accept(None, side(cpp("a", outcome=Outcome(Status.SKIPPED))), {})
 
 
 @pytest.mark.parametrize(
@@ -187,10 +181,9 @@ def test_a_whole_run_of_another_build_is_accepted() -> None:
 
 
 def test_what_is_known_of_layouts_is_taken_in() -> None:
-    """From what selftest and comparisons found on this machine."""
-    new = run(a=1000)
-    noise = {new.records[key("a")].definition_hash: Noise("", 0.0, 0.01, 4)}
-    after = accept(None, new, {}, {fingerprint_hash(new.fingerprint): noise}).after
+    """From what selftest and comparisons found of the run."""
+    new = with_noise(run(a=1000), {key("a"): Noise(0.0, 0.01, 4)})
+    after = accept(None, new, {}).after
     one = after.cases[key("a")]
 
     assert (4, 10) == (one.layouts, one.layout_spread)
@@ -218,4 +211,4 @@ def test_cases_are_told_apart_by_language() -> None:
     """A label has several cases."""
     both = side(*(make_record("a", outcome=counted(1), language=one) for one in Language))
 
-    assert 2 == len(accept(None, both, {}, {}).after.cases)
+    assert 2 == len(accept(None, both, {}).after.cases)

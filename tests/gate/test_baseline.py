@@ -30,7 +30,7 @@ from instruction_counts.gate.baseline import (
 from tests.gate.fakes import counted, cpp, key, side
 
 HEAD = Head.of(side())
-STEADY = Noise("", 0.0, 0.0, 4)
+STEADY = Noise(0.0, 0.0, 4)
 
 LAYERS = st.dictionaries(st.sampled_from(Layer), st.integers(1, 10**12))
 CASES = st.builds(
@@ -183,7 +183,7 @@ def test_a_run_compared_with_itself_as_baseline_says_what_two_runs_say(
     base, new = (side(cpp("add", outcome=counted(count))) for count in (before, after))
     kept = Baseline(HEAD, {key("add"): BaselineCase.of(base.records[key("add")])})
     (plain,) = compare(base, new).differences
-    (one,) = compare(kept.side_for(new, "b.json"), new, kept.noises_with({}, new)).differences
+    (one,) = compare(kept.side_for(new, "b.json"), new).differences
 
     assert (plain.verdict, plain.reason, plain.noise, plain.change) == (
         *(one.verdict, one.reason),
@@ -237,7 +237,7 @@ def test_a_change_is_explained_by_layer() -> None:
 def test_what_is_known_of_noise_is_kept() -> None:
     """In instructions, rounded up."""
     record = cpp("add", outcome=counted(1000, spread=2))
-    one = BaselineCase.of(record, [Noise("", 0.0031, 0.0, 0), Noise("", 0.0, 0.0125, 4)])
+    one = BaselineCase.of(record, [Noise(0.0031, 0.0, 0), Noise(0.0, 0.0125, 4)])
 
     assert (4, 4, 13, 13) == (one.spread, one.layouts, one.layout_spread, one.noise_floor)
 
@@ -260,7 +260,7 @@ def test_suspects_are_judged_with_the_layouts_that_the_baseline_remembers(
     case = attrs.evolve(plain.cases[key("add")], layout_spread=moved)
     kept = attrs.evolve(plain, cases={case.key: case})
     new = side(cpp("add", outcome=counted(counts[0])))
-    compared = compare(kept.side_for(new, "b.json"), new, kept.noises_with({}, new))
+    compared = compare(kept.side_for(new, "b.json"), new)
     layouts = [{key("add"): count} for count in counts[1:]]
     (one,) = verified_against(compared, kept, layouts).differences
 
@@ -274,7 +274,7 @@ def test_the_change_is_that_from_the_usual_count_in_any_number_of_layouts(layout
     case = attrs.evolve(plain.cases[key("add")], layout_spread=100)
     kept = attrs.evolve(plain, cases={case.key: case})
     new = side(cpp("add", outcome=counted(100_250)))
-    compared = compare(kept.side_for(new, "b.json"), new, kept.noises_with({}, new))
+    compared = compare(kept.side_for(new, "b.json"), new)
     (one,) = verified_against(compared, kept, [{key("add"): 100_250}] * layouts).differences
 
     assert (Verdict.WORSE, 250, 100) == (one.verdict, one.change, one.noise)

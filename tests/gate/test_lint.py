@@ -17,7 +17,7 @@ BASE = 100_000
 def baseline(*, layouts: int = 4, spread: float = 0.001) -> Baseline:
     """A baseline of one case whose noise floor is 100 instructions."""
     case = BaselineCase.of(
-        cpp("Group", "add", outcome=counted(BASE)), [Noise("", 0.0, spread, layouts)]
+        cpp("Group", "add", outcome=counted(BASE)), [Noise(0.0, spread, layouts)]
     )
     return Baseline(Head.of(side()), {case.key: case})
 

@@ -17,7 +17,6 @@ from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.noise import Noises
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.history.bisection import Bisection, Change, bisect
 from instruction_counts.history.candidates import Candidates
@@ -64,10 +63,6 @@ class FakeBuildMeasurer:
             [{KEY: self._count(side.title) + more} for more in self.layouts] for side in sides
         ]
         return verified(comparison, *counts)
-
-    def noises(self) -> Noises:
-        """See `BuildMeasurer`."""
-        return {}
 
     def _side(self, build: Build) -> Side:
         count = self.counts[build.name]

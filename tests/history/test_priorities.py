@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from core.types import Language
-from instruction_counts.domain.noise import Noise, fingerprint_hash
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.stored import StoredCount
@@ -26,7 +26,7 @@ def nightly(count: int | None, day: int, **more: Any) -> StoredCount:
 def moved(*counts: int | None) -> list[tuple[int, int]]:
     """Between which days counts of nightly builds moved."""
     points = [nightly(count, day) for day, count in enumerate(counts, 1)]
-    return [(one.base.run_id, one.new.run_id) for one in moves(points, {})]
+    return [(one.base.run_id, one.new.run_id) for one in moves(points)]
 
 
 @pytest.mark.parametrize(
@@ -49,11 +49,9 @@ def test_moves_are_counts_that_changed_from_build_to_build(
 def test_what_noise_explains_is_no_move() -> None:
     """The noise floor of the case on either build counts."""
     points = [nightly(100_000, 1), nightly(100_400, 2)]
-    known = {
-        fingerprint_hash(points[0].fingerprint): {"d1": Noise("add", layout_spread=0.01, layouts=4)}
-    }
+    known = [attrs.evolve(points[0], noise=Noise(layout_spread=0.01, layouts=4)), points[1]]
 
-    assert [1, 0] == [len(moves(points, noises)) for noises in ({}, known)]
+    assert [1, 0] == [len(moves(one)) for one in (points, known)]
 
 
 @pytest.mark.parametrize(
@@ -65,14 +63,14 @@ def test_what_cannot_be_compared_is_no_move(other: dict[str, Any]) -> None:
     first = point(1000, 1)
     second = point(2000, 2) if "fingerprint" in other else nightly(2000, 2, **other)
 
-    assert () == moves([first, second], {})
+    assert () == moves([first, second])
 
 
 def test_two_builds_of_one_run_are_different_builds() -> None:
     """They may differ by their environment alone."""
     points = [point(1000, 1, build="base"), point(2000, 1, build="new")]
 
-    assert 1 == len(moves(points, {}))
+    assert 1 == len(moves(points))
 
 
 def record(count: int | None, build: str = "default") -> Record:
@@ -84,7 +82,7 @@ def test_what_is_known_of_cases_is_put_together() -> None:
     """How often they moved, what they execute, and that they were counted at all."""
     points = [nightly(1000, 1), nightly(2000, 2), nightly(1000, 3, case=record(1).key)]
     last = record(2000)
-    found = priorities(points, {last.key: last}, moves(points, {}), ["at::slow"], {"d1": 2.0})
+    found = priorities(points, {last.key: last}, moves(points), ["at::slow"], {"d1": 2.0})
 
     assert ({"d1": 2}, {"d1"}, {"at::slow"}, {"d1": 2.0}) == (
         found.moves,

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.domain.noise import Noise, fingerprint_hash
+from instruction_counts.domain.noise import Noise
 from instruction_counts.history.series import Series, all_series, surroundings
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
@@ -130,13 +130,12 @@ def test_a_case_that_was_never_counted_has_no_segment() -> None:
 
 
 def test_the_noise_that_was_measured_for_a_case_is_used() -> None:
-    """Of the build and of the code at hand."""
+    """That which is stored with its count."""
     points = [point(1000) for _ in range(4)] + [point(1030) for _ in range(4)]
-    known = {fingerprint_hash(FINGERPRINT): {"d1": Noise("add", layout_spread=0.05, layouts=3)}}
+    noise = Noise(layout_spread=0.05, layouts=3)
+    known = [attrs.evolve(one, noise=noise) for one in points]
 
-    assert [1, 0] == [
-        len(all_series(points, noises)[0].segments[0].steps) for noises in ({}, known)
-    ]
+    assert [1, 0] == [len(all_series(one)[0].segments[0].steps) for one in (points, known)]
 
 
 def test_each_case_is_a_series() -> None:

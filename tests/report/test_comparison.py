@@ -102,7 +102,7 @@ def test_a_change_is_shown_with_its_cause() -> None:
 
     assert [
         "  add · C++ · Eager · Forward",
-        "     10,000 → 11,000   +1,000 (+10.00%)   noise floor 1",
+        "     10,000 → 11,000   +1,000 (+10.00%)   noise floor 1 (assumed)",
     ] == lines[start + 1 : start + 3]
     assert "at::add" in lines[start + 3]
 

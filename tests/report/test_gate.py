@@ -191,8 +191,8 @@ def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
         side(cpp("a", outcome=counted(count)), cpp("same", outcome=counted(9)))
         for count in (1000, 1500)
     )
-    before = accept(None, old, {}, {}).after
-    found = accept(before, new, before.cases, {})
+    before = accept(None, old, {}).after
+    found = accept(before, new, before.cases)
 
     assert [
         "  a · C++ · Eager · Forward",
@@ -206,13 +206,11 @@ def test_what_is_learnt_of_noise_is_told_too() -> None:
         side(cpp("a", outcome=counted(count, spread=spread)))
         for count, spread in ((1_000_000, 0), (1_000_400, 9))
     )
-    before = accept(None, old, {}, {}).after
+    before = accept(None, old, {}).after
 
     assert (
         "     1,000,000 · keeps its count · its noise is better known"
-        == [
-            text.plain for text in report.acceptance(accept(before, new, before.cases, {}), before)
-        ][-1]
+        == [text.plain for text in report.acceptance(accept(before, new, before.cases), before)][-1]
     )
 
 

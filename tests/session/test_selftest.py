@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 import io
-import json
 import os
 import re
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -18,22 +15,22 @@ from rich.console import Console
 from core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.builds.hermetic import sourced_environment, work_folder
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.noise import Noise, fingerprint_hash
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.report.selftest import percent, summary, table
 from instruction_counts.session.selftest import (
     CaseNoise,
+    Round,
     _anchored,
     _arranged,
     conditions,
     floors,
     noise_of,
     representative,
+    run_of,
 )
 from instruction_counts.sources.definitions import STANDARD, load
-from instruction_counts.storage.noise import keep_noises, noise_file, read_noises, store_noises
-from tests.fakes import FACTS, FINGERPRINT, failed, make_case, together
+from tests.fakes import FACTS, FINGERPRINT, failed, make_case
 
 A, B = make_case("a"), make_case("b", stmt="x - y")
 C = make_case("c", language=Language.CPP)
@@ -307,162 +304,23 @@ def test_a_spread_that_is_there_is_shown(share: float, text: str) -> None:
 # What is kept
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where noise is kept."""
-    return tmp_path / "folder" / "noise.json"
+def test_noise_is_kept_by_case() -> None:
+    """With its layout spread, and the number of layouts that it was seen in."""
+    found = floors([noise(100, 90, layouts=(80,)), noise(5, 5, case=B)])
 
-
-def stored(path: Path) -> dict[str, dict[str, float]]:
-    """What is kept of the build at hand: noise and layout spread by title."""
-    builds = json.loads(path.read_text())["builds"]
-    cases = builds.get(fingerprint_hash(FINGERPRINT), {}).values()
-    return {one["case"]: {"noise": one["noise"], "spread": one["layout_spread"]} for one in cases}
-
-
-def test_noise_is_kept_by_case(path: Path) -> None:
-    """With its layout spread."""
-    store_noises(
-        FACTS.fingerprint, floors([noise(100, 90, layouts=(80,)), noise(5, 5, case=B)]), path
-    )
-
-    assert {
-        A.title: {"noise": 0.1, "spread": 0.2},
-        B.title: {"noise": 0.0, "spread": 0.0},
-    } == stored(path)
-
-
-def test_the_larger_noise_stays(path: Path) -> None:
-    """Of the same case, whichever was found first; the others are not touched."""
-    store_noises(FACTS.fingerprint, floors([noise(100, 90), noise(5, 5, case=B)]), path)
-    store_noises(FACTS.fingerprint, floors([noise(100, 80)]), path)
-    store_noises(FACTS.fingerprint, floors([noise(100, 95)]), path)
-
-    assert {A.title: 0.2, B.title: 0.0} == {key: one["noise"] for key, one in stored(path).items()}
-
-
-def test_each_build_has_its_own(path: Path) -> None:
-    """Another torch has other noise."""
-    other = attrs.evolve(FACTS, fingerprint=attrs.evolve(FINGERPRINT, torch="1.13.1"))
-    store_noises(FACTS.fingerprint, floors([noise(100, 90)]), path)
-    store_noises(other.fingerprint, floors([noise(100, 50)]), path)
-
-    assert 0.1 == stored(path)[A.title]["noise"]
-
-
-def test_each_code_has_its_own(path: Path) -> None:
-    """A case that was changed is another."""
-    changed = make_case("a", stmt="x - y")
-    store_noises(FACTS.fingerprint, floors([noise(100, 90), noise(100, 50, case=changed)]), path)
-
-    assert 2 == len(json.loads(path.read_text())["builds"][fingerprint_hash(FINGERPRINT)])
+    assert {A.key: Noise(0.1, 0.2, 1), B.key: Noise()} == found
 
 
 @pytest.mark.parametrize("repeats", [(None, None), (5, None), (None, 5)])
-def test_nothing_is_kept_of_a_case_that_failed(path: Path, repeats: tuple[int | None, ...]) -> None:
+def test_nothing_is_kept_of_a_case_that_failed(repeats: tuple[int | None, ...]) -> None:
     """It is not known to have no noise."""
-    store_noises(FACTS.fingerprint, floors([noise(*repeats)]), path)
-
-    assert {} == stored(path)
+    assert {} == floors([noise(*repeats)])
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "cannot be read"),
-        ("\udcff", "cannot be read"),
-        ("[]", "another version"),
-        ('{"version": 3, "builds": {}}', "another version"),
-        ('{"version": 1}', "cannot be read"),
-        ('{"version": 1, "builds": []}', "cannot be read"),
-        ('{"version": 1, "builds": {"b": {"c": {"case": "a", "noise": NaN}}}}', "cannot be read"),
-        ('{"version": 1, "builds": {"b": {"c": {"case": "a", "noise": 1e999}}}}', "cannot be read"),
-        (f'{{"version": 1, "builds": {"[" * 10_000}', "cannot be read"),
-    ],
-)
-def test_a_damaged_file_is_named(path: Path, content: str, message: str) -> None:
-    """With the remedy; it is not overwritten."""
-    path.parent.mkdir()
-    path.write_text(content, errors="surrogateescape")
+def test_the_first_round_is_a_run_that_knows_its_noise() -> None:
+    """A case whose noise is not known has none with it."""
+    first = Round({A: counted(100), B: failed()}, FINGERPRINT)
+    run = run_of("default", first, floors([noise(100, 90), noise(None, 5, case=B)]))
 
-    with pytest.raises(DataError, match=message) as caught:
-        store_noises(FACTS.fingerprint, floors([noise(5, 5)]), path)
-
-    assert f"{path}" in str(caught.value)
-
-
-def test_what_is_found_at_the_same_time_is_all_kept(path: Path) -> None:
-    """Neither of two programs writes over what the other one found."""
-    cases = [[make_case(f"{x} {n}", stmt=f"{x} + {n}") for n in range(20)] for x in "ab"]
-
-    def store(mine: list[Case]) -> None:
-        for case in mine:
-            store_noises(FINGERPRINT, floors([noise(100, 90, case=case)]), path)
-
-    together(*(functools.partial(store, mine) for mine in cases))
-
-    assert {case.title for mine in cases for case in mine} == set(stored(path))
-
-
-def test_a_folder_that_takes_no_noise_is_named() -> None:
-    """With the remedy."""
-    with pytest.raises(DataError, match=r"/proc/absent/noise\.json cannot be written: ") as caught:
-        store_noises(FINGERPRINT, floors([noise(5, 5)]), Path("/proc/absent/noise.json"))
-
-    assert "Make /proc/absent writable." == caught.value.remedy
-
-
-def test_noise_that_cannot_be_kept_is_told_and_nothing_ends() -> None:
-    """There are results to show."""
-    notes: list[str] = []
-    keep_noises(FINGERPRINT, floors([noise(5, 5)]), notes.append, Path("/proc/absent/noise.json"))
-
-    (note,) = notes
-    assert note.startswith("What was found of noise is not kept: /proc/absent/noise.json cannot be")
-
-
-def test_noise_that_is_kept_is_not_talked_about(path: Path) -> None:
-    """It is what everybody expects."""
-    notes: list[str] = []
-    keep_noises(FINGERPRINT, floors([noise(5, 5)]), notes.append, path)
-
-    assert ([], [A.title]) == (notes, list(stored(path)))
-
-
-def test_what_is_kept_can_be_read(path: Path) -> None:
-    """With the number of layouts that it was seen in."""
-    found = floors([noise(100, 90, layouts=(80, 85))])
-    store_noises(FACTS.fingerprint, found, path)
-
-    assert {fingerprint_hash(FINGERPRINT): found} == read_noises(path)
-
-
-def test_of_an_older_file_the_layouts_are_not_known(path: Path) -> None:
-    """Version 1 did not tell how many there were."""
-    path.parent.mkdir()
-    case = {"case": "a", "noise": 0.1, "layout_spread": 0.2}
-    path.write_text(json.dumps({"version": 1, "builds": {"b": {"c": case}}}))
-
-    assert {"b": {"c": Noise("a", 0.1, 0.2, 0)}} == read_noises(path)
-
-
-def test_the_file_belongs_to_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has builds of their own."""
-    monkeypatch.delenv("XDG_DATA_HOME")
-    assert Path.home() in noise_file().parents
-
-
-@pytest.mark.parametrize(
-    ("change", "same"),
-    [
-        (lambda one: one, True),
-        (lambda one: attrs.evolve(one, torch="other"), False),
-        (lambda one: attrs.evolve(one, allocator="other"), False),
-        (lambda one: attrs.evolve(one, aslr_off=False), False),
-    ],
-)
-def test_a_fingerprint_has_a_short_name(change: Callable[..., object], same: bool) -> None:
-    """Another for all that may change a count."""
-    changed = change(FINGERPRINT)
-
-    assert same == (fingerprint_hash(FINGERPRINT) == fingerprint_hash(changed))  # type: ignore[arg-type]
+    assert {"default": FINGERPRINT} == run.builds
+    assert [Noise(0.1), None] == [one.noise for one in run.cases]

@@ -21,6 +21,7 @@ from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import (
     CallCost,
     Failure,
@@ -132,6 +133,7 @@ RECORD = st.builds(
     global_setup=TEXT,
     outcome=OUTCOME,
     metadata=st.dictionaries(TEXT, JSON, max_size=2),
+    noise=st.none() | st.builds(Noise, st.floats(0, 1), st.floats(0, 1), st.integers(0, 9)),
 )
 FINGERPRINTS = st.from_type(Fingerprint)
 RUN = st.builds(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 
 import attrs
 import pytest
 
-from core.types import RuntimeMode
+from core.types import CaseKey, RuntimeMode
 from instruction_counts.cli import console
 from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, FailureKind, Machine, Outcome, Status
 from instruction_counts.domain.records import Complete, Identity, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
@@ -283,6 +285,9 @@ class _FakeRecorder:
         if self._lost:
             raise DataError("the database is gone")
         return self._kept[record.identity]
+
+    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
+        """See `Recorder`."""
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """See `Recorder`."""

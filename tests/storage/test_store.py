@@ -28,6 +28,7 @@ from sqlalchemy import Connection, func, select, text, update
 
 from core.types import Language
 from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import (
     CallCost,
     Details,
@@ -238,6 +239,20 @@ def saying(words: str) -> Run:
 
 
 OK_RECORD = make_record()
+
+
+def test_noise_that_is_found_after_a_run_is_stored_with_it(store: Store) -> None:
+    """Whoever loads, exports or counts it finds the same noise; other cases have none."""
+    first, other = make_record("a", build="new"), make_record("b", build="new")
+    number = store.import_run(Run("1", "fork", {"new": FINGERPRINT}, (first, other)))
+    noise = Noise(0.0, 0.25, 3)
+    store.add_noises(number, "new", {first.key: noise})
+
+    loaded = store.load(number)
+    assert (attrs.evolve(first, noise=noise), other) == loaded.cases
+    counts = store.counts([first.key, other.key])
+    assert [noise, None] == [one.noise for one in counts]
+    assert loaded == store.load(store.import_run(loaded))
 
 
 @pytest.mark.parametrize(

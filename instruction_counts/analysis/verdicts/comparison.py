@@ -21,7 +21,6 @@ from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disa
 from instruction_counts.analysis.verdicts.outputs import compare_outputs
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
-from instruction_counts.domain.noise import Noises, fingerprint_hash
 from instruction_counts.domain.records import Complete, as_it_is
 
 
@@ -61,7 +60,6 @@ def function_causes(one: Difference, complete: Complete = as_it_is) -> tuple[str
 def compare(
     base: Side,
     new: Side,
-    noises: Noises | None = None,
     min_effect: Effect | None = None,
     causes: Callable[[Difference], tuple[str, ...]] = function_causes,
 ) -> Comparison:
@@ -75,8 +73,6 @@ def compare(
     found = tuple(disagreements(base, new))
     comparable = not any(one.prevents for one in found)
     least = min_effect or MIN_EFFECT
-    known = noises or {}
-    builds = [fingerprint_hash(side.fingerprint) for side in (base, new)]
     skipped_by_budget = {
         key: budget
         for side in (new, base)
@@ -88,13 +84,6 @@ def compare(
         if key in skipped_by_budget:
             continue
         before, after = base.records.get(key), new.records.get(key)
-        floors = [
-            floor
-            for record in (before, after)
-            if record is not None
-            for build in builds
-            if (floor := known.get(build, {}).get(record.definition_hash)) is not None
-        ]
         outcomes = [record.outcome if record is not None else None for record in (before, after)]
         outputs = [outcome.output if outcome is not None else None for outcome in outcomes]
         judged = judge(
@@ -102,7 +91,6 @@ def compare(
             before,
             after,
             comparable=comparable,
-            noises=floors,
             min_effect=least,
             output=compare_outputs(*outputs),
         )

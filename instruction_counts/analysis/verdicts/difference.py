@@ -18,7 +18,7 @@ from instruction_counts.analysis.verdicts.metric_changes import MetricChange, me
 from instruction_counts.analysis.verdicts.outputs import OutputDifference
 from instruction_counts.analysis.verdicts.times import TimeChange, time_change
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
-from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.noise import Floor, Noise, Origin
 from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.records import Record
 
@@ -89,6 +89,8 @@ class Difference:
     reason: Reason
     noise: int = 0
     """The noise floor that was used, in instructions."""
+    noise_origin: Origin | None = None
+    """Where it comes from; None where counts did not decide."""
     layouts: Layouts | None = None
     """What it was verified with; None where it was not."""
     output: OutputDifference | None = None
@@ -145,23 +147,21 @@ def judge(
     new: Record | None,
     *,
     comparable: bool = True,
-    noises: Iterable[Noise] = (),
     min_effect: Effect | None = None,
     output: OutputDifference | None = None,
 ) -> Difference:
     """The verdict on two records, before anything is measured again.
 
-    ``noises`` are the floors known of the case on either build; ``comparable`` is False where the
-    fingerprints forbid to compare counts.
+    ``comparable`` is False where the fingerprints forbid to compare counts.
     """
     said = _without_counts(base, new, comparable=comparable, output=output)
-    noise = 0
-    if said is None:
-        before, after = _instructions(base), _instructions(new)
-        noise = noise_floor(before, after, key.language, noises)
-        said = _on_counts(before, after, noise, min_effect or MIN_EFFECT)
-    verdict, reason = said
-    return Difference(key, base, new, verdict, reason, noise, output=output)
+    if said is not None:
+        return Difference(key, base, new, *said, output=output)
+    before, after = _instructions(base), _instructions(new)
+    noises = [one.noise for one in (base, new) if one is not None and one.noise is not None]
+    floor = noise_floor(before, after, key.language, noises)
+    said = _on_counts(before, after, floor.instructions, min_effect or MIN_EFFECT)
+    return Difference(key, base, new, *said, floor.instructions, floor.origin, output=output)
 
 
 def is_suspect(difference: Difference, min_effect: Effect) -> bool:
@@ -189,7 +189,7 @@ def judge_verified(
     base, new = (before.per_run, *layouts.base, *edge), (after.per_run, *layouts.new)
     noise = max(_range(base), _range(new))
     gap = max(min(new) - max(base), min(base) - max(new))
-    checked = attrs.evolve(difference, layouts=layouts, noise=noise)
+    checked = attrs.evolve(difference, layouts=layouts, noise=noise, noise_origin=Origin.LAYOUTS)
     change = checked.change
     assert change is not None, "both sides were counted"
     if not (min_effect or MIN_EFFECT).is_reached(change, before.per_run):
@@ -204,8 +204,8 @@ def judge_verified(
 
 def noise_floor(
     base: Instructions, new: Instructions, language: Language, noises: Iterable[Noise]
-) -> int:
-    """Instructions by which a case may differ without any change of code.
+) -> Floor:
+    """Instructions by which a case may differ without any change of code, and how that is known.
 
     The largest of: what windows disagree by, what fresh servers were seen to disagree by, and what
     layouts were seen to move (where they were not seen, what they usually move).
@@ -213,12 +213,18 @@ def noise_floor(
     known = list(noises)
     larger = max(base.per_run, new.per_run)
     layout = max((one.layout_spread for one in known if one.layouts), default=None)
-    relative = max(
-        USUAL_LAYOUT_SPREAD[language] if layout is None else layout,
-        *(one.noise for one in known),
-        0.0,
+    by_layout = (
+        Floor(round(USUAL_LAYOUT_SPREAD[language] * larger), Origin.ASSUMED)
+        if layout is None
+        else Floor(round(layout * larger), Origin.LAYOUTS)
     )
-    return max(base.spread, new.spread, round(relative * larger))
+    by_server = max((one.server_spread for one in known), default=0.0)
+    floors = (
+        by_layout,
+        Floor(round(by_server * larger), Origin.SERVERS),
+        Floor(max(base.spread, new.spread), Origin.WINDOWS),
+    )
+    return max(floors, key=lambda floor: floor.instructions)
 
 
 def _without_counts(

@@ -11,6 +11,7 @@ import attrs
 from core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Output
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.selection import Selection
@@ -40,12 +41,14 @@ class Side:
     engine: str
     fingerprint: Fingerprint
     records: Mapping[CaseKey, Record]
+    run_id: int | None = None
+    """The number of the stored run that holds it; None where none does."""
 
 
-def side_of(run: Run, build: str, title: str) -> Side:
-    """The side that ``build`` is in ``run``."""
+def side_of(run: Run, build: str, title: str, run_id: int | None = None) -> Side:
+    """The side that ``build`` is in ``run``, which is stored under ``run_id``."""
     records = {record.key: record for record in run.cases if record.build == build}
-    return Side(title, run.engine, run.builds[build], records)
+    return Side(title, run.engine, run.builds[build], records, run_id)
 
 
 def with_outputs(side: Side, outputs: Mapping[CaseKey, Output]) -> Side:
@@ -54,6 +57,15 @@ def with_outputs(side: Side, outputs: Mapping[CaseKey, Output]) -> Side:
         key: attrs.evolve(record, outcome=attrs.evolve(record.outcome, output=outputs[key]))
         if key in outputs
         else record
+        for key, record in side.records.items()
+    }
+    return attrs.evolve(side, records=records)
+
+
+def with_noise(side: Side, noises: Mapping[CaseKey, Noise]) -> Side:
+    """The side with what was seen to move its cases since they were measured."""
+    records = {
+        key: attrs.evolve(record, noise=noises.get(key, record.noise))
         for key, record in side.records.items()
     }
     return attrs.evolve(side, records=records)
@@ -71,7 +83,7 @@ def read_side(text: str, runs: Runs, *, details: bool = False) -> Side:
         UsageError: there is no such file or run, or it has several builds and none is named.
         DataError: the file or the database cannot be read.
     """
-    run, build = _find(text, runs, details=details)
+    run, run_id, build = _find(text, runs, details=details)
     if build is None:
         if len(run.builds) != 1:
             names = ", ".join(run.builds)
@@ -83,7 +95,7 @@ def read_side(text: str, runs: Runs, *, details: bool = False) -> Side:
     elif build not in run.builds:
         names = ", ".join(run.builds)
         raise UsageError(f"{text}: the run has no build of that name", f"It has: {names}")
-    return side_of(run, build, _title(text))
+    return side_of(run, build, _title(text, run_id), run_id)
 
 
 def narrowed(side: Side, selection: Selection) -> Side:
@@ -98,13 +110,13 @@ def narrowed(side: Side, selection: Selection) -> Side:
     return attrs.evolve(side, records=kept)
 
 
-def _find(text: str, runs: Runs, *, details: bool) -> tuple[Run, str | None]:
+def _find(text: str, runs: Runs, *, details: bool) -> tuple[Run, int | None, str | None]:
     # A file or tag may itself hold a colon, so the whole text is tried first.
     before, _, after = text.rpartition(":")
     names = [(name, build) for name, build in ((text, None), (before, after)) if name]
     for name, build in names:
         if Path(name).is_file():
-            return read_json(Path(name)), build
+            return read_json(Path(name)), None, build
     # Not looked for in the store, whose own absence would be reported instead.
     for name, _ in names:
         if is_file_name(name):
@@ -112,15 +124,15 @@ def _find(text: str, runs: Runs, *, details: bool) -> tuple[Run, str | None]:
     for name, build in names:
         number = runs.find(name)
         if number is not None:
-            return runs.load(number, details=details), build
+            return runs.load(number, details=details), number, build
     raise UsageError(
         f'"{text}" is neither a JSON file nor a stored run',
         f"Stored runs and their tags: {program_name()} runs list",
     )
 
 
-def _title(text: str) -> str:
-    number, _, build = text.partition(":")
-    if number.isdecimal():
-        return f"run {number}{f', {build}' if build else ''}"
+def _title(text: str, run_id: int | None) -> str:
+    name, _, build = text.partition(":")
+    if run_id is not None and name == str(run_id):
+        return f"run {name}{f', {build}' if build else ''}"
     return Path(text).name

@@ -36,6 +36,7 @@ _COMPARISON = (
     "change",
     "relative",
     "noise",
+    "noise_origin",
     "base_s",
     "new_s",
     "causes",

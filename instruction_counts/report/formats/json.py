@@ -104,6 +104,7 @@ def difference_fields(one: Difference, causes: Causes) -> dict[str, Any]:
         "change": one.change,
         "relative": one.relative,
         "noise": one.noise,
+        "noise_origin": None if one.noise_origin is None else one.noise_origin.value,
         "layouts": None if one.layouts is None else attrs.asdict(one.layouts),
         "time": None if time is None else attrs.asdict(time),
         "output": None if one.output is None else attrs.asdict(one.output),

@@ -198,7 +198,7 @@ def _findings(findings: Iterable[Finding], report: CheckReport) -> Iterator[str]
             shared.number_text(one.base_count),
             shared.number_text(one.new_count),
             shared.change_text(one),
-            shared.number_text(one.noise),
+            shared.noise_text(one),
             shared.reason_of(one) if has_message else finding.why,
             " · ".join(report.causes.get(one.key, ())[: shared.CAUSES]),
         ]

@@ -8,9 +8,9 @@ import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.noise import Noise, fingerprint_hash
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Output, Status, Window
 from instruction_counts.domain.records import Record
 from tests.fakes import FINGERPRINT, make_record
@@ -88,14 +88,10 @@ def test_another_engine_makes_counts_incomparable() -> None:
 
 def test_what_is_known_of_the_noise_of_either_build_counts() -> None:
     """A case that layouts move by half is not called worse."""
-    torn = {fingerprint_hash(FINGERPRINT): {record("worse", 1).definition_hash: noise(0.5)}}
+    torn = {record("worse", 1).key: Noise(layout_spread=0.5, layouts=4)}
+    pairs = [(with_noise(BASE, torn), NEW), (BASE, with_noise(NEW, torn))]
 
-    assert Verdict.AMBIGUOUS is verdicts(compare(BASE, NEW, torn))["worse"]
-
-
-def noise(layout_spread: float) -> Noise:
-    """A case that layouts move."""
-    return Noise("x", 0.0, layout_spread, 4)
+    assert {Verdict.AMBIGUOUS} == {verdicts(compare(*pair))["worse"] for pair in pairs}
 
 
 def test_what_changed_by_enough_is_a_suspect() -> None:

@@ -21,13 +21,13 @@ from instruction_counts.analysis.verdicts.difference import (
 )
 from instruction_counts.analysis.verdicts.outputs import OutputDifference, TensorDifference
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
-from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.noise import Noise, Origin
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
 from instruction_counts.domain.records import Record
 from tests.fakes import failed, make_record
 
 KEY = CaseKey(("add",), Language.CPP, RuntimeMode.EAGER, AutogradMode.FORWARD, 1)
-STEADY = Noise("add", 0.0, 0.0, 4)
+STEADY = Noise(0.0, 0.0, 4)
 COUNT = st.integers(1, 10**9)
 
 
@@ -40,7 +40,7 @@ def record(count: int, *, exact: bool = True, spread: int = 0, **changes: Any) -
 
 def judged(base: int, new: int, **options: Any) -> Difference:
     """The verdict on two counts of a case that no layout moves."""
-    return judge(KEY, record(base), record(new), noises=[STEADY], **options)
+    return judge(KEY, record(base, noise=STEADY), record(new), **options)
 
 
 def said(one: Difference) -> tuple[Verdict, Reason]:
@@ -87,21 +87,21 @@ def test_the_minimum_effect_itself_is_a_change() -> None:
 
 def test_what_windows_disagree_by_is_noise() -> None:
     """Of either side."""
-    one = judge(KEY, record(1000, exact=False, spread=80), record(1080), noises=[STEADY])
+    one = judge(KEY, record(1000, exact=False, spread=80, noise=STEADY), record(1080))
 
     assert (Verdict.SAME, Reason.WITHIN_NOISE, 80) == (*said(one), one.noise)
 
 
 def test_beyond_the_spread_of_windows_is_a_change() -> None:
     """But not one to the instruction."""
-    one = judge(KEY, record(1000, exact=False, spread=80), record(1081), noises=[STEADY])
+    one = judge(KEY, record(1000, exact=False, spread=80, noise=STEADY), record(1081))
 
     assert (Verdict.WORSE, Reason.BEYOND_NOISE) == said(one)
 
 
 def test_what_layouts_were_seen_to_move_is_ambiguous() -> None:
     """A single layout cannot tell a change from another layout."""
-    one = judge(KEY, record(10_000), record(10_100), noises=[Noise("add", 0.0, 0.01, 4)])
+    one = judge(KEY, record(10_000), record(10_100, noise=Noise(0.0, 0.01, 4)))
 
     assert (Verdict.AMBIGUOUS, Reason.NOT_VERIFIED) == said(one)
 
@@ -128,10 +128,28 @@ def test_without_knowledge_layouts_move_what_they_usually_do(
 
 def test_a_selftest_without_layouts_says_nothing_of_them() -> None:
     """Zero spread over zero layouts is no knowledge."""
-    least, unknown = Effect(0.0, 1), Noise("add", 0.0, 0.0, 0)
-    one = judge(KEY, record(100_000), record(100_010), noises=[unknown], min_effect=least)
+    least, unknown = Effect(0.0, 1), Noise(0.0, 0.0, 0)
+    one = judge(KEY, record(100_000, noise=unknown), record(100_010), min_effect=least)
 
     assert Verdict.AMBIGUOUS is one.verdict
+
+
+@pytest.mark.parametrize(
+    ("spread", "noise", "origin"),
+    [
+        (0, None, Origin.ASSUMED),
+        (0, Noise(0.0, 0.001, 4), Origin.LAYOUTS),
+        (0, Noise(0.002, 0.001, 4), Origin.SERVERS),
+        (90, Noise(0.002, 0.001, 4), Origin.WINDOWS),
+    ],
+)
+def test_a_noise_floor_says_where_it_comes_from(
+    spread: int, noise: Noise | None, origin: Origin
+) -> None:
+    """The largest of what is known of the case; what nobody measured is assumed."""
+    one = judge(KEY, record(10_000, spread=spread), record(11_000, noise=noise))
+
+    assert origin is one.noise_origin
 
 
 @pytest.mark.parametrize(
@@ -197,7 +215,7 @@ def test_a_change_of_interest_is_a_suspect(new: int, suspect: bool) -> None:
 
 def test_a_change_within_the_windows_is_a_suspect() -> None:
     """Several layouts can tell what windows cannot."""
-    one = judge(KEY, record(1000, exact=False, spread=80), record(1040), noises=[STEADY])
+    one = judge(KEY, record(1000, exact=False, spread=80, noise=STEADY), record(1040))
 
     assert is_suspect(one, MIN_EFFECT)
 

@@ -96,6 +96,7 @@ def _make_outcomes() -> None:
         _text("metrics"),
         _text("resources_reason", nullable=True),
         sa.Column("skipped_by_budget_s", sa.Double()),
+        _text("noise", nullable=True),
         sa.UniqueConstraint("run_build_id", "identity"),
     )
     op.create_index("ix_outcomes_case_id", "outcomes", ["case_id"])
