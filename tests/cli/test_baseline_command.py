@@ -151,7 +151,7 @@ def test_a_run_with_failed_cases_is_not_accepted(place: Workplace) -> None:
     file = place.run_file({"tight": failed()})
     code, shown = place.call("accept", file, "--output", str(place.baseline))
 
-    assert (1, True) == (code, "leave them out with --only" in shown)
+    assert (1, True) == (code, "exclude them with --only" in shown)
 
 
 def test_cases_that_the_run_lacks_are_told(place: Workplace) -> None:

@@ -228,7 +228,7 @@ def test_a_path_that_no_file_could_hold_is_refused(tmp_path: Path, name: str) ->
     trace = make_trace("Net", (ADD, ""))
     source = attrs.evolve(trace.source, target=str(tmp_path / name / "n.pt2"), kind=".pt2")
 
-    with pytest.raises(UsageError, match="cannot be written") as caught:
+    with pytest.raises(UsageError, match="cannot be used in a definition file") as caught:
         written(attrs.evolve(trace, source=source), folder=tmp_path)
 
     assert "Rename it" in caught.value.remedy
