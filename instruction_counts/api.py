@@ -115,19 +115,21 @@ def measure(
         autograds: ``"forward"``, ``"backward"``, ``"explicit"``.
         builds: interpreters or virtual environments, ``"NAME=PATH"`` or a path; by default the
             interpreter that runs this.
-        settings: engine, number of lanes, limits of time, and whether to count and to time.
-        skip_unavailable: measure what a build can, where it lacks Valgrind or a C++ compiler.
+        settings: engine, number of lanes, time limits, and whether to count and to time.
+        skip_unavailable: measure what a build can, if it has no Valgrind or C++ compiler.
         db: a database (a file, or a URL of PostgreSQL) that the run is stored in as well.
-        observer: is given remarks and progress while it runs.
+        observer: receives remarks and progress while it runs.
 
     Returns:
         The run, with a record for each case on each build, in the order of the definitions. A case
         that failed is a record, too: ``record.outcome.status`` says how it ended.
+        ``record.outcome.metrics`` holds allocations and other metrics by name.
 
     Raises:
         UsageError: no case is selected, or an argument is not known.
         DefinitionErrors: there are mistakes in the definitions.
-        BuildError: a build cannot be used, or lacks something that the cases need.
+        BuildError: a build cannot be used, or does not have something that the cases need.
+        DataError: a specification or the database cannot be read.
     """
     selection = _selection(only, languages, runtimes, autograds)
     cases = load_cases(_definitions(definitions), selection)
@@ -182,7 +184,7 @@ def compare(
         base: a `Run` of one build, a `Side` (see `side`), a result file, the number or tag of a
             stored run (``RUN:BUILD`` where it has several builds), or a `Build` to measure (see
             `parse_build`).
-        new: the same. Two builds are measured by turns, and cases that differ are counted again.
+        new: the same. Two builds are measured in turns, and cases that differ are counted again.
         definitions: the cases that are measured, and compared; by default the standard suite is
             measured, and every case of the sides compared.
         only: see `measure`, as for the next four.
@@ -194,13 +196,15 @@ def compare(
         layouts: in how many memory layouts cases that differ are counted again; 0 trusts the first.
         db: the database that stored runs are read from, by default the user's own. If it is given,
             what is measured is stored there.
-        observer: is given remarks and progress while builds are measured.
+        observer: receives remarks and progress while builds are measured.
 
     Returns:
-        The comparison: ``differences`` has a case each, with its verdict and both records.
+        The comparison: ``differences`` has a case each, with its verdict, its noise floor and both
+        records. Noise floors are those that either side's records hold (``record.noise``).
 
     Raises:
         UsageError: a side does not exist, or has no selected case.
+        DefinitionErrors: there are mistakes in the definitions.
         DataError: a file or the database cannot be read.
         BuildError: a build cannot be measured.
     """
@@ -238,7 +242,7 @@ def check(
     db: str | Path | None = None,
     observer: Observer = _SILENT,
 ) -> Check:
-    """Hold a run, or a build that is measured now, against a baseline.
+    """Check a run, or a build that is measured now, against a baseline.
 
     Args:
         baseline: the file, as ``baseline accept`` writes it.
@@ -249,7 +253,7 @@ def check(
         runtimes: see `measure`.
         autograds: see `measure`.
         settings: see `measure`.
-        limits: how much a case may cost more: a YAML file, or a value. None allows no increase.
+        limits: how much worse a case may get: a YAML file, or a value. None allows no increase.
         allow_different: compare even if compiler, C library, Python or instruction set differs.
         layouts: see `compare`.
         db: see `compare`.
@@ -260,6 +264,7 @@ def check(
 
     Raises:
         UsageError: the run cannot be compared with the baseline.
+        DefinitionErrors: there are mistakes in the definitions.
         DataError: a file or the database cannot be read.
         BuildError: the build cannot be measured.
     """
