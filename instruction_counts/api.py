@@ -32,7 +32,7 @@ from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Complete, Record, Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.limits import Limits, read_limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
@@ -221,9 +221,31 @@ def compare(
     _require_names(builds)
     with LazyStore(_text(db), must_exist=db is None or not builds) as runs:
         compared = compare_sides(_side(base), _side(new), request, runs, observer)
+        comparison = _with_details(compared.comparison, runs.completed)
     if compared.interrupted:
         raise KeyboardInterrupt
-    return compared.comparison
+    return comparison
+
+
+def _with_details(comparison: Comparison, complete: Complete) -> Comparison:
+    """The comparison, whose records need their store no more."""
+
+    def full(record: Record | None) -> Record | None:
+        return None if record is None else complete(record)
+
+    def side(given: Side) -> Side:
+        records = {key: complete(record) for key, record in given.records.items()}
+        return attrs.evolve(given, records=records)
+
+    return attrs.evolve(
+        comparison,
+        base=side(comparison.base),
+        new=side(comparison.new),
+        differences=tuple(
+            attrs.evolve(one, base=full(one.base), new=full(one.new))
+            for one in comparison.differences
+        ),
+    )
 
 
 def check(

@@ -108,13 +108,13 @@ def command(
     makers = makers_of(build, config, commits, build_cmd)
     with Store.open(db) as store:
         found = find_changes(makers, request, store, console)
-    shown = BisectionReport(found.names, found.candidates, found.result)
-    if form == "text":
-        for text in report.bisection(shown):
+        shown = BisectionReport(found.names, found.candidates, found.result)
+        for text in report.bisection(shown) if form == "text" else ():
             console.render(text)
-    else:
-        console.write(str(render(form, shown)))
+        if form != "text":
+            console.write(str(render(form, shown)))
+        regressed = found.is_conclusive and found.is_regression
     if not found.is_conclusive:
         console.error("Fewer than two builds can be measured.")
         return ExitCode.ERROR
-    return ExitCode.REGRESSION if found.is_regression else ExitCode.OK
+    return ExitCode.REGRESSION if regressed else ExitCode.OK

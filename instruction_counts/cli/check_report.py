@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from operator import attrgetter
 
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
@@ -11,7 +10,7 @@ from instruction_counts.cli.gating import Gating, exit_code
 from instruction_counts.report import comparison as comparison_report
 from instruction_counts.report import gate as gate_report
 from instruction_counts.report import skipped_by_budget
-from instruction_counts.report.formats.entry import CheckReport, causes_by_case
+from instruction_counts.report.formats.entry import CheckReport
 from instruction_counts.report.registry import Destination
 from instruction_counts.session.checking import Check
 
@@ -31,7 +30,7 @@ def conclude(
     if check.interrupted:
         console.error("Interrupted: this is what was found until then, and no file was written.")
         return ExitCode.INTERRUPTED
-    causes = causes_by_case(check.comparison.differences, attrgetter("causes"))
+    causes = {one.key: one.causes for one in check.comparison.differences if one.causes}
     report = CheckReport(check.gate, causes)
     paths = [destination.write(report) for destination in destinations]
     for path in gating.write_junit(report, paths):

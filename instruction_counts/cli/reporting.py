@@ -16,7 +16,7 @@ import attrs
 
 from instruction_counts.cli import console
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.records import Run
+from instruction_counts.domain.records import Complete, Run, as_it_is
 from instruction_counts.history.webhook import Webhook
 from instruction_counts.storage.json_files import to_json
 
@@ -49,10 +49,11 @@ class Reporting:
         name = _file_name(specification.name)
         return cls(asked.screen, tuple(_made(one) / name for one in asked.directories), webhooks)
 
-    def send(self, run: Run, *, interrupted: bool = False) -> bool:
+    def send(self, run: Run, complete: Complete = as_it_is, *, interrupted: bool = False) -> bool:
         """Send the run to every URL; whether all of them took it. The console shows which did not.
 
-        An interrupted run is not sent: nothing in it says that cases are missing.
+        An interrupted run is not sent: nothing in it says that cases are missing. ``complete``
+        gives its records with their details.
         """
         if not self.webhooks:
             return True
@@ -60,7 +61,11 @@ class Reporting:
             hosts = ", ".join(_host(one.url) for one in self.webhooks)
             console.error(f"Not sent to {hosts}: the run was interrupted.")
             return True
-        body = to_json(run)
+        try:
+            body = to_json(run, complete)
+        except DataError as error:
+            console.error(str(error))
+            return False
         key = hashlib.sha256(body.encode()).hexdigest()[:32]
         done = [self._sent(webhook, key, body) for webhook in self.webhooks]
         return all(done)

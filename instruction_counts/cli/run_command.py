@@ -105,10 +105,10 @@ def command(
         measured = run_cases(request, store, console, files.values())
         show_run(measured.run, [ALLOCATIONS] if allocations else (), with_tables=reporting.screen)
         written = stored_run.show_places(measured, files, store)
-    if measured.interrupted:
-        hint = stored_run.go_on(measured.run_id, written)
-        console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
-    delivered = reporting.send(measured.run, interrupted=measured.interrupted)
+        if measured.interrupted:
+            hint = stored_run.go_on(measured.run_id, written)
+            console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
+        delivered = reporting.send(measured.run, store.completed, interrupted=measured.interrupted)
     return _exit_code(measured, delivered=delivered and not measured.unsaved)
 
 

@@ -60,12 +60,12 @@ def command(
     definitions, builds, _, db = merged(definitions, builds, db=db)
     build = only_build(builds, "a selftest")
     cases = selftest_cases(definitions, selection)
-    found = run_selftest(build, cases, console, layouts=layouts, allocator=allocator)
-    console.render(report.table(found.noises))
-    console.line("")
-    for line in report.summary(found.noises):
-        console.line(line)
     with Store.open(db) as store:
+        found = run_selftest(build, cases, console, layouts=layouts, allocator=allocator)
+        console.render(report.table(found.noises))
+        console.line("")
+        for line in report.summary(found.noises):
+            console.line(line)
         console.line(stored_run.saved(store, store.import_run(found.run)))
     repeated = all(noise.repeated for noise in found.noises)
     return ExitCode.OK if repeated else ExitCode.CASES_FAILED

@@ -109,7 +109,7 @@ class ForkEngine:
         Raises:
             BuildError: it does not start, and ``orders`` ask for counts.
         """
-        if not any(order.counts for order in orders):
+        if not any(order.counts and not order.refusal for order in orders):
             return
         reason = self._processes.callgrind_fault()
         if reason:

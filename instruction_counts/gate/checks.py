@@ -5,7 +5,9 @@ Format history: 1, the first.
 
 from __future__ import annotations
 
+import gzip
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -112,10 +114,12 @@ class _Check:
 def _read(path: Path) -> _Check:
     remedy = "--previous expects a file written by `baseline check --output FILE.json`."
     try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
+        data: Any = json.loads(text)
     except FileNotFoundError:
         return _Check([], [])
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:
         raise DataError(f"{path} cannot be read: {error}", remedy) from error
     version = data.get("check_version") if isinstance(data, dict) else None
     if type(version) is not int or version != FORMAT_VERSION:

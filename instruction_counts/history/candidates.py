@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.verdicts.comparison import Comparison, compare
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare, function_causes
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import Complete, as_it_is
 
 
 class BuildMeasurer(Protocol):
@@ -43,6 +45,8 @@ class Candidates:
     measurer: BuildMeasurer
     min_effect: Effect = attrs.field(default=MIN_EFFECT)
     sides: dict[int, Side] = attrs.field(factory=dict)
+    complete: Complete = attrs.field(default=as_it_is, kw_only=True)
+    """Gives the records with their details, from which causes are found."""
     measurements: int = 0
     """How often a build was measured; each of a pair counts."""
     reused: int = 0
@@ -98,7 +102,8 @@ class Candidates:
         return found
 
     def _compared(self, before: int, after: int) -> Comparison:
-        return compare(self.sides[before], self.sides[after], self.min_effect)
+        causes = functools.partial(function_causes, complete=self.complete)
+        return compare(self.sides[before], self.sides[after], self.min_effect, causes)
 
     def _fault(self, side: Side) -> str | None:
         """Why a side has no count of the case; None where it has one."""

@@ -83,7 +83,9 @@ def find_changes(
         *(request.definitions, request.selection, settings, store, request.layouts, observer),
         case=None if request.fresh else case,
     )
-    candidates = Candidates(list(makers.values()), case.key, measurer, request.min_effect)
+    candidates = Candidates(
+        list(makers.values()), case.key, measurer, request.min_effect, complete=store.completed
+    )
     result = bisect(len(makers), candidates, thorough=request.thorough)
     return Found(tuple(makers), candidates, result)
 

@@ -12,7 +12,7 @@ import attrs
 from core.types import CaseKey
 from instruction_counts.analysis.attribution.functions import difference, top_causes
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
-from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
@@ -56,9 +56,12 @@ def history_of(request: HistoryRequest, store: Store) -> Histories:
 
 
 def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[str, ...]:
-    """The largest changes from one stored count to another; none where no functions are stored."""
-    costs = [store.details(one.run_id, one.build, one.case).functions for one in (base, new)]
-    return () if None in costs else top_causes(difference(*costs))
+    """The largest changes from one stored count to another; none where no functions can be read."""
+    try:
+        costs = [store.details(one.run_id, one.build, one.case).functions for one in (base, new)]
+        return () if None in costs else top_causes(difference(*costs))
+    except DataError:  # a series does not depend on its causes
+        return ()
 
 
 def _selected(known: Collection[CaseKey], selection: Selection) -> set[CaseKey]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Protocol, TypeVar
 
@@ -226,7 +226,9 @@ class Measured:
                 self._add(Finished(order, outcome))
         budget = self._plan.budget if self._plan is not None else None
         with (
-            closing(execute(possible, self._engines, pool, lanes, budget=budget)) as events,
+            contextlib.closing(
+                execute(possible, self._engines, pool, lanes, budget=budget)
+            ) as events,
             self._observer.progress(len(possible)) as progress,
         ):
             for event in events:
@@ -244,7 +246,8 @@ class Measured:
         self._records.append(stored or record)
         self._save(final=False)
         if self._plan is not None:
-            self._plan.budget.learn(self._plan.changed(stored or record))
+            with contextlib.suppress(DataError):  # it only sorts what is measured next
+                self._plan.budget.learn(self._plan.changed(stored or record))
 
     def _record(self, act: Callable[[Recorder, int], T]) -> T | None:
         """Let the recorder do something; a run does not end because it cannot be stored."""

@@ -17,6 +17,7 @@ from core.types import AutogradMode, Case, CaseKey, RuntimeMode
 from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
@@ -211,6 +212,11 @@ def measure(
     with _arranged(condition, cores), observer.progress(len(possible)) as progress:
         profile = Profile(allocator=allocator, layout=condition.layout)
         engine = make_engine(DEFAULT, facts, profile, observer.note)
+        try:
+            engine.check(possible)
+        except BuildError:
+            engine.close()
+            raise
         events = execute(possible, {facts.build.name: engine}, pool, len(cores))
         with contextlib.closing(events):
             for event in events:

@@ -163,7 +163,8 @@ class Database:
             return found
         raise DataError(
             f'{self.name} is of revision "{found}", which this program does not know',
-            "A newer instruction-counts wrote it: use that one, or name another with --db.",
+            "Another version of instruction-counts wrote it: use that one, or name another "
+            "database with --db.",
         )
 
     @contextlib.contextmanager

@@ -28,10 +28,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.types import TypeDecorator
 
-HEAD = "0001"
+HEAD = "v1_0001"
 """The revision of the tables below.
 
-History: 0001, the first.
+History: v1_0001, the first.
 """
 
 # Data link escape: a character that code, labels and output do not hold.

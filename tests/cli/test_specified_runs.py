@@ -117,6 +117,19 @@ def test_a_run_is_sent_with_the_token(specification: Path, receiver: Receiver) -
     assert (True, "Bearer secret", run) == (done, headers["Authorization"], from_json(body, "body"))
 
 
+def test_what_is_sent_has_the_details_that_the_store_keeps(
+    specification: Path, receiver: Receiver, tmp_path: Path
+) -> None:
+    """Costs by function and single times are not in memory any more."""
+    run = make_run(make_record("a"))
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        kept = store.load(store.import_run(run), details=False)
+        with_endpoint(specification, receiver.url).send(kept, store.completed)
+    _, body = receiver.got[0]
+
+    assert run == from_json(body, "body")
+
+
 def test_a_refusal_is_told_with_the_name_of_the_token(
     specification: Path,
     receiver: Receiver,

@@ -683,7 +683,7 @@ def test_an_engine_that_cannot_count_says_so_before_anything_is_measured(
 def test_an_engine_that_is_to_count_nothing_needs_no_valgrind(without_valgrind: ForkEngine) -> None:
     """Times are taken without it."""
     order = WorkOrder(CASES_BY_NAME["nothing"], BUILD, counts=False)
-    without_valgrind.check([order])
+    without_valgrind.check([order, WorkOrder(CASES_BY_NAME["nothing"], BUILD, refusal="refused")])
 
     assert Status.OK is without_valgrind.measure(order, ALL_CORES[:1], Path()).status
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -54,6 +55,18 @@ def test_what_is_within_its_limit_is_forgotten(verdict: Verdict, tmp_path: Path)
     )
 
     assert frozenset() == exceeded_in(path)
+
+
+def test_a_compressed_check_can_be_the_previous_one(tmp_path: Path) -> None:
+    """`baseline check --output` writes such files, too."""
+    one = difference(1000, 2000, label="a")
+    gate = apply_limits(comparison(one), LIMITS, exceeded_before={one.key})
+    text = to_check_json(gate, {})
+    (tmp_path / "check.json").write_text(text)
+    (tmp_path / "check.json.gz").write_bytes(gzip.compress(text.encode()))
+
+    assert exceeded_in(tmp_path / "check.json") == exceeded_in(tmp_path / "check.json.gz")
+    assert exceeded_in(tmp_path / "check.json.gz")
 
 
 def test_the_first_check_has_no_previous_one(tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.outcomes import Details, Outcome
+from instruction_counts.domain.records import Record
 from instruction_counts.history.bisection import Bisection, Change, bisect
 from instruction_counts.history.candidates import Candidates
 from instruction_counts.report import history as report
@@ -185,6 +186,37 @@ def test_the_report_names_neighbours_causes_and_effort() -> None:
     assert "+500 at::slow (new)" in shown
     assert "broken: b2: b2 cannot import torch" in shown
     assert "5 builds · 4 measured · 1 broken · 6 measurements · 0 taken from the store" in shown
+
+
+@attrs.define
+class StoredBuilds(FakeBuildMeasurer):
+    """Builds whose records are stored at once, and come back without costs by function."""
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """See `BuildMeasurer`."""
+        sides = FakeBuildMeasurer.measure(self, builds)
+        return {
+            name: attrs.evolve(side, records={KEY: side.records[KEY].with_details(Details())})
+            for name, side in sides.items()
+        }
+
+
+def with_functions(record: Record) -> Record:
+    """The record with its costs by function, as a store gives it."""
+    counted = record.outcome.instructions
+    assert counted is not None
+    return record.with_details(outcome_of(counted.per_run).details)
+
+
+def test_causes_are_found_where_costs_by_function_are_stored() -> None:
+    """Records that were stored come without them."""
+    makers = [functools.partial(Build, name, "/python") for name in names_of(2)]
+    measurer = StoredBuilds(dict(zip(names_of(2), [1000, 1500], strict=True)))
+    candidates = Candidates(makers, KEY, measurer, complete=with_functions)
+    for place in range(2):
+        candidates.measure(place)
+
+    assert ("+500 at::slow (new)",) == candidates.difference(0, 1).causes
 
 
 @attrs.define

@@ -21,6 +21,7 @@ from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disa
 from instruction_counts.analysis.verdicts.outputs import compare_outputs
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.records import Complete, as_it_is
 
 
@@ -50,11 +51,14 @@ class Comparison:
 
 
 def function_causes(one: Difference, complete: Complete = as_it_is) -> tuple[str, ...]:
-    """The functions that changed most; none where costs by function were not kept."""
+    """The functions that changed most; none where costs by function cannot be read."""
     if not one.change or one.base is None or one.new is None:
         return ()
-    before, after = (complete(record).outcome.functions for record in (one.base, one.new))
-    return () if before is None or after is None else top_causes(difference(before, after))
+    try:
+        before, after = (complete(record).outcome.functions for record in (one.base, one.new))
+        return () if before is None or after is None else top_causes(difference(before, after))
+    except DataError:  # a verdict does not depend on its causes
+        return ()
 
 
 def compare(

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "v1_0001"
 down_revision = None
 
 _ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
