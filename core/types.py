@@ -70,6 +70,11 @@ class RuntimeMode(enum.Enum):
     JIT = "TorchScript"
     EXPLICIT = ""
 
+    def __reduce_ex__(self, protocol: object) -> tuple[type[RuntimeMode], tuple[str]]:
+        """By value: Python 3.11.2 copies members by name, and has none of a further one."""
+        del protocol
+        return RuntimeMode, (self._value_,)
+
     @classmethod
     def new(cls, name: str, value: str) -> RuntimeMode:
         """A further mode, or the one that has this value: ``RuntimeMode(value)`` finds it."""

@@ -38,6 +38,7 @@ from instruction_counts.engines.cpp.compiler import CASES, Compiler
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork import ForkEngine, callgrind_name
 from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.session.observer import Silent
 from instruction_counts.session.selftest import Condition, measure
 from instruction_counts.system.cache import VARIABLE, Cache
 from tests.fakes import make_case
@@ -494,7 +495,7 @@ def test_where_and_how_the_program_was_started_does_not_matter(
     condition = Condition("all at once", busy=True, another_directory=True, variables=many)
     names = ["Python", "TorchScript", "backward"]
     cases = [CASES_BY_NAME[name] for name in names]
-    outcomes = measure(cases, lab.facts, condition, "steady", print)
+    outcomes = measure(cases, lab.facts, condition, "steady", Silent()).outcomes
 
     assert [counts_of(first[name]) for name in names] == [counts_of(outcomes[c]) for c in cases]
 
@@ -505,7 +506,7 @@ def test_a_selftest_refuses_what_is_too_wide(
     """The other cases are counted all the same."""
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     case = python("pass", num_threads=1000)
-    outcomes = measure([case], lab.facts, Condition("any"), "steady", print)
+    outcomes = measure([case], lab.facts, Condition("any"), "steady", Silent()).outcomes
 
     assert {case: Status.SKIPPED} == {one: outcomes[one].status for one in outcomes}
 
