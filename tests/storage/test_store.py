@@ -617,7 +617,7 @@ def test_a_database_of_a_newer_program_is_refused(where: str) -> None:
     with pytest.raises(DataError, match=r'is of revision "9999", which this program') as caught:
         Store.open(where)
 
-    assert "newer instruction-counts" in caught.value.remedy
+    assert "Another version of instruction-counts" in caught.value.remedy
 
 
 def test_an_empty_database_is_filled(where: str) -> None:
