@@ -8,18 +8,27 @@ Everything is validated when it is constructed, and a mistake raises
 
 from __future__ import annotations
 
-import json
-import re
-import textwrap
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from core.errors import Broken, BrokenText, DefinitionError, deferrable, is_deferring, quoted
+from core.checks import (
+    check_names,
+    check_paths,
+    check_text,
+    checked_gradient,
+    checked_metadata,
+    checked_runtimes,
+    code,
+    dedented,
+    parse_modes,
+    raise_if_broken,
+    thread_counts,
+)
+from core.errors import Broken, DefinitionError, deferrable, is_deferring, quoted
 from core.invocation import call_model
-from core.runtimes import selectable
-from core.signature import Signature, parse_signature
+from core.signature import Signature
 from core.types import AutogradMode, AutoLabels, Label, Language, RuntimeMode
 from core.variants import pair_lines, parse_block
 
@@ -37,30 +46,6 @@ __all__ = [
 ]
 
 
-def _dedented(text: Any) -> Any:
-    if isinstance(text, BrokenText) or not isinstance(text, str):
-        return text
-    return textwrap.dedent(text).strip("\n").rstrip()
-
-
-def _raise_if_broken(value: object) -> None:
-    if isinstance(value, BrokenText):
-        raise value.error
-
-
-def _check_text(field: str, value: object) -> None:
-    _raise_if_broken(value)
-    if not isinstance(value, str):
-        raise DefinitionError(field, quoted(value), "text")
-
-
-def _check_paths(paths: object) -> None:
-    _raise_if_broken(paths)
-    texts = [*paths.keys(), *paths.values()] if isinstance(paths, Mapping) else [paths]
-    if not isinstance(paths, Mapping) or not all(isinstance(one, str) for one in texts):
-        raise DefinitionError("paths", quoted(paths), "a mapping of paths to strings")
-
-
 @attrs.frozen
 class GroupedSetup:
     """Setup code in both languages, run once before the statement; each text is dedented.
@@ -70,9 +55,9 @@ class GroupedSetup:
     in the definition hash: a path relative to the file, or a checksum.
     """
 
-    py_setup: str = attrs.field(default="", converter=_dedented)
-    cpp_setup: str = attrs.field(default="", converter=_dedented)
-    global_setup: str = attrs.field(default="", converter=_dedented)
+    py_setup: str = attrs.field(default="", converter=dedented)
+    cpp_setup: str = attrs.field(default="", converter=dedented)
+    global_setup: str = attrs.field(default="", converter=dedented)
     paths: Mapping[str, str] = attrs.field(factory=dict, eq=False)
 
     def __attrs_post_init__(self) -> None:
@@ -84,8 +69,8 @@ class GroupedSetup:
         """The first mistake that these texts hold, if any."""
         try:
             for name in ("py_setup", "cpp_setup", "global_setup"):
-                _check_text(name, getattr(self, name))
-            _check_paths(self.paths)
+                check_text(name, getattr(self, name))
+            check_paths(self.paths)
         except DefinitionError as error:
             return error
         return None
@@ -99,9 +84,9 @@ class TimerArgs:
     ``metadata`` is what `GroupedBenchmark` says of it.
     """
 
-    stmt: str = attrs.field(converter=_dedented)
-    setup: str = attrs.field(default="pass", converter=_dedented)
-    global_setup: str = attrs.field(default="", converter=_dedented)
+    stmt: str = attrs.field(converter=dedented)
+    setup: str = attrs.field(default="pass", converter=dedented)
+    global_setup: str = attrs.field(default="", converter=dedented)
     num_threads: int | tuple[int, ...] = 1
     language: Language = Language.PYTHON
     metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
@@ -120,7 +105,7 @@ class TimerArgs:
         """The first mistake that these arguments hold, if any."""
         try:
             for name in ("stmt", "setup", "global_setup"):
-                _check_text(name, getattr(self, name))
+                check_text(name, getattr(self, name))
             if not self.stmt:
                 raise DefinitionError("stmt", quoted(self.stmt), "a statement")
             language = Language.parse(self.language)
@@ -130,8 +115,8 @@ class TimerArgs:
                     quoted(self.global_setup),
                     "nothing: C++ only",
                 )
-            _thread_counts(self.num_threads)
-            _checked_metadata(self.metadata)
+            thread_counts(self.num_threads)
+            checked_metadata(self.metadata)
         except DefinitionError as error:
             return error
         return None
@@ -207,19 +192,19 @@ class GroupedBenchmark:
         runtimes: tuple[str, ...] = (),
     ) -> GroupedBenchmark:
         """A cluster from free-form statements; either language may be missing."""
-        py_stmt, cpp_stmt = _code("py_stmt", py_stmt), _code("cpp_stmt", cpp_stmt)
+        py_stmt, cpp_stmt = code("py_stmt", py_stmt), code("cpp_stmt", cpp_stmt)
         if py_stmt is None and cpp_stmt is None:
             raise DefinitionError("py_stmt", "no statement in either language", "at least one")
-        runtimes = _checked_runtimes(runtimes, torchscript)
+        runtimes = checked_runtimes(runtimes, torchscript)
         if RuntimeMode.JIT.option in runtimes and py_stmt is None:
             raise DefinitionError("py_stmt", "nothing", "a Python statement to script")
-        parsed = _parse_modes(signature, runtimes, autograd)
+        parsed = parse_modes(signature, runtimes, autograd)
         if parsed is not None and parsed.output:
             # Only the Python statement is scripted; both are followed by the backward pass.
             if runtimes or autograd:
-                _check_names("py_stmt", py_stmt, parsed.output)
+                check_names("py_stmt", py_stmt, parsed.output)
             if autograd:
-                _check_names("cpp_stmt", cpp_stmt, parsed.output)
+                check_names("cpp_stmt", cpp_stmt, parsed.output)
         return cls(
             py_fwd_stmt=py_stmt,
             cpp_fwd_stmt=cpp_stmt,
@@ -227,9 +212,9 @@ class GroupedBenchmark:
             signature=parsed,
             runtimes=runtimes,
             autograd=autograd,
-            num_threads=_thread_counts(num_threads),
-            gradient=_checked_gradient(gradient, autograd),
-            metadata=_checked_metadata({} if metadata is None else metadata),
+            num_threads=thread_counts(num_threads),
+            gradient=checked_gradient(gradient, autograd),
+            metadata=checked_metadata({} if metadata is None else metadata),
         )
 
     @classmethod
@@ -248,20 +233,20 @@ class GroupedBenchmark:
         runtimes: tuple[str, ...] = (),
     ) -> GroupedBenchmark:
         """A cluster from modules: the model setup defines ``model``, which is then called."""
-        py_model_setup = _code("py_model_setup", py_model_setup)
-        cpp_model_setup = _code("cpp_model_setup", cpp_model_setup)
+        py_model_setup = code("py_model_setup", py_model_setup)
+        cpp_model_setup = code("cpp_model_setup", cpp_model_setup)
         if py_model_setup is None and cpp_model_setup is None:
             raise DefinitionError("py_model_setup", "no model in either language", "at least one")
-        runtimes = _checked_runtimes(runtimes, torchscript)
+        runtimes = checked_runtimes(runtimes, torchscript)
         if RuntimeMode.JIT.option in runtimes and py_model_setup is None:
             raise DefinitionError("py_model_setup", "nothing", "a Python model to script")
-        parsed = _parse_modes(signature, runtimes, autograd)
+        parsed = parse_modes(signature, runtimes, autograd)
         if parsed is None:
             raise DefinitionError(
                 "signature", "nothing", '"f(a, b, …) -> output": it says how to call the module'
             )
-        _check_names("py_model_setup", py_model_setup, "model")
-        _check_names("cpp_model_setup", cpp_model_setup, "model")
+        check_names("py_model_setup", py_model_setup, "model")
+        check_names("cpp_model_setup", cpp_model_setup, "model")
         py_call, cpp_call = (
             None if model is None else call_model(parsed, language)
             for model, language in (
@@ -276,11 +261,11 @@ class GroupedBenchmark:
             signature=parsed,
             runtimes=runtimes,
             autograd=autograd,
-            num_threads=_thread_counts(num_threads),
+            num_threads=thread_counts(num_threads),
             py_model_setup=py_model_setup,
             cpp_model_setup=cpp_model_setup,
-            gradient=_checked_gradient(gradient, autograd),
-            metadata=_checked_metadata({} if metadata is None else metadata),
+            gradient=checked_gradient(gradient, autograd),
+            metadata=checked_metadata({} if metadata is None else metadata),
         )
 
     @classmethod
@@ -292,8 +277,8 @@ class GroupedBenchmark:
         num_threads: int | tuple[int, ...] = 1,
     ) -> dict[Label, GroupedBenchmark]:
         """Several benchmarks, one a line; see `core.variants` for the form of a block."""
-        _raise_if_broken(py_block)
-        _raise_if_broken(cpp_block)
+        raise_if_broken(py_block)
+        raise_if_broken(cpp_block)
         py = parse_block(py_block, Language.PYTHON)
         cpp = parse_block(cpp_block, Language.CPP)
         if py.global_setup:
@@ -303,7 +288,7 @@ class GroupedBenchmark:
         if not py.cases and not cpp.cases:
             raise DefinitionError("py_block", "no benchmark in either block", "at least one line")
         setup = GroupedSetup(py.setup, cpp.setup, cpp.global_setup)
-        counts = _thread_counts(num_threads)
+        counts = thread_counts(num_threads)
         return {
             label: cls(py_line, cpp_line, setup, num_threads=counts)
             for label, (py_line, cpp_line) in pair_lines(py.cases, cpp.cases).items()
@@ -315,19 +300,6 @@ GroupedModules = GroupedBenchmark.init_from_model
 GroupedVariants = GroupedBenchmark.init_from_variants
 
 
-def _code(field: str, value: str | None) -> str | None:
-    """A statement or setup, dedented; None where there is none."""
-    if value is None:
-        return None
-    _check_text(field, value)
-    return _dedented(value) or None
-
-
-def _check_names(field: str, code: str | None, name: str) -> None:
-    if code is not None and re.search(rf"\b{name}\b", code) is None:
-        raise DefinitionError(field, quoted(code), f"code that defines `{name}`")
-
-
 def _checked_setup(setup: object) -> GroupedSetup:
     if isinstance(setup, GroupedSetup):
         error = setup.mistake()
@@ -336,67 +308,3 @@ def _checked_setup(setup: object) -> GroupedSetup:
         return setup
     hint = " (its .value)" if hasattr(setup, "value") else ""
     raise DefinitionError("setup", quoted(setup), f"a GroupedSetup{hint}")
-
-
-def _checked_gradient(gradient: object, autograd: bool) -> str | None:
-    if gradient is None:
-        return None
-    if not isinstance(gradient, str) or not gradient.isidentifier():
-        raise DefinitionError("gradient", quoted(gradient), "the name of a variable from the setup")
-    if not autograd:
-        raise DefinitionError("gradient", quoted(gradient), "nothing, without autograd=True")
-    return gradient
-
-
-def _checked_metadata(metadata: object) -> dict[str, Any]:
-    expected = "a mapping of names to JSON values"
-    if not isinstance(metadata, Mapping) or not all(isinstance(name, str) for name in metadata):
-        raise DefinitionError("metadata", quoted(metadata), expected)
-    try:
-        copy = json.loads(json.dumps(dict(metadata), allow_nan=False))
-    except (TypeError, ValueError):
-        raise DefinitionError("metadata", quoted(metadata), expected) from None
-    assert isinstance(copy, dict)
-    return copy
-
-
-def _checked_runtimes(runtimes: object, torchscript: object) -> tuple[str, ...]:
-    if not isinstance(torchscript, bool):
-        raise DefinitionError("torchscript", quoted(torchscript), "True or False")
-    known = selectable()
-    if not isinstance(runtimes, tuple) or any(one not in known for one in runtimes):
-        raise DefinitionError("runtimes", quoted(runtimes), f"a tuple of {', '.join(known)}")
-    first = (RuntimeMode.JIT.option,) if torchscript else ()
-    return tuple(dict.fromkeys((*first, *runtimes)))
-
-
-def _parse_modes(
-    signature: str | None, runtimes: tuple[str, ...], autograd: bool
-) -> Signature | None:
-    if not isinstance(autograd, bool):
-        raise DefinitionError("autograd", quoted(autograd), "True or False")
-    if signature is None:
-        if runtimes or autograd:
-            mode = next(iter(runtimes), "autograd")
-            flag = f"{mode}=True" if mode in {"torchscript", "autograd"} else f'runtime "{mode}"'
-            raise DefinitionError(
-                "signature", "nothing", f'"f(a, b, …) -> output": {flag} needs it'
-            )
-        return None
-    parsed = parse_signature(signature)
-    if autograd and parsed.output is None:
-        raise DefinitionError(
-            "signature",
-            quoted(signature),
-            "an output, which autograd=True runs backward from",
-        )
-    return parsed
-
-
-def _thread_counts(num_threads: object) -> tuple[int, ...]:
-    counts = num_threads if isinstance(num_threads, tuple) else (num_threads,)
-    expected = "an int of at least 1, or a tuple of distinct ints"
-    is_valid = all(type(count) is int and count >= 1 for count in counts)
-    if not counts or not is_valid or len(set(counts)) != len(counts):
-        raise DefinitionError("num_threads", quoted(num_threads), expected)
-    return counts
