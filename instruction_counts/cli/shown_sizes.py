@@ -13,7 +13,6 @@ from instruction_counts.domain.records import Record
 from instruction_counts.report import sizes as report
 from instruction_counts.report import table as results_table
 from instruction_counts.session.sizes import MeasuredSizes
-from instruction_counts.sources.operators.entries import SIZE
 
 
 def show_sizes(measured: MeasuredSizes) -> ExitCode:
@@ -22,7 +21,7 @@ def show_sizes(measured: MeasuredSizes) -> ExitCode:
     by_mode: dict[report.Mode, dict[int, Record]] = defaultdict(dict)
     for record in run.cases:
         mode = (record.language, record.runtime, record.autograd, record.num_threads)
-        by_mode[mode][record.metadata[SIZE]] = record
+        by_mode[mode][measured.size_of[record.label]] = record
     console.render(report.sizes_table(measured.sizes, by_mode))
     counts = {mode: _counts(records) for mode, records in by_mode.items()}
     fits = {mode: fit(by_size) for mode, by_size in counts.items()}

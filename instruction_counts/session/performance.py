@@ -19,7 +19,7 @@ import attrs
 
 from core.errors import DefinitionError
 from core.expand import materialize
-from core.types import AutogradMode, Case, Language, RuntimeMode
+from core.types import AutogradMode, Case, Label, Language, RuntimeMode
 from instruction_counts.analysis.operators.metrics import Metrics, as_dict, metrics_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import default_build
@@ -50,7 +50,6 @@ from instruction_counts.system.cache import Cache
 from instruction_counts.system.program import program_name
 
 _LABELLED = {"dtype", "run_backward", "seed"}
-_TEST = "test"
 _OWN_ARGUMENTS = "torch.nn.functional."
 
 _Schemas: TypeAlias = Callable[[], Mapping[str, Sequence[Schema]]]
@@ -290,7 +289,8 @@ def _measured(
     if measured.interrupted:
         raise KeyboardInterrupt
     machine = measured.run.machine
-    found = _dictionaries(measured.run, machine)
+    test_of = {case.label: number for number, several in enumerate(made) for case in several}
+    found = _dictionaries(measured.run, machine, test_of)
     if Language.CPP in wanted:
         found += _without_cpp(made, measured_on.name, machine)
     for one in found:
@@ -316,18 +316,16 @@ def _cases(test: _Test, number: int, wanted: set[Language], schemas: _Schemas) -
     known = schemas() if Language.CPP in wanted else {}
     made = definitions_of(calls(test.entry, test.overrides), known)
     return [
-        attrs.evolve(
-            case,
-            label=(*case.label, f"test {number}"),
-            metadata={**case.metadata, _TEST: number},
-        )
+        attrs.evolve(case, label=(*case.label, f"test {number}"))
         for case in materialize(made)
         if case.autolabels.runtime is RuntimeMode.EAGER
         and (test.run_backward or case.autolabels.autograd is AutogradMode.FORWARD)
     ]
 
 
-def _dictionaries(run: Run, machine: Machine | None) -> list[dict[str, Any]]:
+def _dictionaries(
+    run: Run, machine: Machine | None, test_of: Mapping[Label, int]
+) -> list[dict[str, Any]]:
     failed = {
         (record.label, record.language): record
         for record in run.cases
@@ -335,7 +333,7 @@ def _dictionaries(run: Run, machine: Machine | None) -> list[dict[str, Any]]:
     }
     results = []
     for one in metrics_of(run.cases):
-        found = {"test": one.metadata[_TEST], "arguments": {}, **as_dict(one, machine)}
+        found = {"test": test_of[one.label], "arguments": {}, **as_dict(one, machine)}
         found |= {"status": "ok", "error": ""}
         record = failed.get((one.label, one.language))
         if record is not None:
@@ -351,7 +349,7 @@ def _without_cpp(
 ) -> list[dict[str, Any]]:
     """A dictionary for each test without C++, with the reason."""
     results = []
-    for case in (several[0] for several in made if several):
+    for number, case in ((number, several[0]) for number, several in enumerate(made) if several):
         metadata = case.metadata
         if "no_cpp" not in metadata:
             continue
@@ -364,6 +362,6 @@ def _without_cpp(
             build=build,
             metadata=metadata,
         )
-        found = {"test": metadata[_TEST], "arguments": {}, **as_dict(one, machine)}
+        found = {"test": number, "arguments": {}, **as_dict(one, machine)}
         results.append({**found, "status": Status.SKIPPED.value, "error": metadata["no_cpp"]})
     return results

@@ -50,10 +50,11 @@ class SizesRequest:
 
 @attrs.frozen
 class MeasuredSizes:
-    """An operator that was measured at each size, which stands in the metadata of its cases."""
+    """An operator that was measured at each size, and the size of each label."""
 
     entry: OperatorEntry
     sizes: tuple[int, ...]
+    size_of: Mapping[Label, int] = attrs.field(hash=False)
     run: Run
 
 
@@ -82,16 +83,18 @@ def measure_sizes(
         autograds=request.modes.autograds or ("Forward",),
     )
     schemas = schemas_by_name(load_schemas(default_build(), Cache()))
-    made = over_sizes(
+    by_size = over_sizes(
         *(entry, request.overrides, shapes, sizes, schemas), named=bool(request.scale)
     )
+    made = {label: group for several in by_size.values() for label, group in several.items()}
     for line in remarks((entry,), request.overrides, made.values()):
         observer.note(line)
     runner = BuildRunner.of([build], settings, observer, store)
     measured = runner.run(runner.orders(select(materialize(made), modes)))
     if measured.interrupted:
         raise KeyboardInterrupt
-    return MeasuredSizes(entry, tuple(sizes), measured.run)
+    size_of = {label: size for size, several in by_size.items() for label in several}
+    return MeasuredSizes(entry, tuple(sizes), size_of, measured.run)
 
 
 def over_sizes(
@@ -102,20 +105,19 @@ def over_sizes(
     schemas: Mapping[str, Sequence[Schema]],
     *,
     named: bool,
-) -> dict[Label, GroupedBenchmark]:
-    """The definitions of an operator at each of ``sizes``, which stands in their metadata as N.
+) -> dict[int, dict[Label, GroupedBenchmark]]:
+    """The definitions of an operator at each of ``sizes``.
 
     Labels have the shapes that grow where these are ``named``, and the dtype that was asked for:
     what is another case has another label.
     """
-    made: dict[Label, GroupedBenchmark] = {}
+    made: dict[int, dict[Label, GroupedBenchmark]] = {}
+    growing = [_shapes(shapes)] if named else []
     for size in sizes:
-        growing = [_shapes(shapes)] if named else []
         variant = ", ".join([*growing, f"{SIZE}={size}"])
         found = calls(entry, attrs.evolve(asked, inputs=(at_size(shapes, size),)))
         renamed = [attrs.evolve(call, variant=variant) for call in found]
-        for label, group in definitions_of(renamed, schemas).items():
-            made[label] = attrs.evolve(group, metadata={**group.metadata, SIZE: size})
+        made[size] = definitions_of(renamed, schemas)
     return made
 
 

@@ -102,14 +102,14 @@ def test_backward_is_measured_unless_it_is_not_wanted() -> None:
 
 
 def test_tests_of_one_operator_have_labels_of_their_own() -> None:
-    """So that one run can hold them, and each result knows its test."""
+    """So that one run can hold them, and the test of each result is known."""
     cases = [
         case
         for number in range(2)
         for case in cases_of(ADD, number, Language.PYTHON, alpha=number + 1)
     ]
     assert len({(case.label, case.autolabels) for case in cases}) == len(cases) == 4
-    assert [case.metadata["test"] for case in cases] == [0, 0, 1, 1]
+    assert [case.label[-1] for case in cases] == ["test 0"] * 2 + ["test 1"] * 2
 
 
 @pytest.mark.parametrize(
@@ -171,10 +171,10 @@ def test_cpp_that_is_stated_for_the_arguments_that_are_given_is_measured() -> No
 
 def test_what_has_no_cpp_has_a_dictionary_with_the_reason() -> None:
     """One for each test, with what is known of it, however its modes."""
-    made = [cases_of(DROPOUT, 0, *Language), cases_of(ADD, 1, *Language)]
+    made = [cases_of(DROPOUT, 0, *Language), [], cases_of(ADD, 2, *Language)]
     (found,) = _without_cpp(made, "current", None)
     assert {
-        "test": 1,
+        "test": 2,
         "operator": "torch.add",
         "language": "c++",
         "instructions": None,
