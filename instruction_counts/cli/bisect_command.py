@@ -9,7 +9,7 @@ import attrs
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.exit_codes import ExitCode, no_findings
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
@@ -117,4 +117,4 @@ def command(
     if not found.is_conclusive:
         console.error("Fewer than two builds can be measured.")
         return ExitCode.ERROR
-    return ExitCode.REGRESSION if regressed else ExitCode.OK
+    return ExitCode.REGRESSION if regressed else no_findings(is_stored=found.is_stored)

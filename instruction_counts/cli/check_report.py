@@ -36,7 +36,7 @@ def conclude(
     for path in gating.write_junit(report, paths):
         console.line(f"Saved: {path}")
     check.require_comparison()
-    return exit_code(check.gate)
+    return exit_code(check.gate, is_stored=check.is_stored)
 
 
 def show_check(check: Check, limit: int) -> None:

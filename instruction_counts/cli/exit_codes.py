@@ -14,3 +14,8 @@ class ExitCode(enum.IntEnum):
     REGRESSION = 3
     CASES_FAILED = 4
     INTERRUPTED = 130
+
+
+def no_findings(*, is_stored: bool) -> ExitCode:
+    """What a command ends with that found nothing wrong in what it measured."""
+    return ExitCode.OK if is_stored else ExitCode.ERROR

@@ -12,7 +12,7 @@ import click
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.cli import console
-from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.exit_codes import ExitCode, no_findings
 from instruction_counts.cli.saving import check_folder
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits, read_limits
@@ -73,13 +73,15 @@ class Gating:
         return (*written, Destination.in_format("junit", self.junit, "--junit").write(check))
 
 
-def exit_code(gate: Gate, *, interrupted: bool = False) -> ExitCode:
+def exit_code(gate: Gate, *, interrupted: bool = False, is_stored: bool = True) -> ExitCode:
     """What a script learns."""
     if interrupted:
         return ExitCode.INTERRUPTED
     if gate.fails:
         return ExitCode.REGRESSION
-    return ExitCode.CASES_FAILED if gate.has_failed_cases else ExitCode.OK
+    if gate.has_failed_cases:
+        return ExitCode.CASES_FAILED
+    return no_findings(is_stored=is_stored)
 
 
 def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console, stored_run
-from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.exit_codes import ExitCode, no_findings
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.merging import merged
@@ -117,4 +117,4 @@ def _exit_code(measured: MeasuredRun, *, delivered: bool) -> ExitCode:
         return ExitCode.INTERRUPTED
     if measured.has_failed_cases:
         return ExitCode.CASES_FAILED
-    return ExitCode.OK if delivered else ExitCode.ERROR
+    return no_findings(is_stored=delivered and measured.is_stored)

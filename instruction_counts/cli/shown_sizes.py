@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from instruction_counts.analysis.operators.complexity import fit
 from instruction_counts.cli import console
-from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.exit_codes import ExitCode, no_findings
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record
 from instruction_counts.report import sizes as report
@@ -36,7 +36,7 @@ def show_sizes(measured: MeasuredSizes) -> ExitCode:
     for problem in results_table.problems(run):
         console.line(problem)
     failed = any(record.outcome.status is not Status.OK for record in run.cases)
-    return ExitCode.CASES_FAILED if failed else ExitCode.OK
+    return ExitCode.CASES_FAILED if failed else no_findings(is_stored=measured.is_stored)
 
 
 def _counts(records: Mapping[int, Record]) -> dict[int, int]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from instruction_counts.cli import console
+from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.stored import RunSummary
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.builds import MeasuredRun
@@ -19,7 +20,9 @@ def show_places(measured: MeasuredRun, files: Mapping[Path, Exporter], store: St
     written = [path for path, exporter in files.items() if exporter not in measured.unsaved]
     for path in written:
         console.line(f"Saved: {path}")
-    if measured.run_id is not None:
+    if not measured.is_stored:
+        console.error(not_stored(written))
+    if measured.run_id is not None and measured.is_stored:
         console.line(saved(store, measured.run_id))
         for path in files:
             if path not in written:
@@ -29,14 +32,26 @@ def show_places(measured: MeasuredRun, files: Mapping[Path, Exporter], store: St
 
 def saved(store: Store, run_id: int) -> str:
     """Where the run is, and how to compare it with the one before."""
-    this = store.summary(run_id)
-    earlier = (one for one in store.summaries() if one.id < run_id and one.cases and one.builds)
+    try:
+        this, known = store.summary(run_id), store.summaries()
+    except DataError:  # the database has gone away since
+        return f"Saved as run {run_id}."
+    earlier = (one for one in known if one.id < run_id and one.cases and one.builds)
     before = next(earlier, None)
     hint = ""
     if before is not None:
         sides = (shlex.quote(_side(*pair)) for pair in ((before, this), (this, before)))
         hint = f" Compare: {program_name()} compare {' '.join(sides)}"
     return f"Saved as run {run_id}.{hint}"
+
+
+def not_stored(files: Iterable[Path]) -> str:
+    """What can be done where ``files`` hold what the store does not."""
+    file = next(_readable(files), None)
+    if file is None:
+        return "The run is not stored as a whole, and no JSON file has it (--output)."
+    command = f"{program_name()} runs import {shlex.quote(str(file))}"
+    return f"The run is not stored as a whole. When the database can be written: {command}"
 
 
 def kept(run_id: int, file: Path) -> str:
@@ -46,13 +61,16 @@ def kept(run_id: int, file: Path) -> str:
 
 def go_on(run_id: int | None, files: Iterable[Path]) -> str:
     """How to go on from a run that was interrupted; empty where nothing holds it."""
-    readable = (file for file in files if file.name.endswith((".json", ".json.gz")))
-    file = next(readable, None)
+    file = next(_readable(files), None)
     if file is not None:
         return f"Go on with: --resume {shlex.quote(str(file))}"
     if run_id is None:
         return ""
     return f"Go on with --resume FILE.json, from: {_export(run_id, 'FILE.json')}"
+
+
+def _readable(files: Iterable[Path]) -> Iterator[Path]:
+    return (file for file in files if file.name.endswith((".json", ".json.gz")))
 
 
 def _export(run_id: int, name: str) -> str:

@@ -34,6 +34,8 @@ class StoreBuildMeasurer:
     case: Case | None = None
     """The one case whose stored counts may be used; None measures everything anew."""
     _last: ComparedBuilds | None = None
+    is_stored: bool = attrs.field(default=True, init=False)
+    """Whether all that was measured is stored."""
 
     def known(self, build: Build) -> Side | None:
         """See `BuildMeasurer`.
@@ -70,6 +72,7 @@ class StoreBuildMeasurer:
         runner = BuildRunner.of(builds, self.measuring, self.observer, self.store)
         self._last = ComparedBuilds(runner, cases)
         measured = self._last.measure()
+        self.is_stored = self.is_stored and measured.is_stored
         if measured.interrupted:
             raise KeyboardInterrupt
         return measured

@@ -14,7 +14,7 @@ from core.types import Case, CaseKey
 from instruction_counts.builds.capability import measure_machine
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import DEFAULT_NAME, Build
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Machine, Status
@@ -29,11 +29,11 @@ from instruction_counts.session.measuring import (
     Exporter,
     Measured,
     Plan,
-    Recorder,
     make_engine,
     plan,
 )
 from instruction_counts.session.observer import Observer, Silent
+from instruction_counts.session.recording import Recorder
 from instruction_counts.system.cache import Cache
 
 _TIMEOUT_S = 600.0
@@ -95,10 +95,12 @@ class MeasuredRun:
     run: Run
     orders: tuple[WorkOrder, ...]
     run_id: int | None = None
-    """The number under which it is stored; None where it is not."""
+    """The number under which it is stored, as far as it is; None where nothing stores it."""
     interrupted: bool = False
     unsaved: frozenset[Exporter] = frozenset()
     """The exporters that could not write the end of the run."""
+    is_stored: bool = True
+    """Whether the whole run is stored, where it was to be."""
 
     @property
     def ordered(self) -> tuple[Record, ...]:
@@ -134,7 +136,7 @@ class BuildRunner:
             return
         try:
             self.recorder.add_noises(run_id, build, noises)
-        except DataError as error:
+        except UsageError as error:
             self.observer.error(f"What layouts moved cases by is not stored: {error}")
 
     @classmethod
@@ -219,6 +221,7 @@ class BuildRunner:
             measured.run_id,
             interrupted,
             frozenset(measured.unsaved),
+            measured.is_stored,
         )
 
     def _engines(self, orders: Sequence[WorkOrder], profile: Profile) -> dict[str, Engine]:

@@ -110,7 +110,10 @@ class CheckRequest:
             known = (one for one in comparison.differences if one.verdict is not Verdict.MISSING)
             comparison = attrs.evolve(comparison, differences=tuple(known))
         gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded_before)
-        return Check(self.baseline, gate, compared.interrupted, compared.run_id)
+        return Check(
+            *(self.baseline, gate, compared.interrupted, compared.run_id),
+            is_stored=compared.is_stored,
+        )
 
 
 @attrs.frozen
@@ -123,6 +126,8 @@ class Check:
     """Whether this is what was found until then."""
     run_id: int | None = None
     """The run that was measured for it; None where none was, or it is not stored."""
+    is_stored: bool = True
+    """Whether the whole run is stored, where it was to be."""
 
     @property
     def comparison(self) -> Comparison:
@@ -183,7 +188,9 @@ def check_build(
     plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
     measured = builds.measure(plan)
     comparison = request.compared(measured.sides[build.name], runner.completed)
-    compared = Compared(comparison, measured.interrupted, measured.run_id)
+    compared = Compared(
+        comparison, measured.interrupted, measured.run_id, is_stored=measured.is_stored
+    )
     if comparison.suspects and layouts and not compared.interrupted:
         compared = _verified(builds, compared, request.baseline, layouts)
     return request.check(compared)

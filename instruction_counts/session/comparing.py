@@ -48,8 +48,10 @@ class MeasuredSides:
     sides: Mapping[str, Side]
     """By the name of the build."""
     run_id: int | None = None
-    """The number of the run that holds them; None where it could not be stored."""
+    """The number of the run that holds them; None where nothing stores it."""
     interrupted: bool = False
+    is_stored: bool = True
+    """Whether the whole run is stored, where it was to be."""
 
 
 @attrs.frozen
@@ -60,6 +62,8 @@ class Compared:
     interrupted: bool = False
     run_id: int | None = None
     """The run of what was measured for it; None where nothing was, or it is not stored."""
+    is_stored: bool = True
+    """Whether the whole run is stored, where it was to be."""
 
 
 @attrs.frozen
@@ -83,7 +87,9 @@ class ComparedBuilds:
             name: side_of(measured.run, name, title + name, measured.run_id)
             for name in self.runner.names
         }
-        return MeasuredSides(sides, measured.run_id, measured.interrupted)
+        return MeasuredSides(
+            sides, measured.run_id, measured.interrupted, is_stored=measured.is_stored
+        )
 
     def verify(self, comparison: Comparison, layouts: int) -> Compared:
         """Compare what C++ suspects compute, and count all suspects again in other layouts."""
@@ -210,10 +216,10 @@ def compare_sides(
     causes = functools.partial(function_causes, complete=runs.completed)
     comparison = compare(before, after, request.min_effect, causes)
     is_verified = len(builds) == 2 and comparison.suspects and request.layouts
-    if compared_builds is None or not is_verified or measured.interrupted:
-        return Compared(comparison, measured.interrupted, measured.run_id)
-    found = compared_builds.verify(comparison, request.layouts)
-    return attrs.evolve(found, run_id=measured.run_id)
+    found = Compared(comparison, measured.interrupted)
+    if compared_builds is not None and is_verified and not measured.interrupted:
+        found = compared_builds.verify(comparison, request.layouts)
+    return attrs.evolve(found, run_id=measured.run_id, is_stored=measured.is_stored)
 
 
 def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) -> Side:

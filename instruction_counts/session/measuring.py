@@ -6,18 +6,17 @@ import contextlib
 import datetime as dt
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import attrs
 
-from core.types import Case, CaseKey
+from core.types import Case
 from instruction_counts import __version__
 from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import Complete, Identity, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
@@ -30,6 +29,7 @@ from instruction_counts.execution.events import Event, Finished
 from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.execution.order import longest_first, note_durations, read_durations
 from instruction_counts.session.observer import Observer
+from instruction_counts.session.recording import Recorder, Recording
 
 
 def make_engine(
@@ -70,37 +70,8 @@ def _refused(order: WorkOrder, reason: str) -> WorkOrder:
     return attrs.evolve(order, refusal=order.refusal or reason)
 
 
-T = TypeVar("T")
-
 DURATIONS = "durations.json"
 """Where, in the cache folder, it is noted how long cases take."""
-
-
-class Recorder(Protocol):
-    """Keeps a run while it grows; the store is one."""
-
-    def begin(self, run: Run) -> int:
-        """Make a run of this head and these cases; returns its number."""
-
-    def add(self, run_id: int, record: Record) -> Record:
-        """Keep one more case; returns it without its details, which `completed` reads again."""
-
-    def completed(self, record: Record) -> Record:
-        """The record with its details.
-
-        Raises:
-            DataError: they cannot be read any more.
-        """
-
-    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
-        """Keep what was seen to move the counts of cases, after their run has ended.
-
-        Raises:
-            DataError: they cannot be stored.
-        """
-
-    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
-        """The run is at its end: its order and its fingerprints are final."""
 
 
 class Exporter(Protocol):
@@ -145,14 +116,25 @@ class Measured:
         self._engine, self._exporters, self._engines = engine, exporters, engines
         self._machine = machine
         self._durations, self._recorder = durations, recorder
+        self._recording: Recording | None = None
         self._complete = recorder.completed if recorder is not None else as_it_is
         self._started_at = now().isoformat(timespec="seconds")
         self._records: list[Record] = []
         self._before: Run | None = None
         self.unsaved: set[Exporter] = set()
         """Those that could not write the last state of the run."""
-        self.run_id: int | None = None
-        """The number that the recorder gave; None where there is none, or it failed."""
+
+    @property
+    def run_id(self) -> int | None:
+        """The number that the recorder gave; None where there is none."""
+        return None if self._recording is None else self._recording.run_id
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the recorder has the whole run, to its end; true where there is none."""
+        return self._recorder is None or (
+            self._recording is not None and self._recording.is_complete
+        )
 
     @property
     def run(self) -> Run:
@@ -186,7 +168,8 @@ class Measured:
         if self._durations is not None:
             waiting = longest_first(waiting, read_durations(self._durations))
         if self._recorder is not None:
-            self.run_id = self._recorder.begin(self.run)
+            number = self._recorder.begin(self.run)
+            self._recording = Recording(number, self._recorder, self._observer)
         interrupted = True
         try:
             self._measure(waiting, pool, lanes)
@@ -195,9 +178,8 @@ class Measured:
             pass
         finally:
             self._restore_order(orders)
-            self._record(
-                lambda recorder, run_id: recorder.finish(run_id, self.run, interrupted=interrupted)
-            )
+            if self._recording is not None:
+                self._recording.finish(self.run, interrupted=interrupted)
             self._save(final=True)
             self._note_durations()
         return interrupted
@@ -241,24 +223,27 @@ class Measured:
 
     def _add(self, event: Finished) -> None:
         record = Record.of(event.order.case, event.order.build.name, event.outcome)
-        # What is stored need not stay in memory: a run may have any number of cases.
-        stored = self._record(lambda recorder, run_id: recorder.add(run_id, record))
-        self._records.append(stored or record)
+        self._records.append(record)
+        if self._recording is not None:
+            stored = self._recording.add(record)
+            record = stored.get(record.identity, record)
+            self._lighten(stored)
         self._save(final=False)
         if self._plan is not None:
             with contextlib.suppress(DataError):  # it only sorts what is measured next
-                self._plan.budget.learn(self._plan.changed(stored or record))
+                self._plan.budget.learn(self._plan.changed(record))
 
-    def _record(self, act: Callable[[Recorder, int], T]) -> T | None:
-        """Let the recorder do something; a run does not end because it cannot be stored."""
-        if self._recorder is None or self.run_id is None:
-            return None
-        try:
-            return act(self._recorder, self.run_id)
-        except DataError as error:
-            self._observer.error(f"The rest of this run is not stored: {error}")
-            self._recorder = self.run_id = None
-            return None
+    def _lighten(self, stored: Mapping[Identity, Record]) -> None:
+        # What is stored need not stay in memory: a run may have any number of cases. Nearly always
+        # it is the last one.
+        left = len(stored)
+        for place in reversed(range(len(self._records))):
+            if not left:
+                return
+            light = stored.get(self._records[place].identity)
+            if light is not None:
+                self._records[place] = light
+                left -= 1
 
     def _note_durations(self) -> None:
         if self._durations is not None:

@@ -56,6 +56,8 @@ class MeasuredSizes:
     sizes: tuple[int, ...]
     size_of: Mapping[Label, int] = attrs.field(hash=False)
     run: Run
+    is_stored: bool = True
+    """Whether the whole run is stored."""
 
 
 def measure_sizes(
@@ -94,7 +96,7 @@ def measure_sizes(
     if measured.interrupted:
         raise KeyboardInterrupt
     size_of = {label: size for size, several in by_size.items() for label in several}
-    return MeasuredSizes(entry, tuple(sizes), size_of, measured.run)
+    return MeasuredSizes(entry, tuple(sizes), size_of, measured.run, measured.is_stored)
 
 
 def over_sizes(

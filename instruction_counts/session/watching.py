@@ -219,7 +219,7 @@ class StoreWatchedBuilds:
         """See `WatchedBuilds`."""
         build = self.make(name)
         measured = self.measurer.measured([build])
-        if measured.run_id is None:
+        if measured.run_id is None or not measured.is_stored:
             raise DataError(
                 f"{name} was measured, but could not be stored",
                 "The next build is compared with what is stored. Repair the database first.",

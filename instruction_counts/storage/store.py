@@ -41,6 +41,7 @@ from instruction_counts.storage.store_rows import (
     read_records,
 )
 from instruction_counts.storage.store_running import RunningRuns
+from instruction_counts.storage.store_spool import Spool
 from instruction_counts.storage.store_tables import (
     runs,
     tags,
@@ -69,6 +70,8 @@ class Store:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._running = RunningRuns(database.path)
+        self._spool = Spool() if database.path is None else None
+        """What a server stores, which may go away while a run needs it."""
 
     @classmethod
     def open(
@@ -97,6 +100,8 @@ class Store:
     def close(self) -> None:
         """Let go of the database."""
         self._running.close()
+        if self._spool is not None:
+            self._spool.close()
         self._database.close()
 
     @property
@@ -116,10 +121,16 @@ class Store:
     def add(self, run_id: int, record: Record) -> Record:
         """Store an outcome; it replaces the one that this case on this build has in the run.
 
-        Returns the record without its details, which need not stay in memory (see `completed`).
+        Returns the record as it can stay in memory: without its details, which `completed` reads
+        again, also where a server has gone away since.
         """
         with self._database.writing() as connection:
             put_record(connection, run_id, record)
+        if self._spool is not None:
+            try:
+                self._spool.put(run_id, record.identity, record.outcome.details)
+            except OSError:
+                return record  # there is no room for it but in memory
         return record.without_details(run_id)
 
     def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
@@ -195,6 +206,11 @@ class Store:
         """The record with its details, which are read from the run that it is stored in."""
         if record.stored_in is None:
             return record
+        if self._spool is not None:
+            with suppress(OSError):
+                spooled = self._spool.get(record.stored_in, record.identity)
+                if spooled is not None:
+                    return record.with_details(spooled)
         return record.with_details(self.details(record.stored_in, record.build, record.key))
 
     def delete(self, run_id: int) -> None:

@@ -11,6 +11,14 @@ from instruction_counts.session.builds import MeasuredRun
 from tests.fakes import OK, failed, make_order, make_record, make_run
 
 
+def test_a_run_that_is_not_stored_is_no_success() -> None:
+    """Results on the screen alone are lost."""
+    run = make_run(make_record("a"))
+    measured = MeasuredRun(run, (make_order("a"),), is_stored=False)
+
+    assert ExitCode.ERROR == _exit_code(measured, delivered=True)
+
+
 def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() -> None:
     """It is in the file that was gone on with, and stays there."""
     run = make_run(make_record("a"), make_record("b", outcome=failed()))

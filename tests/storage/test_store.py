@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import os
-import pwd
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
-import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -49,6 +43,7 @@ from instruction_counts.storage.store_database import Database
 from instruction_counts.storage.store_rows import build_number
 from instruction_counts.storage.store_tables import METADATA, VERSION, function_costs
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
+from tests.storage.postgresql import Server
 from tests.storage.test_json_files import RUN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,68 +56,11 @@ CALLED = FunctionCosts(
 # Databases
 
 
-def programs() -> Path:
-    """Where the programs of a PostgreSQL server are; skips the test where there are none."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    path = str(found[-1]) if found else shutil.which("initdb")
-    if path is None:
-        pytest.skip("there is no PostgreSQL server here (Debian: apt-get install postgresql)")
-    return Path(path).resolve().parent
-
-
-def user_of_server() -> str | None:
-    """Who may run a server: it refuses to be root's. None for ourselves."""
-    if os.getuid():
-        return None
-    try:
-        return pwd.getpwnam("postgres").pw_name
-    except KeyError:
-        pytest.skip("a PostgreSQL server does not run as root, and there is no user postgres")
-
-
 @pytest.fixture(scope="session")
 def server() -> Iterator[str]:
     """A PostgreSQL server on a socket in a folder of its own; the folder."""
-    binaries, user = programs(), user_of_server()
-    folder = tempfile.mkdtemp(prefix="instruction-counts-")
-    if user is not None:
-        shutil.chown(folder, user)
-    data = f"{folder}/data"
-    initialise = [binaries / "initdb", "-D", data, "-A", "trust", "-U", "postgres"]
-    subprocess.run(
-        [*initialise, "--no-sync", "--locale=C", "-E", "UTF8"],
-        user=user,
-        cwd=folder,
-        check=True,
-        capture_output=True,
-        timeout=600,
-    )
-    serve = [binaries / "postgres", "-D", data, "-k", folder, "-c", "listen_addresses="]
-    with subprocess.Popen(
-        [*serve, "-c", "fsync=off"],
-        user=user,
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        wait_for(folder)
-        yield folder
-        process.send_signal(signal.SIGQUIT)  # at once: nobody wants its data
-        process.wait(300)
-    shutil.rmtree(folder)
-
-
-def wait_for(server: str) -> None:
-    """Until it answers."""
-    deadline = time.monotonic() + 300
-    while True:
-        try:
-            psycopg.connect(host=server, user="postgres", dbname="postgres").close()
-        except psycopg.OperationalError:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        else:
-            return
+    with Server() as server:
+        yield server.folder
 
 
 NUMBERS = itertools.count()

@@ -1,0 +1,125 @@
+"""Keeping a run while it grows: what cannot be stored now waits in memory, and is tried again."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import attrs
+
+from core.types import CaseKey
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.records import Identity, Record, Run
+from instruction_counts.session.observer import Observer
+
+_PAUSE = 20
+"""How often as long as it took to learn that nothing can be stored, nothing is tried again."""
+
+
+class Recorder(Protocol):
+    """Keeps a run while it grows; the store is one.
+
+    All but `begin` raise `DataError` where the database cannot be read or written, and `UsageError`
+    where it has no such run any more.
+    """
+
+    def begin(self, run: Run) -> int:
+        """Make a run of this head and these cases; returns its number."""
+
+    def add(self, run_id: int, record: Record) -> Record:
+        """Keep one more case; returns it without its details, which `completed` reads again."""
+
+    def completed(self, record: Record) -> Record:
+        """The record with its details."""
+
+    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
+        """Keep what was seen to move the counts of cases, after their run has ended."""
+
+    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
+        """The run is at its end: its order and its fingerprints are final."""
+
+
+@attrs.define
+class Recording:
+    """A run that is being stored; that it cannot be stored ends no run."""
+
+    run_id: int
+    _recorder: Recorder
+    _observer: Observer
+    _clock: Callable[[], float] = time.monotonic
+    _waiting: dict[Identity, Record] = attrs.field(factory=dict, init=False)
+    """The records that are not stored yet."""
+    _next: float = attrs.field(default=0.0, init=False)
+    _is_told: bool = attrs.field(default=False, init=False)
+    is_complete: bool = attrs.field(default=False, init=False)
+    """Whether the run has been finished, and all of it is stored."""
+
+    def add(self, record: Record) -> Mapping[Identity, Record]:
+        """Store a record, with those that could not be stored before.
+
+        Returns what is stored now, as it can stay in memory.
+        """
+        self._waiting[record.identity] = record
+        return self._store_waiting() if self._clock() >= self._next else {}
+
+    def finish(self, run: Run, *, interrupted: bool) -> None:
+        """Store the end of the run, and whatever is not stored yet."""
+        try:
+            self._recorder.finish(self.run_id, run, interrupted=interrupted)
+        except UsageError as error:
+            self._finish_what_fits(run, error, interrupted=interrupted)
+        else:
+            self._waiting.clear()
+            self.is_complete = True
+            self._tell_recovery()
+
+    def _store_waiting(self) -> dict[Identity, Record]:
+        begin = self._clock()
+        stored: dict[Identity, Record] = {}
+        for identity, record in list(self._waiting.items()):
+            try:
+                stored[identity] = self._recorder.add(self.run_id, record)
+            except UsageError as error:
+                # Next time the others come first, should it be that only this one does not fit.
+                self._waiting[identity] = self._waiting.pop(identity)
+                now = self._clock()
+                self._next = now + _PAUSE * (now - begin)
+                self._tell(error)
+                return stored
+            del self._waiting[identity]
+        self._tell_recovery()
+        return stored
+
+    def _finish_what_fits(self, run: Run, error: UsageError, *, interrupted: bool) -> None:
+        while self._waiting and self._store_waiting():
+            pass
+        kept = tuple(record for record in run.cases if record.identity not in self._waiting)
+        is_whole = len(kept) == len(run.cases)
+        with contextlib.suppress(UsageError):
+            self._recorder.finish(
+                self.run_id,
+                attrs.evolve(run, cases=kept),
+                interrupted=interrupted or not is_whole,
+            )
+            self.is_complete = is_whole
+        if not is_whole:
+            lost = len(run.cases) - len(kept)
+            self._observer.error(f"{lost} of {len(run.cases)} results are not stored: {error}")
+        elif not self.is_complete:
+            self._observer.error(f"The end of run {self.run_id} is not stored: {error}")
+
+    def _tell(self, error: UsageError) -> None:
+        if not self._is_told:
+            self._is_told = True
+            self._observer.error(
+                "Results cannot be stored now; they stay in memory, and it is tried again with "
+                f"each case: {error}"
+            )
+
+    def _tell_recovery(self) -> None:
+        if self._is_told:
+            self._is_told = False
+            self._observer.note("Results can be stored again, and all of them are.")

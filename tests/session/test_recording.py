@@ -1,0 +1,141 @@
+"""What cannot be stored waits until it can be; tests of the store do it with real faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from core.types import CaseKey
+from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.session.observer import Silent
+from instruction_counts.session.recording import Recording
+from tests.fakes import make_record, make_run
+
+RECORDS = tuple(make_record(name) for name in "abcd")
+
+
+class _Remarks(Silent):
+    def __init__(self) -> None:
+        self.errors: list[str] = []
+
+    def error(self, text: str) -> None:
+        """Keep it."""
+        self.errors.append(text)
+
+
+class _Recorder:
+    """Takes what ``accepts`` says, and remembers what it was asked for."""
+
+    def __init__(self, accepts: Callable[[str], bool] = lambda _: True) -> None:
+        self.accepts = accepts
+        self.asked: list[str] = []
+        self.kept: dict[str, Record] = {}
+        self.state = ""
+        self.error: UsageError = DataError("it is full")
+
+    def begin(self, run: Run) -> int:
+        """See `Recorder`."""
+        del run
+        return 7
+
+    def add(self, run_id: int, record: Record) -> Record:
+        """See `Recorder`."""
+        (name,) = record.label
+        self.asked.append(name)
+        if not self.accepts(name):
+            raise self.error
+        self.kept[name] = record
+        return record.without_details(run_id)
+
+    def completed(self, record: Record) -> Record:
+        """See `Recorder`."""
+        return record
+
+    def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
+        """See `Recorder`."""
+
+    def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
+        """See `Recorder`: all, or nothing."""
+        del run_id
+        names = [record.label[0] for record in run.cases]
+        if not all(self.accepts(name) for name in names):
+            raise self.error
+        self.kept = dict(zip(names, run.cases, strict=True))
+        self.state = "interrupted" if interrupted else "complete"
+
+
+def recording(recorder: _Recorder, clock: Callable[[], float] = lambda: 0.0) -> Recording:
+    """A recording that shows nothing."""
+    return Recording(7, recorder, Silent(), clock)
+
+
+def test_what_is_stored_comes_back_without_its_details() -> None:
+    """Nothing else need stay in memory."""
+    recorder = _Recorder()
+    (light,) = recording(recorder).add(RECORDS[0]).values()
+
+    assert (None, 7) == (light.outcome.functions, light.stored_in)
+
+
+def test_what_could_not_be_stored_is_stored_with_the_next_case() -> None:
+    """Once that is possible."""
+    recorder = _Recorder(lambda _: False)
+    held = recording(recorder)
+    before = [held.add(record) for record in RECORDS[:2]]
+    recorder.accepts = lambda _: True
+    after = held.add(RECORDS[2])
+
+    assert ([{}, {}], 3, {"a", "b", "c"}) == (before, len(after), set(recorder.kept))
+
+
+def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
+    """And the run in the store is none that went through to its end."""
+    recorder = _Recorder(lambda name: name != "b")
+    held = recording(recorder)
+    for record in RECORDS:
+        held.add(record)
+    held.finish(make_run(*RECORDS), interrupted=False)
+
+    assert ({"a", "c", "d"}, "interrupted", False) == (
+        set(recorder.kept),
+        recorder.state,
+        held.is_complete,
+    )
+
+
+@pytest.mark.parametrize("error", [DataError("it is full"), UsageError("the run was deleted")])
+def test_a_recorder_that_never_answers_again_ends_no_run(error: UsageError) -> None:
+    """Two errors are told in all: when it begins, and at the end."""
+    recorder, remarks = _Recorder(lambda _: False), _Remarks()
+    recorder.error = error
+    held = Recording(7, recorder, remarks)
+    for record in RECORDS:
+        held.add(record)
+    held.finish(make_run(*RECORDS), interrupted=False)
+
+    assert [False, 2, f"4 of 4 results are not stored: {error}"] == [
+        held.is_complete,
+        len(remarks.errors),
+        remarks.errors[-1],
+    ]
+
+
+def test_a_database_that_does_not_answer_for_long_does_not_hold_up_each_case() -> None:
+    """Ten seconds until a server is given up are waited for once in a while."""
+    now = [0.0]
+    recorder = _Recorder(lambda _: False)
+
+    def slow(_: str) -> bool:
+        now[0] += 10
+        return False
+
+    recorder.accepts = slow
+    held = recording(recorder, lambda: now[0])
+    for number in range(41):
+        held.add(make_record(str(number)))
+        now[0] += 10
+
+    assert 3 == len(recorder.asked)

@@ -1,0 +1,189 @@
+"""A database that fills up, or goes away, in the middle of a run: no result is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+import attrs
+import pytest
+
+from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
+from instruction_counts.domain.records import Run
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.execution.events import Event, Finished
+from instruction_counts.report.exporting import Exporter
+from instruction_counts.session.measuring import Measured
+from instruction_counts.session.observer import Progress, Silent
+from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.store import Store
+from tests.fakes import BUILD, OK, FakeEngine, make_orders
+from tests.storage.postgresql import Server
+
+CASES = 12
+ACTIONS: TypeAlias = dict[int, Callable[[], None]]
+
+
+class _Remarks(Silent):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+        self.errors: list[str] = []
+        self.handled = threading.Semaphore(1)
+        """A case begins when the one before it has been stored, as far as that is possible."""
+
+    @contextlib.contextmanager
+    def progress(self, total: int) -> Iterator[Progress]:
+        """See `Observer`."""
+        del total
+        yield self
+
+    def show(self, event: Event) -> None:
+        """See `Progress`."""
+        if isinstance(event, Finished):
+            self.handled.release()
+
+    def note(self, text: str) -> None:
+        """Keep it."""
+        self.notes.append(text)
+
+    def error(self, text: str) -> None:
+        """Keep it."""
+        self.errors.append(text)
+
+
+@attrs.frozen
+class Ended:
+    """A run in spite of it all."""
+
+    measured: Measured
+    remarks: _Remarks
+    file: Run
+    """What the file of the run holds."""
+
+
+def measured_while(actions: ACTIONS, store: Store, folder: Path) -> Ended:
+    """A run of `CASES` cases in ``store``; each action is taken while that case is measured."""
+    remarks, path = _Remarks(), folder / "o.json"
+
+    def during(order: WorkOrder) -> None:
+        remarks.handled.acquire()
+        actions.get(int(order.case.label[1]), lambda: None)()
+
+    # Large enough to fill a small disk, and not to be compressed.
+    costs = tuple(FunctionCost("lib.so", "f.cpp", os.urandom(16).hex(), 1) for _ in range(400))
+    outcome = attrs.evolve(OK, functions=FunctionCosts(100, costs))
+    answers = {order.case.label: [outcome] for order in make_orders(CASES)}
+    measured = Measured(
+        "timer",
+        {BUILD.name: FakeEngine(answers, during)},
+        [Exporter(path)],
+        remarks,
+        recorder=store,
+    )
+    measured.execute(make_orders(CASES), CorePool((0,)), 1, None)
+    return Ended(measured, remarks, read_json(path))
+
+
+# SQLite
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of two megabytes; skips the test where none can be made."""
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    done = subprocess.run(mount, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"a small file system cannot be mounted: {done.stderr.strip()}")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def fill(folder: Path) -> None:
+    """Leave no room on a disk."""
+    with (folder / "filler").open("ab", buffering=0) as stream, contextlib.suppress(OSError):
+        while True:
+            stream.write(bytes(4096))
+
+
+def test_a_full_disk_costs_no_result(small_disk: Path, tmp_path: Path) -> None:
+    """What the database does not take is in the file, and the run says that it is not stored."""
+    with Store.open(small_disk / "runs.db") as store:
+        ended = measured_while({3: lambda: fill(small_disk)}, store, tmp_path)
+        (summary,) = store.summaries()
+
+    assert (CASES, CASES, False) == (
+        len(ended.measured.run.cases),
+        len(ended.file.cases),
+        ended.measured.is_stored,
+    )
+    assert all(record.outcome.functions is not None for record in ended.file.cases)
+    assert 0 < summary.cases < CASES
+    assert [1, 1] == [
+        sum(text in error for error in ended.remarks.errors)
+        for text in ("stay in memory", f"of {CASES} results are not stored")
+    ]
+
+
+def test_a_disk_that_has_room_again_takes_what_waited(small_disk: Path, tmp_path: Path) -> None:
+    """With the next case; at its end the run is as if nothing had been."""
+    actions: ACTIONS = {2: lambda: fill(small_disk), 5: (small_disk / "filler").unlink}
+    with Store.open(small_disk / "runs.db") as store:
+        ended = measured_while(actions, store, tmp_path)
+        assert ended.measured.run_id is not None
+        stored = store.load(ended.measured.run_id)
+
+    assert (ended.file, True) == (stored, ended.measured.is_stored)
+    assert ["Results can be stored again, and all of them are."] == ended.remarks.notes
+
+
+# PostgreSQL
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A server of its own: it is stopped."""
+    with Server() as server:
+        yield server
+
+
+def test_a_server_that_goes_away_costs_no_result(server: Server, tmp_path: Path) -> None:
+    """Also what it took before is whole in the file."""
+    with Store.open(server.url) as store:
+        ended = measured_while({5: server.stop}, store, tmp_path)
+    server.start()
+
+    assert (CASES, CASES, False) == (
+        len(ended.measured.run.cases),
+        len(ended.file.cases),
+        ended.measured.is_stored,
+    )
+    assert all(record.outcome.functions is not None for record in ended.file.cases)
+
+
+def test_a_server_that_comes_back_takes_what_waited(server: Server, tmp_path: Path) -> None:
+    """Nothing is missing in it then."""
+    with Store.open(server.url) as store:
+        ended = measured_while({4: server.stop, 8: server.start}, store, tmp_path)
+        assert ended.measured.run_id is not None
+        stored = store.load(ended.measured.run_id)
+
+    assert (ended.file, True) == (stored, ended.measured.is_stored)
+
+
+def test_a_server_that_comes_back_at_the_end_takes_all(server: Server, tmp_path: Path) -> None:
+    """Nothing is tried in between here: the end alone does it."""
+    last = CASES - 1
+    with Store.open(server.url) as store:
+        ended = measured_while({last - 1: server.stop, last: server.start}, store, tmp_path)
+
+    assert ended.measured.is_stored

@@ -1,0 +1,64 @@
+"""Details that are kept beside a server."""
+
+from __future__ import annotations
+
+import tempfile
+
+import attrs
+import pytest
+
+from instruction_counts.domain.outcomes import CallCost, Details, FunctionCost, FunctionCosts
+from instruction_counts.storage.store_spool import Spool
+from tests.fakes import make_record
+
+IDENTITY = make_record("a").identity
+COSTS = FunctionCosts(7, (FunctionCost("l", "f", "g", 3), FunctionCost("l", "f", "h", 4, 5)))
+CALLED = attrs.evolve(COSTS, calls=(CallCost(0, 1, 2, 3),))
+
+
+@pytest.mark.parametrize(
+    "details", [Details(), Details(CALLED), Details(None, (1.5, 2.5)), Details(CALLED, (1.0,))]
+)
+def test_details_come_back(details: Details) -> None:
+    """Whatever there is of them, and after others."""
+    spool = Spool()
+    spool.put(1, make_record("b").identity, Details(COSTS))
+    spool.put(1, IDENTITY, details)
+
+    assert (details, None) == (spool.get(1, IDENTITY), spool.get(2, IDENTITY))
+
+
+def test_the_last_ones_count() -> None:
+    """A case can be measured again in a run."""
+    spool = Spool()
+    spool.put(1, IDENTITY, Details(COSTS))
+    spool.put(1, IDENTITY, Details(None, (2.0,)))
+
+    assert Details(None, (2.0,)) == spool.get(1, IDENTITY)
+
+
+def test_a_full_disk_costs_nothing_that_was_put_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit is the caller's to keep."""
+    spool = Spool()
+    spool.put(1, IDENTITY, Details(COSTS))
+    file = spool._file
+    assert file is not None
+    with open("/dev/full", "r+b", buffering=0) as full:  # noqa: PTH123 - as a file that was opened
+        monkeypatch.setattr(spool, "_file", full)
+        with pytest.raises(OSError, match="No space left"):
+            spool.put(1, make_record("b").identity, Details(COSTS))
+    monkeypatch.setattr(spool, "_file", file)
+
+    assert [Details(COSTS), None] == [
+        spool.get(1, IDENTITY),
+        spool.get(1, make_record("b").identity),
+    ]
+
+
+def test_no_file_is_made_until_there_is_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Most stores are only read."""
+    monkeypatch.setattr(tempfile, "TemporaryFile", None)
+    spool = Spool()
+
+    assert None is spool.get(1, IDENTITY)
+    spool.close()
