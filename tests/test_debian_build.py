@@ -59,10 +59,8 @@ def test_a_case_is_compared(
     """In every language and mode, with a verified verdict."""
     case = cases[label, language, runtime]
 
-    assert ({"better", "worse", "ambiguous"} >= {case["verdict"]}, True) == (
-        True,
-        case["verified"],
-    ), case
+    assert {"better", "worse", "ambiguous"} >= {case["verdict"]}, case
+    assert case["verified"] is True, case
 
 
 def test_the_newer_torch_costs_more_in_python(
@@ -71,7 +69,8 @@ def test_the_newer_torch_costs_more_in_python(
     """As was measured by other means: between 8,000 and 9,000, and above 9,000 for ``x + y``."""
     case = cases[ADD, "python", "eager"]
 
-    assert ("worse", True) == (case["verdict"], case["base"] < case["new"])
+    assert "worse" == case["verdict"]
+    assert case["base"] < case["new"]
 
 
 def test_what_the_older_torch_lacks_is_a_row(
@@ -80,7 +79,8 @@ def test_what_the_older_torch_lacks_is_a_row(
     """Attention as one operator came later."""
     case = cases[("nn Functional", "scaled_dot_product_attention"), "python", "eager"]
 
-    assert ("failed", "failed in base") == (case["verdict"], case["reason"])
+    assert "failed" == case["verdict"]
+    assert "failed in base" == case["reason"]
 
 
 def test_both_compute_the_same(cases: dict[tuple[Any, ...], dict[str, Any]]) -> None:

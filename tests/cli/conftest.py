@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.program import Program
+
 
 @pytest.fixture(autouse=True)
 def keep_signals() -> Iterator[None]:
@@ -14,3 +16,9 @@ def keep_signals() -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def program(capsys: pytest.CaptureFixture[str]) -> Program:
+    """The program, whose exit code and output can be looked at."""
+    return Program(capsys)

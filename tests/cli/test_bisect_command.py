@@ -13,6 +13,7 @@ import yaml
 
 from benchmarks import injected
 from instruction_counts import cli
+from tests.cli.program import Program
 
 CASES = """\
 from core.api import GroupedSetup, GroupedStmts
@@ -48,41 +49,34 @@ def definitions(tmp_path: Path) -> str:
     ],
 )
 def test_options_that_make_no_sense_are_refused(
-    args: list[str],
-    message: str,
-    definitions: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    args: list[str], message: str, definitions: str, tmp_path: Path, program: Program
 ) -> None:
     """Before anything is measured, with what to do."""
     commits = tmp_path / "commits"
     commits.write_text("c1\nc2  # the second\n\n# nothing\n")
     given = [str(commits) if one == "COMMITS" else one for one in args]
-    code = cli.main(["bisect", "mm", "--definitions", definitions, *given])
 
-    assert (1, True) == (code, message in capsys.readouterr().err)
+    assert message in program.error("bisect", "mm", "--definitions", definitions, *given)
 
 
-def test_a_label_that_leaves_several_cases_is_refused(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_label_that_leaves_several_cases_is_refused(program: Program) -> None:
     """They are listed."""
-    code = cli.main(["bisect", "MatMul", "--build", "a=/x", "--build", "b=/y"])
-    written = capsys.readouterr().err
+    written = program.error("bisect", "MatMul", "--build", "a=/x", "--build", "b=/y")
 
-    assert (1, True, True) == (code, "cases match 'MatMul'" in written, "Narrow it" in written)
+    assert "cases match 'MatMul'" in written
+    assert "Narrow it" in written
 
 
 def test_builds_that_do_not_start_are_all_named(
-    definitions: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    definitions: str, tmp_path: Path, program: Program
 ) -> None:
     """There is nothing to search in."""
     builds = [f"--build={name}=/nowhere/{name}" for name in ("a", "b")]
     database = ["--db", str(tmp_path / "runs.db")]
-    code = cli.main(["bisect", "mm", "--definitions", definitions, *builds, *database])
-    written = capsys.readouterr()
+    written = program("bisect", "mm", "--definitions", definitions, *builds, *database)
 
-    assert (1, True) == (code, "Fewer than two builds can be measured." in written.err)
+    assert 1 == written.code
+    assert "Fewer than two builds can be measured." in written.err
     assert [1, 1] == [written.out.count(f"no interpreter at /nowhere/{n}") for n in "ab"]
 
 
@@ -111,8 +105,6 @@ def test_a_wrapper_is_found_among_real_builds(
     assert ("b1", "b3", ["b2"], "worse", True) == tuple(
         change[name] for name in ("before", "after", "broken", "verdict", "verified")
     )
-    assert ([change["change"]], 0, 2) == (
-        [one["change"] for one in found[1]["changes"]],
-        found[0]["reused"],
-        found[1]["measurements"],
-    )
+    assert [change["change"]] == [one["change"] for one in found[1]["changes"]]
+    assert 0 == found[0]["reused"]
+    assert 2 == found[1]["measurements"]

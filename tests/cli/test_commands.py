@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
-from instruction_counts import __version__, cli
-
-COMMANDS = ["run", "list", "show", "env"]
+from tests.cli.program import Program
 
 
 @pytest.fixture
@@ -33,93 +29,6 @@ BENCHMARKS = {
 }
 """)
     return str(path)
-
-
-# Help
-
-
-@pytest.mark.parametrize("args", [["--help"], ["-h"], *([name, "--help"] for name in COMMANDS)])
-def test_help_is_given(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """For the program and for each command."""
-    assert (0, True) == (cli.main(args), "Usage: instruction-counts" in capsys.readouterr().out)
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_lists_the_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With what it does."""
-    cli.main(["--help"])
-
-    assert [name] == [
-        line.split()[0]
-        for line in capsys.readouterr().out.splitlines()
-        if line.startswith(f"  {name} ")
-    ]
-
-
-@pytest.mark.parametrize("code", ["0", "1", "2", "4", "130"])
-def test_the_help_tells_the_exit_codes(code: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Scripts rely on them."""
-    cli.main(["--help"])
-
-    assert f" {code} " in capsys.readouterr().out.partition("Exit codes:")[2]
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        *("--definitions", "--only", "--language", "--runtime", "--autograd", "--num-threads"),
-        *("--build", "--builds", "--db", "--engine", "--jobs", "--cores", "--timeout", "--retries"),
-        *("--no-counts", "--no-times", "--skip-unavailable", "--output", "--resume"),
-    ],
-)
-def test_the_help_of_run_explains_the_option(
-    option: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """In some words after its name."""
-    cli.main(["run", "--help-all"])
-    text = " ".join(capsys.readouterr().out.split())
-
-    assert f" {option} " in text
-
-
-def options(command: click.Command, name: str) -> Iterator[tuple[str, click.Option]]:
-    """All options of a command, and of those below it, with the name of their command."""
-    for parameter in command.params:
-        if isinstance(parameter, click.Option):
-            yield name, parameter
-    if isinstance(command, click.Group):
-        for below in command.list_commands(click.Context(command)):
-            found = command.get_command(click.Context(command), below)
-            assert found is not None
-            yield from options(found, f"{name} {below}")
-
-
-def test_every_option_says_what_it_is_for() -> None:
-    """Its name alone does not tell."""
-    assert [] == [f"{name} {one.opts[0]}" for name, one in options(cli._main, "") if not one.help]
-
-
-def test_every_default_is_shown() -> None:
-    """By click, or in the words of the help."""
-    with_default = (
-        (name, one)
-        for name, one in options(cli._main, "")
-        if isinstance(one.default, str | int | float) and not one.is_flag
-    )
-
-    assert [] == [
-        f"{name} {one.opts[0]}"
-        for name, one in with_default
-        if not one.show_default and "Default: " not in str(one.help)
-    ]
-
-
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    """As it is in the results."""
-    assert (0, f"instruction-counts, version {__version__}\n") == (
-        cli.main(["--version"]),
-        capsys.readouterr().out,
-    )
 
 
 # Wrong usage
@@ -152,11 +61,23 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         ["run", "--retries", "-1"],
         ["run", "--engine", "none"],
         ["run", "--resume", "/nowhere/r.json"],
+        ["explain"],
+        ["explain", "one.json"],
+        ["explain", "one.json", "two.json", "label", "--by", "nothing"],
+        ["explain", "one.json", "two.json", "label", "--limit", "-1"],
+        ["selftest", "--layouts", "-1"],
+        ["selftest", "--layouts", "many"],
+        ["selftest", "--allocator", "jemalloc"],
+        ["selftest", "--no-such-option"],
+        ["selftest", "operand"],
     ],
 )
-def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
     """With a line that says what was wrong."""
-    assert (2, True) == (cli.main(args), "Error: " in capsys.readouterr().err)
+    answer = program(*args)
+
+    assert 2 == answer.code
+    assert "Error: " in answer.err
 
 
 @pytest.mark.parametrize(
@@ -184,46 +105,36 @@ def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture
         (["--only", "Empti"], "Near: Empty"),
     ],
 )
-def test_an_error_in_use_exits_with_1(
-    args: list[str], expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """With a message on standard error, and nothing on standard output."""
-    code = cli.main(args)
-    printed = capsys.readouterr()
-
-    assert (1, True, "") == (code, expected in printed.err, printed.out)
+def test_an_error_in_use_exits_with_1(args: list[str], expected: str, program: Program) -> None:
+    """With a message on standard error."""
+    assert expected in program.error(*args)
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema_version": 9}', '{"schema_version": 1}'])
 def test_a_damaged_file_to_resume_from_exits_with_1(
-    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, tmp_path: Path, program: Program
 ) -> None:
     """Before anything is measured."""
     path = tmp_path / "r.json"
     path.write_text(text)
 
-    assert (1, True) == (
-        cli.main(["run", "--resume", str(path)]),
-        capsys.readouterr().err.startswith(str(path)),
-    )
+    assert program.error("run", "--resume", str(path)).startswith(str(path))
 
 
 # list
 
 
-def test_the_list_has_a_line_for_each_case(
-    definitions: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_list_has_a_line_for_each_case(definitions: str, program: Program) -> None:
     """With its whole identity."""
-    cli.main(["list", "--definitions", definitions, "--only", "Pointwise", "--num-threads", "1"])
-
     assert [
         "Pointwise / add · Python · Eager · Forward · 1 thread",
         "Pointwise / add · C++ · Eager · Forward · 1 thread",
         "Pointwise / add · Python · TorchScript · Forward · 1 thread",
         "Pointwise / add · C++ · TorchScript · Forward · 1 thread",
         "Pointwise / x[:b:] · Python · 1 thread",
-    ] == capsys.readouterr().out.splitlines()
+    ] == program(
+        "list", "--definitions", definitions, "--only", "Pointwise", "--num-threads", "1"
+    ).out.splitlines()
 
 
 @pytest.mark.parametrize(
@@ -240,55 +151,43 @@ def test_the_list_has_a_line_for_each_case(
     ],
 )
 def test_the_list_is_narrowed_by_options(
-    definitions: str, args: list[str], expected: int, capsys: pytest.CaptureFixture[str]
+    definitions: str, args: list[str], expected: int, program: Program
 ) -> None:
     """As a run is."""
-    cli.main(["list", "--definitions", definitions, *args])
-
-    assert expected == len(capsys.readouterr().out.splitlines())
+    assert expected == len(program("list", "--definitions", definitions, *args).out.splitlines())
 
 
-def test_the_number_of_cases_is_no_part_of_the_list(
-    definitions: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_number_of_cases_is_no_part_of_the_list(definitions: str, program: Program) -> None:
     """It goes to standard error, so that the list can be counted and cut."""
-    cli.main(["list", "--definitions", definitions])
-
-    assert "10 cases\n" == capsys.readouterr().err
+    assert "10 cases\n" == program("list", "--definitions", definitions).err
 
 
-def test_the_list_as_json_has_identity_and_code(
-    definitions: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_list_as_json_has_identity_and_code(definitions: str, program: Program) -> None:
     """The fields that the files of a run have."""
-    cli.main(["list", "--definitions", definitions, "--only", "Other", "--format", "json"])
-    (case,) = json.loads(capsys.readouterr().out)
-
-    assert (16, case) == (
-        len(case.pop("definition_hash")),
-        {
-            "label": ["Other"],
-            "language": "c++",
-            "runtime": "explicit",
-            "autograd": "explicit",
-            "num_threads": 1,
-            "stmt": "at::on::x",
-            "setup": case["setup"],
-            "global_setup": "",
-            "metadata": {},
-        },
+    (case,) = json.loads(
+        program("list", "--definitions", definitions, "--only", "Other", "--format", "json").out
     )
+
+    assert 16 == len(case.pop("definition_hash"))
+    assert case == {
+        "label": ["Other"],
+        "language": "c++",
+        "runtime": "explicit",
+        "autograd": "explicit",
+        "num_threads": 1,
+        "stmt": "at::on::x",
+        "setup": case["setup"],
+        "global_setup": "",
+        "metadata": {},
+    }
 
 
 # show
 
 
-def test_a_case_is_shown_with_its_code(
-    definitions: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_case_is_shown_with_its_code(definitions: str, program: Program) -> None:
     """Exactly as it will be executed; nothing in it becomes a picture or a colour."""
-    cli.main(["show", "--definitions", definitions, "pointwise/x[:B:]"])
-    lines = capsys.readouterr().out.splitlines()
+    lines = program("show", "--definitions", definitions, "pointwise/x[:B:]").out.splitlines()
 
     assert [
         "Pointwise / x[:b:] · Python · 1 thread",
@@ -299,31 +198,31 @@ def test_a_case_is_shown_with_its_code(
     ] == [line for line in lines if len(line.strip()) != 16 and line != "  definition"]
 
 
-def test_a_scripted_case_is_shown_with_its_model(
-    definitions: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_scripted_case_is_shown_with_its_model(definitions: str, program: Program) -> None:
     """What is scripted, and how it is loaded and called."""
     selection = ["--runtime", "torchscript", "--language", "python", "--num-threads", "1"]
-    cli.main(["show", "--definitions", definitions, "*/add", *selection])
-    shown = capsys.readouterr().out
+    shown = program("show", "--definitions", definitions, "*/add", *selection).out
 
-    assert (True, True, True) == (
-        "jit_model = torch.jit.script(f)" in shown,
-        "jit_model = torch.jit.load(" in shown,
-        "z = jit_model(x, y)" in shown,
-    )
+    assert "jit_model = torch.jit.script(f)" in shown
+    assert "jit_model = torch.jit.load(" in shown
+    assert "z = jit_model(x, y)" in shown
 
 
-@pytest.mark.parametrize("name", ["list", "show", "run"])
+@pytest.mark.parametrize("command", [["list"], ["show", "a"], ["run"]])
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("x = 1\nraise ValueError('on purpose')\n", "line 2: ValueError: on purpose"),
+        ("BENCHMARKS = {\n", "line 1: SyntaxError: '{' was never closed"),
+    ],
+)
 def test_a_broken_definition_file_exits_with_1(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: list[str], text: str, mistake: str, tmp_path: Path, program: Program
 ) -> None:
     """With the mistake and no traceback."""
     path = tmp_path / "bad.py"
-    path.write_text("x = 1\nraise ValueError('on purpose')\n")
-    code = cli.main([name, *(["a"] if name == "show" else []), "--definitions", str(path)])
+    path.write_text(text)
 
-    assert (1, f"{path}, line 2: ValueError: on purpose\n  Fix the definition file.\n") == (
-        code,
-        capsys.readouterr().err,
+    assert f"{path}, {mistake}\n  Fix the definition file.\n" == program.error(
+        *command, "--definitions", path
     )

@@ -41,10 +41,8 @@ def test_progress_in_a_pipe_is_a_line_for_each_finished_case(
         progress.show(Finished(ORDER, failed()))
     printed = capsys.readouterr()
 
-    assert (["[1/2]", "[2/2]"], "") == (
-        [line.split()[0] for line in printed.err.splitlines()],
-        printed.out,
-    )
+    assert ["[1/2]", "[2/2]"] == [line.split()[0] for line in printed.err.splitlines()]
+    assert "" == printed.out
 
 
 @pytest.mark.parametrize(
@@ -57,4 +55,5 @@ def test_text_is_shown_as_it_is(text: str, capsys: pytest.CaptureFixture[str]) -
     console.note(text)
     printed = capsys.readouterr()
 
-    assert (f"{text}\n", f"{text}\n" * 2) == (printed.out, printed.err)
+    assert f"{text}\n" == printed.out
+    assert f"{text}\n" * 2 == printed.err

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.cli import main
+from tests.cli.program import Program
 
 OPERATORS = """\
 version: 1
@@ -27,33 +27,29 @@ def coverage(tmp_path: Path) -> list[str]:
 
 
 def test_the_installed_torch_has_operators_without_an_entry(
-    coverage: list[str], capsys: pytest.CaptureFixture[str]
+    coverage: list[str], program: Program
 ) -> None:
     """The entry of torch.add covers the method, too."""
-    assert main([*coverage, "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(program.output(*coverage, "--format", "json"))
     uncovered = {one["name"] for below in found["categories"] for one in below["uncovered"]}
-    assert (
-        {"torch.linalg.norm", "torch.add", "Tensor.add"} & uncovered,
-        {"torch.mm", "Tensor.add_", "torch.linalg.det"} - uncovered,
-        found["covered_by_name"],
-    ) == (set(), set(), 2)
+    assert {"torch.linalg.norm", "torch.add", "Tensor.add"} & uncovered == set()
+    assert {"torch.mm", "Tensor.add_", "torch.linalg.det"} - uncovered == set()
+    assert 2 == found["covered_by_name"]
 
 
 def test_the_screen_shows_ten_of_a_category_at_most_and_the_file_all(
-    coverage: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    coverage: list[str], tmp_path: Path, program: Program
 ) -> None:
     """In 80 columns where it is piped."""
     output = tmp_path / "uncovered.md"
-    assert main([*coverage, "--category", "torch.linalg", "--output", str(output)]) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = program.output(
+        *coverage, "--category", "torch.linalg", "--output", str(output)
+    ).splitlines()
     headings = [line for line in lines if line.startswith("torch.linalg ")]
     shown = [line for line in lines if line.startswith("  torch.linalg.")]
-    assert (1, True, True) == (
-        len(headings),
-        len(shown) <= 10 * sum(line.startswith("torch.linalg") for line in lines),
-        max(len(line) for line in lines) <= 80,
-    )
+    assert 1 == len(headings)
+    assert len(shown) <= 10 * sum(line.startswith("torch.linalg") for line in lines)
+    assert max(len(line) for line in lines) <= 80
     assert output.read_text(encoding="utf-8").count("| <code>torch.linalg.") > len(shown) >= 10
 
 
@@ -70,8 +66,7 @@ def test_the_screen_shows_ten_of_a_category_at_most_and_the_file_all(
     ],
 )
 def test_a_wrong_use_of_coverage_is_one_message(
-    coverage: list[str], args: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+    coverage: list[str], args: list[str], expected: str, program: Program
 ) -> None:
     """With the remedy, and exit code 1."""
-    assert main([*coverage, *args]) == 1
-    assert expected in capsys.readouterr().err
+    assert expected in program.error(*coverage, *args)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
 from core.types import Language, RuntimeMode
-from instruction_counts import cli
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
@@ -24,9 +23,11 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.records import Record
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
+from tests.cli.program import Program
 from tests.fakes import failed, make_record, make_run
 
-CPU, STEADY = "libtorch_cpu.so", "steady.so"
+CPU = "libtorch_cpu.so"
+Files: TypeAlias = tuple[str, str]
 
 
 def counted(kernel: int, runs: int = 10, *, calls: bool = True) -> Outcome:
@@ -73,115 +74,95 @@ def files(tmp_path: Path) -> tuple[str, str]:
 ADD = ["Pointwise/add", "--language", "python", "--runtime", "eager"]
 
 
-def explain(
-    capsys: pytest.CaptureFixture[str], files: Sequence[str], *args: str
-) -> tuple[int, str, str]:
-    """The exit code, standard output and standard error."""
-    code = cli.main(["explain", *files, *args])
-    printed = capsys.readouterr()
-    return code, printed.out, printed.err
+@pytest.fixture
+def explain(capsys: pytest.CaptureFixture[str]) -> Program:
+    """The command."""
+    return Program(capsys, ("explain",))
 
 
 # What is shown
 
 
-def test_the_functions_that_changed_are_shown(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_functions_that_changed_are_shown(files: Files, explain: Program) -> None:
     """With the change of the count, and layers that add up to it."""
-    code, out, _ = explain(capsys, files, *ADD)
-    lines = [" ".join(line.split()) for line in out.splitlines()]
+    lines = [" ".join(line.split()) for line in explain.output(*files, *ADD).splitlines()]
 
-    assert 0 == code
     assert "change +123 instructions per iteration, +11.50%" in lines
     assert "1,000 1,123 +123 1 at::native::add kernels" in lines
     assert 2 == lines.count("sum 1,070 1,193 +123")
 
 
-def test_a_pipe_gets_plain_lines_of_80_columns(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pipe_gets_plain_lines_of_80_columns(files: Files, explain: Program) -> None:
     """No colours, and nothing wider."""
-    _, out, _ = explain(capsys, files, *ADD)
+    out = explain.output(*files, *ADD)
 
-    assert (False, True) == ("\x1b" in out, max(map(len, out.splitlines())) <= 80)
+    assert "\x1b" not in out
+    assert max(map(len, out.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("label", ["pointwise/ADD", "*/add", "Pointwise/a*", "Pointwise/add/"])
-def test_a_label_is_a_glob(
-    label: str, files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_label_is_a_glob(label: str, files: Files, explain: Program) -> None:
     """As for ``--only``."""
-    code, out, _ = explain(capsys, files, label, *ADD[1:])
+    out = explain.output(*files, label, *ADD[1:])
 
-    assert (0, True) == (code, out.startswith("Pointwise / add · Python · Eager"))
+    assert out.startswith("Pointwise / add · Python · Eager")
 
 
-def test_sections_and_functions_can_be_limited(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sections_and_functions_can_be_limited(files: Files, explain: Program) -> None:
     """To what is wanted."""
-    _, out, _ = explain(capsys, files, *ADD, "--by", "layer", "--by", "library")
+    out = explain.output(*files, *ADD, "--by", "layer", "--by", "library")
 
     assert ["by layer", "by library"] == [
         " ".join(line.split()[:2]) for line in out.splitlines() if line.startswith("by ")
     ]
 
 
-def test_builds_of_one_file_are_named_after_a_colon(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_builds_of_one_file_are_named_after_a_colon(tmp_path: Path, explain: Program) -> None:
     """A run may have several."""
     path = tmp_path / "two.json"
     two = [*records(1000, build="a"), *records(1123, build="b")]
     path.write_text(to_json(make_run(*two, builds=("a", "b"))))
-    code, out, _ = explain(capsys, (f"{path}:a", f"{path}:b"), *ADD)
 
-    assert (0, True) == (code, "+123 instructions" in out)
+    assert "+123 instructions" in explain.output(f"{path}:a", f"{path}:b", *ADD)
 
 
-def test_stored_runs_are_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_stored_runs_are_explained(tmp_path: Path, explain: Program) -> None:
     """By their numbers."""
     database = str(tmp_path / "runs.db")
     with Store.open(database) as store:
         numbers = [str(store.import_run(make_run(*records(kernel)))) for kernel in (1000, 1123)]
-    code, out, _ = explain(capsys, numbers, *ADD, "--db", database)
 
-    assert (0, True) == (code, "+123 instructions" in out)
+    assert "+123 instructions" in explain.output(*numbers, *ADD, "--db", database)
 
 
-def test_two_files_need_no_database(
-    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_files_need_no_database(files: Files, tmp_path: Path, explain: Program) -> None:
     """None is made for them."""
     database = tmp_path / "runs.db"
-    code, _, _ = explain(capsys, files, *ADD, "--db", str(database))
+    explain.output(*files, *ADD, "--db", database)
 
-    assert (0, False) == (code, database.exists())
+    assert not database.exists()
 
 
 # What is written
 
 
 def test_the_explanation_is_written_as_json_and_markdown(
-    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: Files, tmp_path: Path, explain: Program
 ) -> None:
     """Both at once, and each is named."""
     paths = [tmp_path / "explained.json", tmp_path / "explained.md"]
-    _, out, _ = explain(capsys, files, *ADD, *(f"--output={path}" for path in paths))
+    out = explain.output(*files, *ADD, *(f"--output={path}" for path in paths))
 
     assert [f"Saved: {path}" for path in paths] == out.splitlines()[-2:]
     assert 123 == json.loads(paths[0].read_text())["change"]
     assert "| kernels | 1,000 | 1,123 | +123 |" in paths[1].read_text()
 
 
-def test_files_for_kcachegrind_are_written(
-    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_files_for_kcachegrind_are_written(files: Files, tmp_path: Path, explain: Program) -> None:
     """One for each side, that Callgrind's own program reads."""
     if shutil.which("callgrind_annotate") is None:
         pytest.skip("callgrind_annotate is not installed")
-    explain(capsys, files, *ADD, "--callgrind", str(tmp_path / "out"))
+    explain(*files, *ADD, "--callgrind", tmp_path / "out")
     shown = [
         subprocess.run(
             ["callgrind_annotate", tmp_path / "out" / f"callgrind.out.{side}"],
@@ -195,27 +176,22 @@ def test_files_for_kcachegrind_are_written(
     assert [True, True] == ["10,700 (100.0%)" in shown[0], "11,930 (100.0%)" in shown[1]]
 
 
-def test_a_flame_graph_is_written(
-    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_flame_graph_is_written(files: Files, tmp_path: Path, explain: Program) -> None:
     """Of both sides and of the difference."""
     path = tmp_path / "flame.json"
-    explain(capsys, files, *ADD, "--speedscope", str(path))
+    explain(*files, *ADD, "--speedscope", path)
     profiles = json.loads(path.read_text())["profiles"]
 
     assert [1070, 1193, 123, 0] == [sum(profile["weights"]) for profile in profiles]
 
 
-def test_a_side_without_calls_is_told(
-    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_side_without_calls_is_told(files: Files, tmp_path: Path, explain: Program) -> None:
     """Files of earlier versions have none."""
     path = tmp_path / "old.json"
     flat = make_record("Pointwise", "add", outcome=counted(1000, calls=False))
     path.write_text(to_json(make_run(flat)))
-    _, out, _ = explain(capsys, (str(path), files[1]), *ADD)
 
-    assert "old.json was stored without calls" in out
+    assert "old.json was stored without calls" in explain.output(path, files[1], *ADD)
 
 
 # What goes wrong
@@ -242,54 +218,66 @@ def test_a_side_without_calls_is_told(
             [*ADD, "--output", "/nowhere/r.md"],
             "--output /nowhere/r.md: there is no folder /nowhere",
         ),
-        ([*ADD, "--speedscope", "/nowhere/f.json"], "--speedscope /nowhere/f.json: No such file"),
-        ([*ADD, "--callgrind", "/dev/null/x"], "--callgrind /dev/null/x: Not a directory"),
     ],
 )
 def test_an_error_in_use_exits_with_1(
-    args: list[str],
-    expected: str,
-    files: tuple[str, str],
-    capsys: pytest.CaptureFixture[str],
+    args: list[str], expected: str, files: Files, explain: Program
 ) -> None:
     """With what to do instead, and no traceback."""
-    code, _, err = explain(capsys, files, *args)
-
-    assert (1, True, False) == (code, expected in err, "Traceback" in err)
+    assert expected in explain.error(*files, *args)
 
 
-def test_many_cases_are_not_all_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("option", "path", "reason"),
+    [
+        ("--speedscope", "/nowhere/f.json", "No such file"),
+        ("--callgrind", "/dev/null/x", "Not a directory"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_an_error(
+    option: str, path: str, reason: str, files: Files, explain: Program
+) -> None:
+    """After the explanation was shown."""
+    answer = explain(*files, *ADD, option, path)
+
+    assert 1 == answer.code
+    assert f"{option} {path}: {reason}" in answer.err
+
+
+def test_many_cases_are_not_all_named(tmp_path: Path, explain: Program) -> None:
     """The first ones show what to narrow."""
     path = tmp_path / "many.json"
     many = [make_record("Top", str(number), outcome=counted(1)) for number in range(99)]
     path.write_text(to_json(make_run(*many)))
-    _, _, err = explain(capsys, (str(path), str(path)), "Top")
+    err = explain.error(path, path, "Top")
 
-    assert (True, 15) == ("99 cases match" in err, len(err.splitlines()))
+    assert "99 cases match" in err
+    assert 15 == len(err.splitlines())
 
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_a_side_that_is_neither_file_nor_run_exits_with_1(
-    place: int, files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    place: int, files: Files, tmp_path: Path, explain: Program
 ) -> None:
     """Whichever it is."""
     sides = list(files)
     sides[place] = "no-such-tag"
     database = str(tmp_path / "runs.db")
     Store.open(database).close()
-    code, _, err = explain(capsys, sides, *ADD, "--db", database)
+    err = explain.error(*sides, *ADD, "--db", database)
 
-    assert (1, True) == (code, '"no-such-tag" is neither a JSON file nor a stored run' in err)
+    assert '"no-such-tag" is neither a JSON file nor a stored run' in err
 
 
 def test_a_database_that_is_not_there_is_not_made(
-    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: Files, tmp_path: Path, explain: Program
 ) -> None:
     """Nothing could be found in it."""
     database = tmp_path / "runs.db"
-    code, _, err = explain(capsys, ("1", files[1]), *ADD, "--db", str(database))
+    err = explain.error("1", files[1], *ADD, "--db", database)
 
-    assert (1, True, False) == (code, "there is no such database" in err, database.exists())
+    assert "there is no such database" in err
+    assert not database.exists()
 
 
 @pytest.mark.parametrize(
@@ -304,53 +292,28 @@ def test_a_database_that_is_not_there_is_not_made(
     ],
 )
 def test_a_damaged_file_exits_with_1(
-    text: str,
-    replacement: str,
-    files: tuple[str, str],
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    text: str, replacement: str, files: Files, tmp_path: Path, explain: Program
 ) -> None:
     """And no traceback."""
     damaged = tmp_path / "damaged.json"
     whole = Path(files[0]).read_text()
     damaged.write_text(whole.replace(text, replacement, 1))
-    code, _, err = explain(capsys, (str(damaged), files[1]), *ADD)
 
-    assert (True, 1, False) == (text in whole, code, "Traceback" in err)
-
-
-@pytest.mark.parametrize(
-    "args",
-    [
-        [],
-        ["one.json"],
-        ["one.json", "two.json", "label", "--by", "nothing"],
-        ["one.json", "two.json", "label", "--limit", "-1"],
-    ],
-)
-def test_wrong_usage_exits_with_2(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """With a line that says what was wrong."""
-    code, _, err = explain(capsys, args)
-
-    assert (2, True) == (code, "Error: " in err)
+    assert text in whole
+    assert explain.error(damaged, files[1], *ADD)
 
 
-def test_the_help_says_what_it_does(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_says_what_it_does(explain: Program) -> None:
     """With an example."""
-    code, out, _ = explain(capsys, ["--help"])
-
-    assert (0, True) == (code, "instruction-counts explain 11 12" in out)
+    assert "instruction-counts explain 11 12" in explain.output("--help")
 
 
 # One side
 
 
-def test_one_side_shows_where_its_instructions_go(
-    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_side_shows_where_its_instructions_go(files: Files, explain: Program) -> None:
     """Without another one to compare it with: by layer, by library and by function."""
-    assert not cli.main(["explain", files[0], *ADD])
-    shown = capsys.readouterr().out
+    shown = explain.output(files[0], *ADD)
 
     rows = {line.split()[0]: line.split()[1:3] for line in shown.splitlines() if "%" in line}
     assert ["1,000", "93.5%"] == rows["kernels"]
@@ -358,10 +321,7 @@ def test_one_side_shows_where_its_instructions_go(
 
 
 def test_files_of_an_explanation_need_two_sides(
-    files: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    files: Files, tmp_path: Path, explain: Program
 ) -> None:
     """No option is accepted and ignored."""
-    code = cli.main(["explain", files[0], *ADD, "--output", str(tmp_path / "x.md")])
-
-    assert 1 == code
-    assert "need two sides" in capsys.readouterr().err
+    assert "need two sides" in explain.error(files[0], *ADD, "--output", tmp_path / "x.md")

@@ -67,7 +67,8 @@ def test_architectures_of_transformers_share_layers(
     *_, shared = capsys.readouterr().out.splitlines()[3].split()
     uses = [case.metadata["uses"] for case in load(str(tmp_path / "two.py"))[2:]]
     both = [one for one in uses if {"bert", "gpt2"} == {use["model"] for use in one}]
-    assert (0, True) == (code, 0 < int(shared) <= len(both))
+    assert 0 == code
+    assert 0 < int(shared) <= len(both)
 
 
 def test_an_edited_file_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -76,7 +77,8 @@ def test_an_edited_file_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]
 
     code = generate(*NET, "--output", "mine.py")
 
-    assert (1, "BENCHMARKS = {}\n") == (code, (folder / "mine.py").read_text())
+    assert 1 == code
+    assert "BENCHMARKS = {}\n" == (folder / "mine.py").read_text()
     assert "--force" in capsys.readouterr().err
 
 
@@ -98,7 +100,9 @@ def test_what_is_wrong_is_told_before_anything_starts(
     code = generate(*args)
     error = capsys.readouterr().err
 
-    assert (1, True, False) == (code, message in error, "Traceback" in error)
+    assert 1 == code
+    assert message in error
+    assert "Traceback" not in error
 
 
 def test_an_exported_program_is_not_trained(
@@ -109,7 +113,8 @@ def test_an_exported_program_is_not_trained(
 
     code = generate("--model", "net.pt2", "--train")
 
-    assert (1, True) == (code, "--train: net.pt2" in capsys.readouterr().err)
+    assert 1 == code
+    assert "--train: net.pt2" in capsys.readouterr().err
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_models_are_read(
@@ -120,7 +125,8 @@ def test_a_file_that_cannot_be_written_is_refused_before_models_are_read(
 
     code = generate("--model", "no_such:net", "--output", "a.txt/models.py")
 
-    assert (1, True) == (code, "--output a.txt/models.py cannot be" in capsys.readouterr().err)
+    assert 1 == code
+    assert "--output a.txt/models.py cannot be" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -141,5 +147,7 @@ def test_what_a_build_finds_wrong_is_one_message(
     code = generate(*args, "--output", "gen.py")
     error = capsys.readouterr().err
 
-    assert (1, True, False) == (code, message in error, "Traceback" in error)
+    assert 1 == code
+    assert message in error
+    assert "Traceback" not in error
     assert not (folder / "gen.py").exists()

@@ -7,12 +7,15 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from instruction_counts import cli
+from instruction_counts import __version__, cli
+from tests.cli.program import Program
 
 
-def commands(command: click.Command, name: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """The names of a command and of all below it."""
-    yield name
+def commands(
+    command: click.Command = cli._main, name: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """A command and all below it, with their names."""
+    yield name, command
     if isinstance(command, click.Group):
         for below in command.list_commands(click.Context(command)):
             found = command.get_command(click.Context(command), below)
@@ -20,21 +23,77 @@ def commands(command: click.Command, name: tuple[str, ...] = ()) -> Iterator[tup
             yield from commands(found, (*name, below))
 
 
-@pytest.mark.parametrize("name", list(commands(cli._main)), ids=" ".join)
-def test_help_fits_a_screen(name: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    """Of 40 lines; what few people need is shown on request."""
-    cli.main([*name, "--help"])
-    lines = capsys.readouterr().out.splitlines()
+OPTIONS = [
+    (name, option)
+    for name, command in commands()
+    for option in command.params
+    if isinstance(option, click.Option)
+]
 
+
+@pytest.mark.parametrize("name", [name for name, _ in commands()], ids=" ".join)
+def test_help_fits_a_screen(name: tuple[str, ...], program: Program) -> None:
+    """Of 40 lines; what few people need is shown on request."""
+    lines = program.output(*name, "--help").splitlines()
+
+    assert lines[0].startswith("Usage: instruction-counts")
     assert len(lines) <= 40
 
 
-def test_rare_options_are_shown_on_request(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_has_a_short_option(program: Program) -> None:
+    """That gives the same."""
+    assert program.output("--help") == program.output("-h")
+
+
+def test_the_help_lists_the_commands(program: Program) -> None:
+    """With what they do."""
+    first = [line.split()[0] for line in program.output("--help").splitlines() if line.strip()]
+
+    assert {"run", "list", "show", "env"} <= set(first)
+
+
+def test_the_help_names_the_exit_codes(program: Program) -> None:
+    """Scripts rely on them."""
+    codes = program.output("--help").partition("Exit codes:")[2].split()
+
+    assert {"0", "1", "2", "4", "130"} <= set(codes)
+
+
+@pytest.mark.parametrize("name", ["run", "selftest"])
+def test_all_help_names_every_option(name: str, program: Program) -> None:
+    """Of a command that has many."""
+    words = program.output(name, "--help-all").split()
+
+    assert [] == [
+        option.opts[0] for of, option in OPTIONS if of == (name,) and option.opts[0] not in words
+    ]
+
+
+def test_every_option_says_what_it_is_for() -> None:
+    """Its name alone does not."""
+    assert [] == [(name, option.opts) for name, option in OPTIONS if not option.help]
+
+
+def test_every_default_is_shown() -> None:
+    """By click, or in the words of the help."""
+    assert [] == [
+        (name, option.opts)
+        for name, option in OPTIONS
+        if isinstance(option.default, str | int | float)
+        and not option.is_flag
+        and not option.show_default
+        and "Default: " not in str(option.help)
+    ]
+
+
+def test_the_version_is_shown(program: Program) -> None:
+    """As it is in the results."""
+    assert f"instruction-counts, version {__version__}\n" == program.output("--version")
+
+
+def test_rare_options_are_shown_on_request(program: Program) -> None:
     """Under a heading of their own."""
-    cli.main(["run", "--help"])
-    usual = capsys.readouterr().out
-    cli.main(["run", "--help-all"])
-    everything = capsys.readouterr().out
+    usual, everything = program.output("run", "--help"), program.output("run", "--help-all")
 
     assert "--pin-isa" not in usual
     assert "--help-all" in usual

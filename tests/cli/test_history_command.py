@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts import cli
 from instruction_counts.storage.store import Store
+from tests.cli.program import Program
 from tests.history.made import run_of, stored
 
 COUNTS = [1000, 1000, 1000, None, 1000, 1300, 1300, 1300]
@@ -25,35 +25,24 @@ def database(tmp_path: Path) -> str:
     return str(path)
 
 
-def shown(args: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
-    """The exit code, and what is written to stdout, or to stderr where that is nothing."""
-    code = cli.main(["history", *args])
-    written = capsys.readouterr()
-    return code, written.out or written.err
+@pytest.fixture
+def history(capsys: pytest.CaptureFixture[str], database: str) -> Program:
+    """The command, over that store."""
+    return Program(capsys, ("history", "--db", database))
 
 
-def days_of(args: list[str], capsys: pytest.CaptureFixture[str]) -> list[int]:
-    """The runs whose counts are shown."""
-    _, out = shown([*args, "--format", "json"], capsys)
-    (case,) = json.loads(out)["cases"]
-    return [point["run"] for segment in case["segments"] for point in segment["points"]]
-
-
-def test_the_step_is_shown_with_its_cause(
-    database: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_step_is_shown_with_its_cause(history: Program) -> None:
     """From what is stored."""
-    code, out = shown(["Group/add", "--db", database], capsys)
+    out = history.output("Group/add")
 
-    assert 0 == code
     assert "1,000 → 1,300  +300, +30.00%" in out
     assert "before  run 5, torch 2.13.0+cpu (00000005)" in out
     assert "+300 at::slow (new)" in out
 
 
-def test_what_failed_is_shown(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_failed_is_shown(history: Program) -> None:
     """With the reason."""
-    assert "no count in run 4" in shown(["Group/add", "--db", database], capsys)[1]
+    assert "no count in run 4" in history.output("Group/add")
 
 
 @pytest.mark.parametrize(
@@ -67,39 +56,35 @@ def test_what_failed_is_shown(database: str, capsys: pytest.CaptureFixture[str])
         (["--tag", "nightly-7", "--tag", "nightly-8", "--last", "1"], [8]),
     ],
 )
-def test_runs_are_selected(
-    args: list[str], runs: list[int], database: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_runs_are_selected(args: list[str], runs: list[int], history: Program) -> None:
     """By time, number and tag."""
-    assert runs == days_of(["Group/add", "--db", database, *args], capsys)
+    (case,) = json.loads(history.output("Group/add", "--format", "json", *args))["cases"]
+
+    assert runs == [point["run"] for segment in case["segments"] for point in segment["points"]]
 
 
 @pytest.mark.parametrize("form", ["plot", "table", "json", "csv"])
-def test_each_format_tells_the_step(
-    form: str, database: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_each_format_tells_the_step(form: str, history: Program) -> None:
     """In its own way."""
-    code, out = shown(["Group/*", "--db", database, "--format", form], capsys)
-
-    assert (0, True) == (code, "300" in out)
+    assert "300" in history.output("Group/*", "--format", form)
 
 
-def test_each_case_has_a_plot(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_case_has_a_plot(database: str, history: Program) -> None:
     """Where there are several."""
     with Store.open(database) as store:
         store.import_run(run_of(500, 9, "sub"))
-    _, out = shown(["Group", "--db", database], capsys)
+    out = history.output("Group")
 
     assert [1, 1] == [out.count(f"Group / {name} · C++") for name in ("add", "sub")]
 
 
-def test_many_cases_are_a_table(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_cases_are_a_table(database: str, history: Program) -> None:
     """Nobody wants hundreds of plots."""
     with Store.open(database) as store:
         for number in range(10):
             store.import_run(run_of(500, 9, f"case {number}"))
 
-    assert "started (UTC)" in shown(["Group", "--db", database], capsys)[1]
+    assert "started (UTC)" in history.output("Group")
 
 
 @pytest.mark.parametrize(
@@ -111,19 +96,14 @@ def test_many_cases_are_a_table(database: str, capsys: pytest.CaptureFixture[str
         (["Group/add", "--since", "2027-01-01"], "no run with this case is left"),
     ],
 )
-def test_what_is_not_there_is_named(
-    args: list[str], message: str, database: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_not_there_is_named(args: list[str], message: str, history: Program) -> None:
     """With what to do."""
-    code, err = shown([*args, "--db", database], capsys)
-
-    assert (1, True) == (code, message in err)
+    assert message in history.error(*args)
 
 
-def test_a_database_that_is_not_there_is_not_made(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_database_that_is_not_there_is_not_made(tmp_path: Path, program: Program) -> None:
     """Looking is not storing."""
     path = tmp_path / "none.db"
+    program.error("history", "a", "--db", path)
 
-    assert (1, False) == (shown(["a", "--db", str(path)], capsys)[0], path.exists())
+    assert not path.exists()

@@ -7,12 +7,15 @@ import json
 import pytest
 
 from instruction_counts import cli
+from tests.cli.program import Program
 
 
-def test_operators_are_listed_by_category(capsys: pytest.CaptureFixture[str]) -> None:
+def test_operators_are_listed_by_category(program: Program) -> None:
     """With their inputs, their shapes, and what they have not."""
-    assert cli.main(["operators", "list", "torch.add", "Tensor.numpy"]) == 0
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    lines = [
+        line.split()
+        for line in program.output("operators", "list", "torch.add", "Tensor.numpy").splitlines()
+    ]
     assert ["torch.add", "input,", "other", "sm", "ty", "la", "sk"] in lines
     (numpy,) = (line for line in lines if line[:1] == ["Tensor.numpy"])
     assert {"C++,", "TorchScript,"} <= set(numpy)
@@ -24,18 +27,15 @@ def test_each_cell_of_the_list_says_what_it_is(capsys: pytest.CaptureFixture[str
     captured = capsys.readouterr()
     headings, category, _, _, legend = captured.out.splitlines()
 
-    assert (
-        ["operator", "count", "inputs", "shapes", "without"],
-        headings.index("count") + len("count") - 1,
-        "shapes: sm small, ty typical, la large, sk skewed",
-        "1 operator in 1 category\n",
-    ) == (headings.split(), category.index("1"), legend, captured.err)
+    assert ["operator", "count", "inputs", "shapes", "without"] == headings.split()
+    assert headings.index("count") + len("count") - 1 == category.index("1")
+    assert "shapes: sm small, ty typical, la large, sk skewed" == legend
+    assert "1 operator in 1 category\n" == captured.err
 
 
-def test_operators_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_operators_are_listed_as_json(program: Program) -> None:
     """For programs."""
-    assert cli.main(["operators", "list", "category:fft", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(program.output("operators", "list", "category:fft", "--format", "json"))
     assert {one["category"] for one in found} == {"fft"}
     assert "torch.fft.rfft" in {one["name"] for one in found}
 
@@ -54,12 +54,9 @@ def test_operators_are_listed_as_json(capsys: pytest.CaptureFixture[str]) -> Non
         (["sizes", "torch.add", "--build", "a=python3", "--build", "b=python3"], "on one build"),
     ],
 )
-def test_a_wrong_use_is_one_message(
-    args: list[str], expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_use_is_one_message(args: list[str], expected: str, program: Program) -> None:
     """With exit code 1, and nothing measured."""
-    assert cli.main(["operators", *args]) == 1
-    assert expected in capsys.readouterr().err
+    assert expected in program.error("operators", *args)
 
 
 def test_operators_without_cpp_are_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,13 +67,12 @@ def test_operators_without_cpp_are_told(capsys: pytest.CaptureFixture[str]) -> N
 
 @pytest.mark.slow
 def test_an_operator_is_measured_over_a_range_of_sizes(
-    capsys: pytest.CaptureFixture[str], tmp_path: pytest.TempPathFactory
+    program: Program, tmp_path: pytest.TempPathFactory
 ) -> None:
     """The counts, a complexity that is linear, and a plot."""
     shapes = ["--scale", "input=[N]", "--scale", "other=[N]", "--sizes", "16:16384:8"]
     modes = ["--language", "python", "--no-times", "--db", f"{tmp_path}/runs.db"]
-    assert cli.main(["operators", "sizes", "torch.add", *shapes, *modes]) == 0
-    out = capsys.readouterr().out
+    out = program.output("operators", "sizes", "torch.add", *shapes, *modes)
     assert [line.split()[0] for line in out.splitlines()[3:7]] == ["16", "128", "1,024", "8,192"]
     assert "·N instructions" in out
     assert "torch.add: instructions" in out

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts import cli
 from instruction_counts.storage.json_files import to_json
+from tests.cli.program import Program
 from tests.fakes import make_record, make_run
 from tests.sources.models.made import BACKWARD, cost, layer_record, whole_record
 
@@ -25,30 +25,31 @@ def results(tmp_path: Path) -> str:
     return str(path)
 
 
-def predict(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
-    """The exit code, and what is shown without what spaces align."""
-    code = cli.main(["predict", *args])
-    return code, "\n".join(" ".join(line.split()) for line in capsys.readouterr().out.splitlines())
+@pytest.fixture
+def predict(capsys: pytest.CaptureFixture[str]) -> Program:
+    """The command."""
+    return Program(capsys, ("predict",))
 
 
-def test_all_models_of_a_run_are_predicted(
-    results: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def unaligned(text: str) -> str:
+    """Without the spaces that align it."""
+    return "\n".join(" ".join(line.split()) for line in text.splitlines())
+
+
+def test_all_models_of_a_run_are_predicted(results: str, predict: Program) -> None:
     """One after the other."""
-    code, out = predict(capsys, results)
+    out = unaligned(predict.output(results))
 
-    assert 0 == code
     assert "sum of layers 2 1 600 60.0%" in out
     assert "sum of layers 1 1 300 100.0%" in out
 
 
-def test_one_model_and_one_pass_can_be_chosen(
-    results: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_model_and_one_pass_can_be_chosen(results: str, predict: Program) -> None:
     """The backward pass includes the forward pass."""
-    _, out = predict(capsys, results, "--model", "Net", "--autograd", "backward")
+    out = unaligned(predict.output(results, "--model", "Net", "--autograd", "backward"))
 
-    assert ("sum of layers 2 1 1,400 100.0%" in out, "Other" in out) == (True, False)
+    assert "sum of layers 2 1 1,400 100.0%" in out
+    assert "Other" not in out
 
 
 @pytest.mark.parametrize(
@@ -59,12 +60,10 @@ def test_one_model_and_one_pass_can_be_chosen(
     ],
 )
 def test_what_cannot_be_predicted_says_why(
-    results: str, args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    results: str, args: list[str], message: str, predict: Program
 ) -> None:
     """With what there is."""
-    code = cli.main(["predict", results, *args])
-
-    assert (1, True) == (code, message in capsys.readouterr().err)
+    assert message in predict.error(results, *args)
 
 
 @pytest.fixture
@@ -81,38 +80,29 @@ def mixed(tmp_path: Path) -> str:
 
 @pytest.mark.parametrize("others", [[], ["--model", "With"]])
 def test_a_model_without_backward_is_not_shown_as_one_with_it(
-    mixed: str, others: list[str], capsys: pytest.CaptureFixture[str]
+    mixed: str, others: list[str], predict: Program
 ) -> None:
     """Where it is asked for, nothing is printed, and the remedy is how to measure it."""
-    code = cli.main(["predict", mixed, "--autograd", "backward", *others, "--model", "Without"])
-    out, err = capsys.readouterr()
+    err = predict.error(mixed, "--autograd", "backward", *others, "--model", "Without")
 
-    assert (1, "") == (code, out)
     assert "has no layers of Without in python, backward" in err
     assert "--backward" in err
 
 
 def test_models_that_were_not_measured_so_do_not_hide_those_that_were(
-    mixed: str, capsys: pytest.CaptureFixture[str]
+    mixed: str, predict: Program
 ) -> None:
     """Where none is asked for by its name, they are named beside the others."""
-    code = cli.main(["predict", mixed, "--autograd", "backward"])
-    out, err = capsys.readouterr()
+    answer = predict(mixed, "--autograd", "backward")
 
-    assert (0, "With", "result.json has no layers of Without in python, backward\n") == (
-        code,
-        out.splitlines()[0],
-        err,
-    )
+    assert 0 == answer.code
+    assert "With" == answer.out.splitlines()[0]
+    assert "result.json has no layers of Without in python, backward\n" == answer.err
 
 
-def test_a_run_of_other_cases_has_nothing_to_predict(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_of_other_cases_has_nothing_to_predict(tmp_path: Path, predict: Program) -> None:
     """And says where models come from."""
     path = tmp_path / "result.json"
     path.write_text(to_json(make_run(make_record("add"))))
 
-    code = cli.main(["predict", str(path)])
-
-    assert (1, True) == (code, "instruction-counts generate" in capsys.readouterr().err)
+    assert "instruction-counts generate" in predict.error(str(path))

@@ -10,14 +10,12 @@ import os
 import pty
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
 import pytest
 
 from core.types import Language
-from instruction_counts import cli
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.domain.records import Run
 from instruction_counts.report import operators
@@ -25,6 +23,7 @@ from instruction_counts.report.exporting import Exporter
 from instruction_counts.storage.json_files import read_json, to_json
 from instruction_counts.storage.store import Store
 from tests.analysis.operators.test_metrics import RUN as OPERATORS
+from tests.cli.program import Answer, Program
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,16 +51,9 @@ def db(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def runs(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """Call the command; the exit code, and what it wrote to both streams."""
-
-    def call(*args: str) -> tuple[int, str, str]:
-        capsys.readouterr()
-        code = cli.main(["runs", *args])
-        printed = capsys.readouterr()
-        return code, printed.out, printed.err
-
-    return call
+def runs(capsys: pytest.CaptureFixture[str]) -> Program:
+    """The command."""
+    return Program(capsys, ("runs",))
 
 
 def stored(db: Path) -> dict[int, Run]:
@@ -73,23 +65,21 @@ def stored(db: Path) -> dict[int, Run]:
 # list
 
 
-def test_runs_are_listed_newest_first(runs: Callable[..., tuple[int, str, str]]) -> None:
+def test_runs_are_listed_newest_first(runs: Program) -> None:
     """With what tells one from another, within 80 columns."""
-    code, out, _ = runs("list")
-    lines = out.splitlines()
+    lines = runs.output("list").splitlines()
 
-    assert (
-        0,
+    assert [
         "run started (UTC) torch cases failed state tags",
         "2 2026-02-03 04:05 base 2.13.0+cpu, new 2.14.0 1 0 complete",
         "1 2026-01-02 03:04 2.13.0+cpu 2 1 complete baseline",
-        True,
-    ) == (code, *(" ".join(line.split()) for line in lines), max(map(len, lines)) <= 80)
+    ] == [" ".join(line.split()) for line in lines]
+    assert max(map(len, lines)) <= 80
 
 
-def test_the_list_as_json_holds_the_same(runs: Callable[..., tuple[int, str, str]]) -> None:
+def test_the_list_as_json_holds_the_same(runs: Program) -> None:
     """For programs."""
-    _, out, _ = runs("list", "--format", "json")
+    out = runs.output("list", "--format", "json")
 
     assert {
         "id": 1,
@@ -103,200 +93,155 @@ def test_the_list_as_json_holds_the_same(runs: Callable[..., tuple[int, str, str
     } == json.loads(out)[1]
 
 
-def test_a_database_without_runs_says_so(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_a_database_without_runs_says_so(runs: Program, tmp_path: Path) -> None:
     """And where it is; as JSON it is an empty list."""
     path = tmp_path / "new.db"
     Store.open(path).close()
-    code, out, err = runs("list", "--db", str(path))
+    answer = runs("list", "--db", path)
 
-    assert (0, "", True, (0, "[]\n", "")) == (
-        code,
-        out,
-        f"{path} holds no runs" in err,
-        runs("list", "--db", str(path), "--format", "json"),
-    )
+    assert 0 == answer.code
+    assert "" == answer.out
+    assert f"{path} holds no runs" in answer.err
+    assert Answer(0, "[]\n", "") == runs("list", "--db", path, "--format", "json")
 
 
-def test_a_long_list_of_builds_is_folded(
-    runs: Callable[..., tuple[int, str, str]], db: Path
-) -> None:
+def test_a_long_list_of_builds_is_folded(runs: Program, db: Path) -> None:
     """The table stays readable in a pipe."""
     builds = {f"build-{number}": FINGERPRINT for number in range(9)}
     with Store.open(db) as store:
         store.import_run(attrs.evolve(make_run(), builds=builds))
-    _, out, _ = runs("list")
+    out = runs.output("list")
 
-    assert (True, True) == (
-        max(map(len, out.splitlines())) <= 80,
-        all(name in out for name in builds),
-    )
+    assert max(map(len, out.splitlines())) <= 80
+    assert all(name in out for name in builds)
 
 
-def test_what_cannot_be_printed_is_escaped(
-    runs: Callable[..., tuple[int, str, str]], db: Path
-) -> None:
+def test_what_cannot_be_printed_is_escaped(runs: Program, db: Path) -> None:
     """A file that was imported can hold anything."""
     odd = "\x1b[31m\ud800\n"
     print_ = attrs.evolve(FINGERPRINT, torch=odd, cpu=odd)
     with Store.open(db) as store:
         store.import_run(Run(odd, odd, {odd: print_}, (), odd))
-    listed, shown = runs("list"), runs("show", "3")
 
-    assert [(0, True, False)] * 2 == [
-        (code, "\\ud800" in out.replace("\n", "").replace(" ", ""), "\x1b" in out)
-        for code, out, _ in (listed, shown)
-    ]
+    for command in (["list"], ["show", "3"]):
+        out = runs.output(*command)
+        assert "\\ud800" in out.replace("\n", "").replace(" ", "")
+        assert "\x1b" not in out
 
 
 # show
 
 
 @pytest.mark.parametrize("name", ["1", "baseline"])
-def test_a_run_is_shown_by_number_and_by_tag(
-    runs: Callable[..., tuple[int, str, str]], name: str
-) -> None:
+def test_a_run_is_shown_by_number_and_by_tag(runs: Program, name: str) -> None:
     """Its head, its builds, its results, and what failed."""
-    code, out, _ = runs("show", name)
-    lines = out.splitlines()
+    lines = runs.output("show", name).splitlines()
 
-    assert (
-        0,
+    assert [
         "run 1 · complete · started 2026-01-02 03:04 UTC · engine timer · instruction-counts 0.1.0",
         "tags: baseline",
         "default: torch 2.13.0+cpu · Python 3.11.7 · A Processor · valgrind-3.19.0",
-        True,
         "failed  Top / bad · Python: ValueError: bad   (stmt line 1: x + y)",
         "2 cases: 1 ok · 1 failed",
-    ) == (code, *lines[:3], "8,899" in out, *lines[-2:])
+    ] == [*lines[:3], *lines[-2:]]
+    assert any("8,899" in line for line in lines)
 
 
 def test_operators_are_shown_as_when_they_were_measured(
-    runs: Callable[..., tuple[int, str, str]], db: Path, capsys: pytest.CaptureFixture[str]
+    runs: Program, db: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Forward and backward apart, with what the machine can do."""
     with Store.open(db) as store:
         store.import_run(OPERATORS)
     show_run(OPERATORS)
     measured = capsys.readouterr().out
-    _, stored_out, _ = runs("show", "3")
 
-    assert (measured, True) == (
-        stored_out.partition("\n\n")[2],
-        operators.machine_line(OPERATORS.machine) in measured,
-    )
+    assert measured == runs.output("show", "3").partition("\n\n")[2]
+    assert operators.machine_line(OPERATORS.machine) in measured
 
 
-def test_an_empty_run_is_shown(runs: Callable[..., tuple[int, str, str]], db: Path) -> None:
+def test_an_empty_run_is_shown(runs: Program, db: Path) -> None:
     """One that was interrupted early."""
     with Store.open(db) as store:
         store.finish(store.begin(make_run()), make_run(), interrupted=True)
-    code, out, _ = runs("show", "3")
+    out = runs.output("show", "3")
 
-    assert (0, "run 3 · interrupted · engine timer", "No case was measured.") == (
-        code,
-        out.partition(" · instr")[0],
-        out.splitlines()[-1],
-    )
+    assert "run 3 · interrupted · engine timer" == out.partition(" · instr")[0]
+    assert "No case was measured." == out.splitlines()[-1]
 
 
 @pytest.mark.parametrize("command", [["show"], ["export"], ["delete", "--yes"], ["tag"], ["untag"]])
 def test_an_unknown_run_brings_similar_tags(
-    runs: Callable[..., tuple[int, str, str]], command: list[str], tmp_path: Path
+    runs: Program, command: list[str], tmp_path: Path
 ) -> None:
     """In every command."""
-    more = {"export": [str(tmp_path / "x.json")], "tag": ["new"]}.get(command[0], [])
-    code, out, err = runs(*command, "basline", *more)
+    more = {"export": [tmp_path / "x.json"], "tag": ["new"]}.get(command[0], [])
 
-    assert (1, "", True) == (code, out, err.endswith("\n  Similar tags: baseline\n"))
+    assert runs.error(*command, "basline", *more).endswith("\n  Similar tags: baseline\n")
 
 
 # export and import
 
 
-def test_a_run_is_exported_as_it_was_written(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_a_run_is_exported_as_it_was_written(runs: Program, tmp_path: Path) -> None:
     """The file is that of `run --output`."""
-    code, out, err = runs("export", "baseline", str(tmp_path / "x.json"))
+    answer = runs("export", "baseline", tmp_path / "x.json")
 
-    assert (0, "", f"Run 1 is saved: {tmp_path}/x.json\n", to_json(FIRST)) == (
-        code,
-        out,
-        err,
-        (tmp_path / "x.json").read_text(),
-    )
+    assert Answer(0, "", f"Run 1 is saved: {tmp_path}/x.json\n") == answer
+    assert to_json(FIRST) == (tmp_path / "x.json").read_text()
 
 
-def test_a_run_is_exported_in_every_form(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_a_run_is_exported_in_every_form(runs: Program, tmp_path: Path) -> None:
     """By the end of the name."""
     files = [tmp_path / name for name in ("x.json.gz", "x.csv", "x.md")]
-    codes = [runs("export", "1", str(file))[0] for file in files]
+    for file in files:
+        runs.output("export", "1", file)
     rows = list(csv.DictReader(io.StringIO(files[1].read_text())))
 
-    assert ([0, 0, 0], to_json(FIRST), 2, "**default**") == (
-        codes,
-        gzip.decompress(files[0].read_bytes()).decode(),
-        len(rows),
-        files[2].read_text()[:11],
-    )
+    assert to_json(FIRST) == gzip.decompress(files[0].read_bytes()).decode()
+    assert 2 == len(rows)
+    assert "**default**" == files[2].read_text()[:11]
 
 
-def test_an_unknown_form_is_refused(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_an_unknown_form_is_refused(runs: Program, tmp_path: Path) -> None:
     """With the known ones."""
-    code, _, err = runs("export", "1", str(tmp_path / "x.xlsx"))
-
-    assert (1, True) == (code, ".json, .json.gz, .csv, .md" in err)
+    assert ".json, .json.gz, .csv, .md" in runs.error("export", "1", tmp_path / "x.xlsx")
 
 
-def test_imported_runs_get_numbers(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path, db: Path
-) -> None:
+def test_imported_runs_get_numbers(runs: Program, tmp_path: Path, db: Path) -> None:
     """One a line, in the order of the files."""
     for name, run in (("a.json", FIRST), ("b.json.gz", SECOND)):
         Exporter(tmp_path / name).update(run, final=True)
-    code, out, _ = runs("import", str(tmp_path / "b.json.gz"), str(tmp_path / "a.json"))
 
-    assert (0, "3\n4\n", {1: FIRST, 2: SECOND, 3: SECOND, 4: FIRST}) == (
-        code,
-        out,
-        dict(sorted(stored(db).items())),
-    )
+    assert "3\n4\n" == runs.output("import", tmp_path / "b.json.gz", tmp_path / "a.json")
+    assert {1: FIRST, 2: SECOND, 3: SECOND, 4: FIRST} == dict(sorted(stored(db).items()))
 
 
-def test_an_import_makes_the_database(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_an_import_makes_the_database(runs: Program, tmp_path: Path) -> None:
     """It may be the first that is stored."""
     Exporter(tmp_path / "a.json").update(FIRST, final=True)
-    _, out, _ = runs("import", str(tmp_path / "a.json"), "--db", str(tmp_path / "new.db"))
+    imported = runs.output("import", tmp_path / "a.json", "--db", tmp_path / "new.db")
 
-    assert ("1\n", {1: FIRST}) == (out, stored(tmp_path / "new.db"))
+    assert "1\n" == imported
+    assert {1: FIRST} == stored(tmp_path / "new.db")
 
 
 def test_a_file_that_cannot_be_read_stops_an_import_before_it_begins(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path, db: Path
+    runs: Program, tmp_path: Path, db: Path
 ) -> None:
     """No part of it has to be taken back."""
     Exporter(tmp_path / "a.json").update(FIRST, final=True)
     (tmp_path / "b.json").write_text("{")
-    code, out, _ = runs("import", str(tmp_path / "a.json"), str(tmp_path / "b.json"))
+    runs.error("import", tmp_path / "a.json", tmp_path / "b.json")
 
-    assert (1, "", 2) == (code, out, len(stored(db)))
+    assert 2 == len(stored(db))
 
 
-def test_export_and_import_lose_nothing(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path
-) -> None:
+def test_export_and_import_lose_nothing(runs: Program, tmp_path: Path) -> None:
     """Round and round."""
-    runs("export", "2", str(tmp_path / "a.json.gz"))
-    runs("import", str(tmp_path / "a.json.gz"))
-    runs("export", "3", str(tmp_path / "b.json.gz"))
+    runs("export", "2", tmp_path / "a.json.gz")
+    runs("import", tmp_path / "a.json.gz")
+    runs("export", "3", tmp_path / "b.json.gz")
 
     assert SECOND == read_json(tmp_path / "b.json.gz")
 
@@ -304,24 +249,19 @@ def test_export_and_import_lose_nothing(
 # delete
 
 
-def test_runs_are_deleted_without_a_question_on_demand(
-    runs: Callable[..., tuple[int, str, str]], db: Path
-) -> None:
+def test_runs_are_deleted_without_a_question_on_demand(runs: Program, db: Path) -> None:
     """Each once, however often and by whatever name it is named."""
-    code, _, err = runs("delete", "1", "baseline", "--yes")
+    answer = runs("delete", "1", "baseline", "--yes")
 
-    assert (0, "Deleted: run 1 (2 cases, 2026-01-02 03:04, baseline)\n", {2: SECOND}) == (
-        code,
-        err,
-        stored(db),
-    )
+    assert Answer(0, "", "Deleted: run 1 (2 cases, 2026-01-02 03:04, baseline)\n") == answer
+    assert {2: SECOND} == stored(db)
 
 
-def test_nothing_is_deleted_where_one_name_is_wrong(
-    runs: Callable[..., tuple[int, str, str]], db: Path
-) -> None:
+def test_nothing_is_deleted_where_one_name_is_wrong(runs: Program, db: Path) -> None:
     """The others may be slips as well."""
-    assert (1, 2) == (runs("delete", "1", "7", "--yes")[0], len(stored(db)))
+    runs.error("delete", "1", "7", "--yes")
+
+    assert 2 == len(stored(db))
 
 
 def delete(answer: str | None, db: Path) -> tuple[int, str]:
@@ -348,46 +288,39 @@ def test_deleting_asks(db: Path, answer: str, last: str, left: list[int]) -> Non
     """And names what would go."""
     code, err = delete(answer, db)
 
-    assert (0, True, True, left) == (
-        code,
-        "run 1 (2 cases, 2026-01-02 03:04, baseline)\nDelete for good? [y/N]: " in err,
-        last in err,
-        sorted(stored(db)),
-    )
+    assert 0 == code
+    assert "run 1 (2 cases, 2026-01-02 03:04, baseline)\nDelete for good? [y/N]: " in err
+    assert last in err
+    assert left == sorted(stored(db))
 
 
 def test_deleting_refuses_where_nobody_can_be_asked(db: Path) -> None:
     """In a script it has to be meant."""
     code, err = delete(None, db)
 
-    assert (1, True, [1, 2]) == (code, err.endswith("\n  Add --yes.\n"), sorted(stored(db)))
+    assert 1 == code
+    assert err.endswith("\n  Add --yes.\n")
+    assert [1, 2] == sorted(stored(db))
 
 
 # tag and untag
 
 
-def test_a_run_gets_and_loses_a_tag(
-    runs: Callable[..., tuple[int, str, str]],
-) -> None:
+def test_a_run_gets_and_loses_a_tag(runs: Program) -> None:
     """With it the run can be named."""
-    said = [runs("tag", "2", "new")[2], runs("show", "new")[1][:5], runs("untag", "new")[2]]
-
-    assert (
-        ["Run 2 has the tag new\n", "run 2", "No run has the tag new any more\n"],
-        1,
-    ) == (said, runs("show", "new")[0])
+    assert "Run 2 has the tag new\n" == runs("tag", "2", "new").err
+    assert runs.output("show", "new").startswith("run 2")
+    assert "No run has the tag new any more\n" == runs("untag", "new").err
+    assert runs.error("show", "new")
 
 
-def test_a_tag_is_moved_by_force(runs: Callable[..., tuple[int, str, str]]) -> None:
+def test_a_tag_is_moved_by_force(runs: Program) -> None:
     """And otherwise stays where it is."""
-    refused = runs("tag", "2", "baseline")
-    moved = runs("tag", "2", "baseline", "--force")
+    refused = runs.error("tag", "2", "baseline")
+    runs.output("tag", "2", "baseline", "--force")
 
-    assert ((1, "", 'run 1 has the tag "baseline"\n  Move it with --force.\n'), 0, "run 2") == (
-        refused,
-        moved[0],
-        runs("show", "baseline")[1][:5],
-    )
+    assert 'run 1 has the tag "baseline"\n  Move it with --force.\n' == refused
+    assert runs.output("show", "baseline").startswith("run 2")
 
 
 # Databases
@@ -397,30 +330,27 @@ def test_a_tag_is_moved_by_force(runs: Callable[..., tuple[int, str, str]]) -> N
     "args", [["list"], ["show", "1"], ["export", "1", "x.json"], ["tag", "1", "x"], ["untag", "x"]]
 )
 def test_a_database_that_is_not_there_is_not_made(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path, args: list[str]
+    runs: Program, tmp_path: Path, args: list[str]
 ) -> None:
     """Its name is a slip."""
     path = tmp_path / "slip.db"
-    code, out, err = runs(*args, "--db", str(path))
 
-    assert (1, "", True, False) == (code, out, "there is no such database" in err, path.exists())
+    assert "there is no such database" in runs.error(*args, "--db", path)
+    assert not path.exists()
 
 
 def test_the_users_own_database_may_be_missing(
-    runs: Callable[..., tuple[int, str, str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    runs: Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing was measured yet."""
     monkeypatch.delenv("INSTRUCTION_COUNTS_DB")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
 
-    assert (0, "") == runs("list")[:2]
+    assert "" == runs.output("list")
 
 
-def test_a_damaged_database_gives_no_traceback(
-    runs: Callable[..., tuple[int, str, str]], db: Path
-) -> None:
+def test_a_damaged_database_gives_no_traceback(runs: Program, db: Path) -> None:
     """The file is named, and the exit code is 1."""
     db.write_bytes(db.read_bytes()[:9000])
-    code, out, err = runs("list")
 
-    assert (1, "", True) == (code, out, err.startswith(f"{db} is damaged: "))
+    assert runs.error("list").startswith(f"{db} is damaged: ")

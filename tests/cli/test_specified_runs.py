@@ -21,6 +21,7 @@ from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.specification.reading import read_specification
 from instruction_counts.storage.json_files import from_json, read_json
 from instruction_counts.storage.store import Store
+from tests.cli.program import Program
 from tests.fakes import make_record, make_run
 from tests.history.test_webhook import Receiver, receiver
 
@@ -93,11 +94,9 @@ def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
     stated = read_specification(specification)
     first, second = (Reporting.of(stated) for _ in range(2))
 
-    assert (False, True, {"a-b"}) == (
-        first.screen,
-        first.files != second.files,
-        {file.name.rpartition("-20")[0] for file in (*first.files, *second.files)},
-    )
+    assert first.screen is False
+    assert first.files != second.files
+    assert {"a-b"} == {file.name.rpartition("-20")[0] for file in (*first.files, *second.files)}
 
 
 def with_endpoint(specification: Path, url: str) -> Reporting:
@@ -114,7 +113,9 @@ def test_a_run_is_sent_with_the_token(specification: Path, receiver: Receiver) -
     done = with_endpoint(specification, receiver.url).send(run)
     headers, body = receiver.got[0]
 
-    assert (True, "Bearer secret", run) == (done, headers["Authorization"], from_json(body, "body"))
+    assert done is True
+    assert "Bearer secret" == headers["Authorization"]
+    assert run == from_json(body, "body")
 
 
 def test_what_is_sent_has_the_details_that_the_store_keeps(
@@ -140,11 +141,10 @@ def test_a_refusal_is_told_with_the_name_of_the_token(
     done = with_endpoint(specification, receiver.url).send(make_run(make_record("a")))
     said = capsys.readouterr().err
 
-    assert (False, True, False) == (
-        done,
-        "rejected results: HTTP 403" in said and "INSTRUCTION_COUNTS_TOKEN_TEST" in said,
-        "secret" in said,
-    )
+    assert done is False
+    assert "rejected results: HTTP 403" in said
+    assert "INSTRUCTION_COUNTS_TOKEN_TEST" in said
+    assert "secret" not in said
 
 
 def test_messages_name_the_host_and_not_what_follows_it(
@@ -154,7 +154,8 @@ def test_messages_name_the_host_and_not_what_follows_it(
     with_endpoint(specification, f"{receiver.url}/key?id=key").send(make_run(make_record("a")))
     said = capsys.readouterr()
 
-    assert (f"Sent to 127.0.0.1:{receiver.server_port}\n", False) == (said.out, "key" in said.err)
+    assert f"Sent to 127.0.0.1:{receiver.server_port}\n" == said.out
+    assert "key" not in said.err
 
 
 def test_a_run_that_was_interrupted_is_not_sent(
@@ -165,7 +166,8 @@ def test_a_run_that_was_interrupted_is_not_sent(
     reporting.send(make_run(make_record("a")), interrupted=True)
     said = capsys.readouterr().err
 
-    assert ([], True) == (receiver.got, "the run was interrupted" in said)
+    assert [] == receiver.got
+    assert "the run was interrupted" in said
 
 
 def test_a_token_that_is_missing_is_told_without_the_url(specification: Path) -> None:
@@ -186,28 +188,21 @@ def test_a_token_that_is_not_set_is_told_before_anything_is_measured(specificati
 
 @pytest.mark.parametrize("command", ["list", "show"])
 def test_commands_that_run_nothing_take_a_specification(
-    specification: Path, command: str, capsys: pytest.CaptureFixture[str]
+    specification: Path, command: str, program: Program
 ) -> None:
     """As any other definitions."""
     label = ["Add/2"] if command == "show" else []
-    code = cli.main([command, *label, "--definitions", str(specification)])
 
-    assert (0, True) == (code, "Add / 2" in capsys.readouterr().out)
+    assert "Add / 2" in program.output(command, *label, "--definitions", str(specification))
 
 
-def test_mistakes_end_a_command_with_their_places(
-    specification: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_end_a_command_with_their_places(specification: Path, program: Program) -> None:
     """Without a traceback."""
     specification.write_text(SPECIFICATION.replace("statement:", "statment:"), encoding="utf-8")
-    code = cli.main(["list", "--definitions", str(specification)])
-    said = capsys.readouterr().err
+    said = program.error("list", "--definitions", str(specification))
 
-    assert (1, True, True) == (
-        code,
-        f"{specification}:9:15: $.benchmarks[0].statment" in said,
-        "did you mean statement?" in said,
-    )
+    assert f"{specification}:9:15: $.benchmarks[0].statment" in said
+    assert "did you mean statement?" in said
 
 
 @pytest.mark.slow
@@ -224,13 +219,11 @@ def test_a_specification_is_run_and_compared(
     compared = json.loads(Path(f"{specification}.json").read_text())
     capsys.readouterr()
 
-    assert ([0, 0], 0, 2, {"same": 2}, [("Add", "2"), ("Add", "3")]) == (
-        codes,
-        code,
-        sum(read_json(file) in runs for file in files),
-        compared["tally"],
-        [record.label for record in runs[0].cases],
-    )
+    assert [0, 0] == codes
+    assert 0 == code
+    assert 2 == sum(read_json(file) in runs for file in files)
+    assert {"same": 2} == compared["tally"]
+    assert [("Add", "2"), ("Add", "3")] == [record.label for record in runs[0].cases]
 
 
 @pytest.mark.slow
@@ -244,4 +237,6 @@ def test_the_example_is_run_and_compared(
     codes = [cli.main(["run", *common, *chosen]) for _ in range(2)]
     code = cli.main(["compare", "1", "2", *common])
 
-    assert ([0, 0], 0, True) == (codes, code, "5 cases: 5 same" in capsys.readouterr().out)
+    assert [0, 0] == codes
+    assert 0 == code
+    assert "5 cases: 5 same" in capsys.readouterr().out

@@ -10,11 +10,11 @@ import attrs
 import pytest
 
 from core.types import Language
-from instruction_counts import cli
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report import table
 from instruction_counts.report.registry import render
 from instruction_counts.storage.json_files import to_json
+from tests.cli.program import Answer, Program
 from tests.fakes import make_record, make_run
 from tests.gate.fakes import counted
 
@@ -26,7 +26,7 @@ class Place:
     """A baseline of three cases, and a run that left two of them out."""
 
     folder: Path
-    capsys: pytest.CaptureFixture[str]
+    program: Program
 
     def save(self, name: str, **outcomes: Outcome) -> str:
         """A JSON file of a run of C++ cases."""
@@ -37,24 +37,22 @@ class Place:
         (self.folder / name).write_text(to_json(make_run(*records)))
         return str(self.folder / name)
 
-    def call(self, *args: str) -> tuple[int, str]:
-        """The exit code, and what is shown."""
-        code = cli.main([*args, "--db", str(self.folder / "runs.db")])
-        captured = self.capsys.readouterr()
-        return code, captured.out + captured.err
+    def call(self, *args: str | Path) -> Answer:
+        """Call the program with a database of its own."""
+        return self.program(*args, "--db", self.folder / "runs.db")
 
-    def check(self, count: int, *args: str) -> tuple[int, str]:
+    def check(self, count: int, *args: str) -> Answer:
         """Check a run in which only the first case was measured."""
         run = self.save("new.json", a=counted(count), b=LEFT_OUT, c=LEFT_OUT)
-        return self.call("baseline", "check", str(self.folder / "baseline.json"), run, *args)
+        return self.call("baseline", "check", self.folder / "baseline.json", run, *args)
 
 
 @pytest.fixture
-def place(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Place:
+def place(tmp_path: Path, program: Program) -> Place:
     """With the baseline."""
-    made = Place(tmp_path, capsys)
+    made = Place(tmp_path, program)
     base = made.save("base.json", a=counted(1000), b=counted(1000), c=counted(1000))
-    assert 0 == made.call("baseline", "accept", base, f"--output={tmp_path}/baseline.json")[0]
+    assert 0 == made.call("baseline", "accept", base, f"--output={tmp_path}/baseline.json").code
     return made
 
 
@@ -64,10 +62,14 @@ SENTENCE = "1 of 3 cases measured within 60 s; skipped: 2, the least likely to h
 @pytest.mark.parametrize(("count", "code"), [(1000, 0), (1500, 3)])
 def test_the_exit_code_is_that_of_what_was_measured(count: int, code: int, place: Place) -> None:
     """What was left out is neither missing nor failed, and told."""
-    found, shown = place.check(count)
+    answer = place.check(count)
+    shown = answer.out + answer.err
 
-    assert (code, True, True) == (found, SENTENCE in shown, "2 skipped by the time budget" in shown)
-    assert (False, False) == ("missing" in shown, "failed in" in shown)
+    assert code == answer.code
+    assert SENTENCE in shown
+    assert "2 skipped by the time budget" in shown
+    assert "missing" not in shown
+    assert "failed in" not in shown
 
 
 def test_limits_on_missing_cases_are_not_about_them(place: Place) -> None:
@@ -75,7 +77,7 @@ def test_limits_on_missing_cases_are_not_about_them(place: Place) -> None:
     limits = place.folder / "limits.yaml"
     limits.write_text("default: {hard: 1%}\nfail_on_missing: true\n")
 
-    assert 0 == place.check(1000, f"--limits={limits}")[0]
+    assert 0 == place.check(1000, f"--limits={limits}").code
 
 
 def test_a_comment_has_the_list_folded_away(place: Place) -> None:
@@ -94,11 +96,9 @@ def test_junit_has_them_skipped(place: Place) -> None:
     suite = ET.fromstring(path.read_text())[0]  # noqa: S314 - it was written here
     skipped = [one.get("message") for one in suite.iter("skipped")]
 
-    assert (["time budget of 60 s"] * 2, "2", "3") == (
-        skipped,
-        suite.get("skipped"),
-        suite.get("tests"),
-    )
+    assert ["time budget of 60 s"] * 2 == skipped
+    assert "2" == suite.get("skipped")
+    assert "3" == suite.get("tests")
     assert SENTENCE == suite.findtext("system-out")
 
 
@@ -108,14 +108,14 @@ def test_what_failed_last_time_is_remembered_while_it_is_left_out(place: Place) 
     limits.write_text("default: {hard: 10%, soft: 1%}\n")
     state = place.folder / "check.json"
     handed_on = [f"--limits={limits}", f"--previous={state}", f"--output={state}"]
-    baseline = str(place.folder / "baseline.json")
+    baseline = place.folder / "baseline.json"
     wobbling = counted(1101, exact=False, spread=5)
     runs = [
         place.save("1.json", a=counted(1000), b=counted(1500), c=counted(1000)),
         place.save("2.json", a=counted(1000), b=LEFT_OUT, c=counted(1000)),
         place.save("3.json", a=counted(1000), b=wobbling, c=counted(1000)),
     ]
-    codes = [place.call("baseline", "check", baseline, run, *handed_on)[0] for run in runs]
+    codes = [place.call("baseline", "check", baseline, run, *handed_on).code for run in runs]
 
     assert [3, 0, 3] == codes
 
@@ -125,9 +125,11 @@ def test_a_comparison_tells_them_too(place: Place) -> None:
     new = place.save("new.json", a=counted(1500), b=LEFT_OUT, c=LEFT_OUT)
     files = [place.folder / name for name in ("c.md", "c.json")]
     outputs = [f"--output={path}" for path in files]
-    code, shown = place.call("compare", str(place.folder / "base.json"), new, *outputs)
+    answer = place.call("compare", place.folder / "base.json", new, *outputs)
 
-    assert (3, True, True) == (code, SENTENCE in shown, SENTENCE in files[0].read_text())
+    assert 3 == answer.code
+    assert SENTENCE in answer.out + answer.err
+    assert SENTENCE in files[0].read_text()
     assert [("b", "60 s"), ("c", "60 s")] == [
         (one["label"][1], one["time_budget"])
         for one in json.loads(files[1].read_text())["skipped_by_budget"]
@@ -138,22 +140,22 @@ def test_a_run_is_accepted_without_what_it_left_out(place: Place) -> None:
     """These cases keep their counts."""
     run = place.save("new.json", a=counted(2000), b=LEFT_OUT, c=LEFT_OUT)
     path = place.folder / "baseline.json"
-    code, _ = place.call("baseline", "accept", run, f"--output={path}")
+    answer = place.call("baseline", "accept", run, f"--output={path}")
     counts = [one["instructions"] for one in json.loads(path.read_text())["cases"]]
 
-    assert (0, [2000, 1000, 1000]) == (code, counts)
+    assert 0 == answer.code
+    assert [2000, 1000, 1000] == counts
 
 
 def test_a_run_lists_them_once() -> None:
     """And not as rows or problems."""
     run = make_run(make_record("a"), make_record("b", outcome=LEFT_OUT))
 
-    assert ([], True) == (
-        list(table.problems(run)),
-        "1 of 2 cases" in next(table.skipped_lines(run)),
-    )
+    assert [] == list(table.problems(run))
+    assert "1 of 2 cases" in next(table.skipped_lines(run))
     text = str(render("markdown", run))
-    assert (False, True) == ("| b " in text, "<details><summary>1 of 2 cases" in text)
+    assert "| b " not in text
+    assert "<details><summary>1 of 2 cases" in text
 
 
 def test_many_are_cut_short_on_a_terminal() -> None:
@@ -168,6 +170,7 @@ def test_a_budget_for_nothing_is_refused(command: list[str], place: Place) -> No
     """Stored runs take no time."""
     file = "base.json" if command == ["compare"] else "baseline.json"
     new = place.save("new.json", a=counted(1000))
-    code, shown = place.call(*command, str(place.folder / file), new, "--time-budget", "60")
+    answer = place.call(*command, place.folder / file, new, "--time-budget", "60")
 
-    assert (1, True) == (code, "--time-budget: nothing is measured" in shown)
+    assert 1 == answer.code
+    assert "--time-budget: nothing is measured" in answer.err

@@ -19,8 +19,8 @@ import attrs
 import pytest
 
 from benchmarks import injected
-from instruction_counts import cli
-from instruction_counts.history.watch_state import State, held, read_state, write_state
+from instruction_counts.history.watch_state import State, held, write_state
+from tests.cli.program import Program
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = """\
@@ -31,28 +31,21 @@ BENCHMARKS = {"mm": GroupedStmts("torch.mm(x, x)", None, SETUP)}
 """
 
 
-def run_watch(tmp_path: Path, *args: str) -> int:
-    """The exit code of a watch with files of its own."""
-    files = ["--db", str(tmp_path / "runs.db"), "--state", str(tmp_path / "state.json")]
-    return cli.main(["watch", *files, *args])
+@pytest.fixture
+def watch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Program:
+    """The command, with files of its own."""
+    files = ("--db", str(tmp_path / "runs.db"), "--state", str(tmp_path / "state.json"))
+    return Program(capsys, ("watch", *files))
 
 
-def test_a_build_that_does_not_start_is_passed_over_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: Program) -> None:
     """It is not tried at each look."""
-    command = ["--command", "echo a=/nowhere/a", "--once"]
-    codes = [run_watch(tmp_path, *command) for _ in range(2)]
-    state = read_state(tmp_path / "state.json", _watched(tmp_path))
+    looks = [watch("--command", "echo a=/nowhere/a", "--once") for _ in range(2)]
+    state = json.loads((tmp_path / "state.json").read_text())["state"]
 
-    assert ([0, 0], ("a=/nowhere/a",)) == (codes, state.seen)
-    assert 1 == capsys.readouterr().err.count("a=/nowhere/a is broken and was skipped")
-
-
-def _watched(tmp_path: Path) -> str:
-    watched = json.loads((tmp_path / "state.json").read_text())["state"]["watched"]
-    assert isinstance(watched, str)
-    return watched
+    assert [0, 0] == [look.code for look in looks]
+    assert ["a=/nowhere/a"] == state["seen"]
+    assert [1, 0] == [look.err.count("a=/nowhere/a is broken and was skipped") for look in looks]
 
 
 @pytest.mark.parametrize(
@@ -69,82 +62,65 @@ def _watched(tmp_path: Path) -> str:
         (["--command", "echo c1"], 'prints "c1", which is not NAME=PYTHON'),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    args: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_makes_no_sense_is_refused(args: list[str], message: str, watch: Program) -> None:
     """With what to do."""
-    code = run_watch(tmp_path, *args)
-
-    assert (1, True) == (code, message in capsys.readouterr().err)
+    assert message in watch.error(*args)
 
 
-def test_a_token_is_not_sent_in_clear_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("token", "url", "message"),
+    [
+        ("secret", "http://a.example/hook", "can be read in transit"),
+        # A file that it was read from ends in a line break.
+        ("secret\n", "https://a.example/hook", "line breaks in INSTRUCTION_COUNTS_TOKEN"),
+    ],
+)
+def test_a_token_that_must_not_be_sent_is_refused_before_anything_is_asked_for(
+    token: str,
+    url: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    watch: Program,
 ) -> None:
-    """Refused before anything is asked for or measured."""
-    monkeypatch.setenv("INSTRUCTION_COUNTS_TOKEN", "secret")
-    code = run_watch(tmp_path, "--command", "true", "--webhook", "http://a.example/hook")
-    said = capsys.readouterr().err
+    """And it is not shown."""
+    monkeypatch.setenv("INSTRUCTION_COUNTS_TOKEN", token)
+    err = watch.error("--command", f"touch {tmp_path}/asked", "--webhook", url)
 
-    assert (1, True, False) == (code, "can be read in transit" in said, "secret" in said)
-
-
-def test_a_token_that_cannot_be_sent_is_refused_before_anything_is_asked_for(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A file that it was read from ends in a line break."""
-    monkeypatch.setenv("INSTRUCTION_COUNTS_TOKEN", "secret\n")
-    command = ["--command", f"touch {tmp_path}/asked", "--webhook", "https://a.example/hook"]
-    code = run_watch(tmp_path, *command)
-    said = capsys.readouterr().err
-
-    assert (1, True, False) == (
-        code,
-        "line breaks in INSTRUCTION_COUNTS_TOKEN" in said,
-        "secret" in said,
-    )
+    assert message in err
+    assert "secret" not in err
     assert not (tmp_path / "asked").exists()
 
 
-def test_a_state_of_another_watch_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_state_of_another_watch_is_refused(tmp_path: Path, watch: Program) -> None:
     """Else builds of this one would be taken for seen."""
     write_state(tmp_path / "state.json", State("another"))
-    code = run_watch(tmp_path, "--command", "true")
 
-    assert (1, True) == (code, "belongs to another watch" in capsys.readouterr().err)
+    assert "belongs to another watch" in watch.error("--command", "true")
 
 
-def test_a_state_belongs_to_one_database(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_state_belongs_to_one_database(tmp_path: Path, watch: Program) -> None:
     """Runs are known by their numbers: the same ones of another database are foreign."""
-    run_watch(tmp_path, "--command", "echo a=/nowhere/a")
-    command = ["--command", "echo a=/nowhere/a", "--state", str(tmp_path / "state.json")]
-    code = cli.main(["watch", *command, "--db", str(tmp_path / "other.db")])
+    watch("--command", "echo a=/nowhere/a")
+    err = watch.error("--command", "echo a=/nowhere/a", "--db", tmp_path / "other.db")
 
-    assert (1, True) == (code, "belongs to another watch" in capsys.readouterr().err)
+    assert "belongs to another watch" in err
 
 
-def test_a_second_watch_over_one_state_ends_at_once(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_watch_over_one_state_ends_at_once(tmp_path: Path, watch: Program) -> None:
     """A look took longer than the time to the next one; it is not asked for builds."""
     with held(tmp_path / "state.json"):
-        code = run_watch(tmp_path, "--command", f"touch {tmp_path}/asked")
+        assert "another watch is using" in watch.error("--command", f"touch {tmp_path}/asked")
 
-    assert (1, True) == (code, "another watch is using" in capsys.readouterr().err)
     assert not (tmp_path / "asked").exists()
 
 
-def test_a_build_command_makes_the_builds(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_build_command_makes_the_builds(watch: Program) -> None:
     """One that fails is a broken build."""
-    code = run_watch(tmp_path, "--command", "echo c1", "--build-cmd", "exit 4 # {commit}")
+    answer = watch("--command", "echo c1", "--build-cmd", "exit 4 # {commit}")
 
-    assert (0, True) == (code, "the build command ends with 4" in capsys.readouterr().err)
+    assert 0 == answer.code
+    assert "the build command ends with 4" in answer.err
 
 
 @attrs.define
@@ -232,7 +208,9 @@ def test_a_watch_goes_round_until_it_is_interrupted(
     second = watch.until(lambda: watch.seen == ["c1", "c2"])
     code, output = watch.ended_by(number)
 
-    assert (True, True, 130) == (first, second, code), output
+    assert first is True, output
+    assert second is True, output
+    assert 130 == code, output
     assert ["c1", "c2"] == watch.seen
     assert ["c1", "c2"] == (watch.folder / "made").read_text().split()
     assert "Traceback" not in output
@@ -250,7 +228,9 @@ def test_a_build_at_hand_is_not_taken_for_seen(
     making = watch.until((watch.folder / "making").exists)
     code, output = watch.ended_by(number)
 
-    assert (True, 130, ["c1"]) == (making, code, watch.seen), output
+    assert making is True, output
+    assert 130 == code, output
+    assert ["c1"] == watch.seen, output
     assert "Traceback" not in output
 
 
@@ -267,7 +247,9 @@ def test_a_list_that_fails_once_does_not_end_an_endless_watch(
     sees = watch.until(lambda: watch.seen == ["c1", "c2"])
     _, output = watch.ended_by(signal.SIGINT)
 
-    assert (True, True, True) == (goes_on, sees, "--command ends with 1" in output)
+    assert goes_on is True
+    assert sees is True
+    assert "--command ends with 1" in output
 
 
 def venv_of(folder: Path, functions: list[str]) -> None:
@@ -282,7 +264,7 @@ def venv_of(folder: Path, functions: list[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
-def test_a_wrapper_in_a_new_build_alerts_once(tmp_path: Path) -> None:
+def test_a_wrapper_in_a_new_build_alerts_once(tmp_path: Path, watch: Program) -> None:
     """Real builds, made by a command; the second one is slower."""
     venv_of(tmp_path / "c1", [])
     venv_of(tmp_path / "c2", ["mm"])
@@ -293,10 +275,9 @@ def test_a_wrapper_in_a_new_build_alerts_once(tmp_path: Path) -> None:
     codes = []
     for text in ("c1\n", "c1\nc2\n", "c1\nc2\n"):
         commits.write_text(text)
-        codes.append(run_watch(tmp_path, *command, "--alert", str(alerts)))
+        codes.append(watch(*command, "--alert", alerts).code)
     (alert,) = map(json.loads, alerts.read_text().splitlines())
 
-    assert ([0, 3, 0], "c1", "c2", "worse", True) == (
-        codes,
-        *(alert[name] for name in ("base", "new", "verdict", "verified")),
-    )
+    assert [0, 3, 0] == codes
+    expected = {"base": "c1", "new": "c2", "verdict": "worse", "verified": True}
+    assert expected == {name: alert[name] for name in expected}

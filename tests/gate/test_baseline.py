@@ -100,7 +100,8 @@ def test_there_is_one_case_a_line_in_a_stable_order() -> None:
         if one != other
     ]
 
-    assert (texts[0], 1) == (texts[1], len(changed))
+    assert texts[0] == texts[1]
+    assert 1 == len(changed)
 
 
 ITEMS = [("a", 1), ("b", 2), ("c", 3)]
@@ -136,7 +137,8 @@ def test_what_was_edited_wrongly_is_named_with_its_place(
     with pytest.raises(DataError) as caught:
         _read(json.dumps(document(**changes)))
 
-    assert (message in str(caught.value), "baseline accept" in str(caught.value)) == (True, True)
+    assert message in str(caught.value)
+    assert "baseline accept" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -239,7 +241,10 @@ def test_what_is_known_of_noise_is_kept() -> None:
     record = cpp("add", outcome=counted(1000, spread=2))
     one = BaselineCase.of(record, [Noise(0.0031, 0.0, 0), Noise(0.0, 0.0125, 4)])
 
-    assert (4, 4, 13, 13) == (one.spread, one.layouts, one.layout_spread, one.noise_floor)
+    assert 4 == one.spread
+    assert 4 == one.layouts
+    assert 13 == one.layout_spread
+    assert 13 == one.noise_floor
 
 
 @pytest.mark.parametrize(
@@ -264,7 +269,8 @@ def test_suspects_are_judged_with_the_layouts_that_the_baseline_remembers(
     layouts = [{key("add"): count} for count in counts[1:]]
     (one,) = verified_against(compared, kept, layouts).differences
 
-    assert (verdict, True) == (one.verdict, one.verified)
+    assert verdict == one.verdict
+    assert one.verified is True
 
 
 @pytest.mark.parametrize("layouts", [1, 2, 3])
@@ -277,4 +283,6 @@ def test_the_change_is_that_from_the_usual_count_in_any_number_of_layouts(layout
     compared = compare(kept.side_for(new, "b.json"), new)
     (one,) = verified_against(compared, kept, [{key("add"): 100_250}] * layouts).differences
 
-    assert (Verdict.WORSE, 250, 100) == (one.verdict, one.change, one.noise)
+    assert Verdict.WORSE == one.verdict
+    assert 250 == one.change
+    assert 100 == one.noise

@@ -34,7 +34,9 @@ def test_the_last_rule_that_matches_holds(tmp_path: Path) -> None:
     """What it leaves out comes from the default, not from the rules before it."""
     rule = read(FILE, tmp_path).rule_for(key("MatMul", "mm"))
 
-    assert (Effect(absolute=20), Effect(0.005, 100), Effect()) == (rule.soft, rule.hard, rule.band)
+    assert Effect(absolute=20) == rule.soft
+    assert Effect(0.005, 100) == rule.hard
+    assert Effect() == rule.band
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,9 @@ def test_what_fails_besides_limits_is_read(tmp_path: Path) -> None:
     """Outputs that differ fail unless the file says otherwise."""
     found = read(FILE, tmp_path)
 
-    assert (True, False, True) == (found.fail_on_new, found.fail_on_missing, found.fail_on_output)
+    assert found.fail_on_new is True
+    assert found.fail_on_missing is False
+    assert found.fail_on_output is True
 
 
 def test_an_empty_mapping_leaves_no_case_unguarded(tmp_path: Path) -> None:
@@ -139,7 +143,8 @@ def test_what_does_not_fit_is_named_with_its_place(text: str, message: str, tmp_
     with pytest.raises(DataError) as caught:
         read(text, tmp_path)
 
-    assert ("limits.yaml" in str(caught.value), message in str(caught.value)) == (True, True)
+    assert "limits.yaml" in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
@@ -147,7 +152,8 @@ def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
     text = (Path(__file__).resolve().parents[2] / "docs" / "how-to" / "ci.md").read_text()
     found = read(text.partition("```yaml\n")[2].partition("```")[0], tmp_path)
 
-    assert (Rule(soft=Effect(0.001), hard=Effect(0.005)), 2) == (found.default, len(found.limits))
+    assert Rule(soft=Effect(0.001), hard=Effect(0.005)) == found.default
+    assert 2 == len(found.limits)
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -128,7 +128,8 @@ def test_builds_that_do_not_differ_take_two_measurements(size: int, seed: int) -
     measurer = FakeMeasurer([1000] * size, noise=noise)
     result = found(measurer)
 
-    assert ((), [0, size - 1]) == (result.changes, measurer.measured)
+    assert () == result.changes
+    assert [0, size - 1] == measurer.measured
 
 
 def test_one_change_takes_the_logarithm_of_the_builds() -> None:
@@ -136,7 +137,8 @@ def test_one_change_takes_the_logarithm_of_the_builds() -> None:
     measurer = FakeMeasurer([1000] * 700 + [2000] * 324)
     result = found(measurer)
 
-    assert ((Change(699, 700),), True) == (result.changes, len(measurer.measured) <= 2 + 10 + 2)
+    assert (Change(699, 700),) == result.changes
+    assert len(measurer.measured) <= 2 + 10 + 2
 
 
 def test_each_build_is_measured_once_before_it_is_verified() -> None:
@@ -144,11 +146,9 @@ def test_each_build_is_measured_once_before_it_is_verified() -> None:
     measurer = FakeMeasurer([1000, 1100, 1200, 1300, 1400])
     result = found(measurer)
 
-    assert (4, (0, 1, 2, 3, 4), 5 + 8) == (
-        len(result.changes),
-        result.measured,
-        len(measurer.measured),
-    )
+    assert 4 == len(result.changes)
+    assert (0, 1, 2, 3, 4) == result.measured
+    assert 5 + 8 == len(measurer.measured)
 
 
 def test_broken_builds_at_a_change_are_a_range() -> None:
@@ -174,7 +174,9 @@ def test_fewer_than_two_builds_that_work_have_no_change(working: set[int]) -> No
     broken = frozenset(set(range(4)) - working)
     result = found(FakeMeasurer([1, 900, 1, 900], broken=broken))
 
-    assert ((), None, tuple(working)) == (result.changes, result.ends, result.measured)
+    assert () == result.changes
+    assert result.ends is None
+    assert tuple(working) == result.measured
 
 
 def test_changes_that_cancel_out_are_found_by_a_thorough_search() -> None:

@@ -143,7 +143,8 @@ def test_a_change_is_verified_in_other_layouts() -> None:
     result, candidates = searched(measurer_of([1000, 1000, 2000, 2000]))
     difference = candidates.difference(1, 2)
 
-    assert ((Change(1, 2),), True) == (result.changes, difference.verified)
+    assert (Change(1, 2),) == result.changes
+    assert difference.verified is True
 
 
 def test_what_is_only_layout_is_no_change() -> None:
@@ -151,7 +152,8 @@ def test_what_is_only_layout_is_no_change() -> None:
     measurer = measurer_of([1000, 1000, 1100, 1100], layouts=(0, 150))
     result, _ = searched(measurer)
 
-    assert ((), True) == (result.changes, len(measurer.measured) < 12)
+    assert () == result.changes
+    assert len(measurer.measured) < 12
 
 
 def test_what_is_known_is_not_measured() -> None:
@@ -159,8 +161,10 @@ def test_what_is_known_is_not_measured() -> None:
     measurer = measurer_of([1000] * 4 + [2000] * 4, stored=frozenset(names_of(8)))
     result, candidates = searched(measurer)
 
-    assert ((Change(3, 4),), ["b3", "b4"]) == (result.changes, measurer.measured)
-    assert (2, 5) == (candidates.measurements, candidates.reused)
+    assert (Change(3, 4),) == result.changes
+    assert ["b3", "b4"] == measurer.measured
+    assert 2 == candidates.measurements
+    assert 5 == candidates.reused
 
 
 @pytest.mark.parametrize(
@@ -243,7 +247,8 @@ def test_a_change_that_cannot_be_verified_is_told_as_such(fault: str) -> None:
     measurer = VanishingBuilds(counts, fault=fault)
     result, candidates = searched(measurer)
 
-    assert ((Change(1, 2),), False) == (result.changes, candidates.difference(1, 2).verified)
+    assert (Change(1, 2),) == result.changes
+    assert candidates.difference(1, 2).verified is False
     assert "+1,000, +100.00%  not verified" in text_of(VanishingBuilds(counts, fault=fault))
 
 
@@ -259,7 +264,8 @@ def test_json_has_the_changes_and_the_effort() -> None:
         change[name]
         for name in ("before", "after", "broken", "verdict", "verified", "change", "causes")
     )
-    assert (["b0", "b2", "b3"], 5) == (data["measured"], data["measurements"])
+    assert ["b0", "b2", "b3"] == data["measured"]
+    assert 5 == data["measurements"]
 
 
 def test_no_change_is_said() -> None:

@@ -84,12 +84,10 @@ def test_what_is_known_of_cases_is_put_together() -> None:
     last = record(2000)
     found = priorities(points, {last.key: last}, moves(points), ["at::slow"], {"d1": 2.0})
 
-    assert ({"d1": 2}, {"d1"}, {"at::slow"}, {"d1": 2.0}) == (
-        found.moves,
-        found.known,
-        found.changed,
-        found.durations_s,
-    )
+    assert {"d1": 2} == found.moves
+    assert {"d1"} == found.known
+    assert {"at::slow"} == found.changed
+    assert {"d1": 2.0} == found.durations_s
     assert {last.definition_hash: {"at::add", "at::slow"}} == found.functions
 
 

@@ -119,14 +119,16 @@ def test_what_was_not_counted_is_kept_apart() -> None:
     """It is no gap in a level."""
     (series,) = all_series([point(1000), point(None, 2), point(1000, 3)])
 
-    assert ([2], 2) == ([one.run_id for one in series.uncounted], len(series.segments[0].points))
+    assert [2] == [one.run_id for one in series.uncounted]
+    assert 2 == len(series.segments[0].points)
 
 
 def test_a_case_that_was_never_counted_has_no_segment() -> None:
     """Only points without counts."""
     (series,) = all_series([point(None)])
 
-    assert ((), 1) == (series.segments, len(series.uncounted))
+    assert () == series.segments
+    assert 1 == len(series.uncounted)
 
 
 def test_the_noise_that_was_measured_for_a_case_is_used() -> None:
@@ -159,4 +161,5 @@ def test_outliers_belong_to_no_level() -> None:
     """Their positions are told."""
     (series,) = all_series([point(count) for count in (1000, 1000, 7000, 1000, 1000)])
 
-    assert ({2}, 1000) == (set(series.segments[0].outliers), series.segments[0].level_at(2).count)
+    assert {2} == set(series.segments[0].outliers)
+    assert 1000 == series.segments[0].level_at(2).count

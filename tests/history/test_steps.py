@@ -93,14 +93,18 @@ def test_a_step_at_the_very_end_is_told_as_unconfirmed() -> None:
     """The newest build is the one that people ask about."""
     (step,) = steps_of([1000] * 8 + [1100])
 
-    assert (7, 8, 100, False) == (step.before, step.after, step.change, step.confirmed)
+    assert 7 == step.before
+    assert 8 == step.after
+    assert 100 == step.change
+    assert step.confirmed is False
 
 
 def test_an_outlier_at_a_step_leaves_open_where_it_was() -> None:
     """Nobody knows to which side it belongs."""
     (step,) = steps_of([1000] * 5 + [9000] + [1100] * 5)
 
-    assert (4, 6) == (step.before, step.after)
+    assert 4 == step.before
+    assert 6 == step.after
 
 
 def test_the_noise_floor_decides_and_not_the_series() -> None:

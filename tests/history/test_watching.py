@@ -126,14 +126,17 @@ def test_a_suspect_is_measured_again_before_it_alerts() -> None:
     builds = FakeWatchedBuilds(named([1000, 1000, 2000]))
     (alert,) = watched(builds).alerts
 
-    assert ([("b1", "b2")], True, 1000) == (builds.verifications, alert.verified, alert.change)
+    assert [("b1", "b2")] == builds.verifications
+    assert alert.verified is True
+    assert 1000 == alert.change
 
 
 def test_an_outlier_does_not_alert() -> None:
     """Nor does the way back."""
     builds = FakeWatchedBuilds(named([1000] * 4), {"b1": 9000})
 
-    assert ((), 2) == (watched(builds).alerts, len(builds.verifications))
+    assert () == watched(builds).alerts
+    assert 2 == len(builds.verifications)
 
 
 def test_a_broken_build_is_passed_over() -> None:
@@ -153,7 +156,8 @@ def test_a_suspect_that_cannot_be_verified_alerts_as_such() -> None:
     builds = FakeWatchedBuilds(named([1000, 2000]), gone=frozenset({"b0"}))
     (alert,) = watched(builds, notices).alerts
 
-    assert (False, True) == (alert.verified, "cannot be verified" in notices[0])
+    assert alert.verified is False
+    assert "cannot be verified" in notices[0]
 
 
 def test_a_step_that_is_seen_again_has_the_same_id() -> None:
@@ -237,7 +241,8 @@ def test_a_case_is_compared_with_the_last_build_on_which_it_worked() -> None:
     """The others worked in between; the step alerts once."""
     state, _ = watched_cases(WatchedCases(GAP))
 
-    assert ([("b0", "b3", "worse")], ["b"]) == (steps_in(state), [x.case for x in state.alerts])
+    assert [("b0", "b3", "worse")] == steps_in(state)
+    assert ["b"] == [x.case for x in state.alerts]
 
 
 def test_a_case_that_is_gone_for_a_while_is_compared_when_it_is_back() -> None:
@@ -315,7 +320,8 @@ def test_what_cannot_be_compared_is_noticed(other: Side, why: str) -> None:
     builds = {"b0": with_cases(a=1000), "b1": other, "b2": other}
     state, notices = watched_cases(WatchedCases(builds))
 
-    assert ((), [f"b1: not comparable with b0, {why}: a"]) == (state.alerts, notices)
+    assert () == state.alerts
+    assert [f"b1: not comparable with b0, {why}: a"] == notices
 
 
 def test_a_notice_names_a_few_cases() -> None:
@@ -353,7 +359,8 @@ def test_an_alert_is_sent_once() -> None:
     """Whoever asks again."""
     state, sent = delivered(WAITING)
 
-    assert ([one.id for one in WAITING.alerts], []) == (sent, delivered(state)[1])
+    assert [one.id for one in WAITING.alerts] == sent
+    assert [] == delivered(state)[1]
 
 
 @pytest.mark.parametrize("error", [OSError("full"), DataError("refused")])
@@ -362,7 +369,8 @@ def test_an_alert_that_does_not_arrive_waits(error: Exception) -> None:
     first, second = (one.id for one in WAITING.alerts)
     state, sent = delivered(WAITING, error)
 
-    assert ([second], [first]) == (sent, delivered(state)[1])
+    assert [second] == sent
+    assert [first] == delivered(state)[1]
 
 
 def test_an_alert_that_may_have_arrived_is_not_sent_again() -> None:
@@ -373,7 +381,8 @@ def test_an_alert_that_may_have_arrived_is_not_sent_again() -> None:
     first, second = (one.id for one in WAITING.alerts)
     state, sent = delivered(saved[-1])
 
-    assert ([second], []) == (sent, delivered(state)[1])
+    assert [second] == sent
+    assert [] == delivered(state)[1]
     assert {Delivery.SENT} == {one.delivery for one in state.alerts}
     assert first not in sent
 
@@ -390,12 +399,10 @@ def test_an_alert_tells_all_in_one_line() -> None:
     """For people, and for programs."""
     data = json.loads(watching.alert_to_json(WAITING.alerts[0]))
 
-    assert (
-        "worse: add 1,000 → 2,000 between b0 and b1 (exact difference): +1 f",
-        1000,
-        "b1",
-        False,
-    ) == (data["text"], data["change"], data["new"], "delivery" in data)
+    assert "worse: add 1,000 → 2,000 between b0 and b1 (exact difference): +1 f" == data["text"]
+    assert 1000 == data["change"]
+    assert "b1" == data["new"]
+    assert "delivery" not in data
 
 
 def test_each_watch_saves_after_each_alert() -> None:

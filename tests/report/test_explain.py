@@ -121,7 +121,8 @@ def test_both_counts_and_their_difference_are_told() -> None:
     """With the relative one."""
     shown = words(usual())
 
-    assert (True, True) == ("969" in shown, "+203 instructions per iteration, +20.95%" in shown)
+    assert "969" in shown
+    assert "+203 instructions per iteration, +20.95%" in shown
 
 
 def test_the_case_and_both_sides_are_named() -> None:
@@ -192,7 +193,8 @@ def test_layers_are_shown_with_a_bar() -> None:
     lines = {line.split()[0]: line for line in rendered(usual(), sections=("layer",))[5:] if line}
 
     assert 16 == lines["kernels"].count("█")
-    assert (1, 0) == (lines["allocator"].count("█"), lines["dispatcher"].count("█"))
+    assert 1 == lines["allocator"].count("█")
+    assert 0 == lines["dispatcher"].count("█")
 
 
 def test_the_allocator_tells_of_allocations() -> None:
@@ -262,7 +264,8 @@ def test_a_side_without_calls_is_told() -> None:
     shown = words(explained(side("base", base), side("new", NEW)))
 
     assert "base was stored without calls" in shown
-    assert ("99 110 +11 ? → 10 malloc" in shown, "callers of" in shown) == (True, False)
+    assert "99 110 +11 ? → 10 malloc" in shown
+    assert "callers of" not in shown
 
 
 @pytest.mark.parametrize("section", SECTIONS)
@@ -332,11 +335,9 @@ def test_json_holds_every_function() -> None:
     """Also those that did not change, with their whole names."""
     document = json.loads(json_format.explanation(Report(usual())))
 
-    assert (1, "add", 203) == (
-        document["explain_version"],
-        document["label"][-1],
-        document["change"],
-    )
+    assert 1 == document["explain_version"]
+    assert "add" == document["label"][-1]
+    assert 203 == document["change"]
     assert 4 == len(document["functions"])
     assert {
         "function": "malloc",

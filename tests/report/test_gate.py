@@ -124,7 +124,8 @@ def test_the_comment_begins_with_the_verdict_and_folds_what_does_not_fail() -> N
     shown = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
 
     assert text.startswith("### FAILS: 2 of 9 cases")
-    assert (True, False) == ("| fails · C++" in shown, "| soft · C++" in shown)
+    assert "| fails · C++" in shown
+    assert "| soft · C++" not in shown
     assert 6 == text.count("<details>")
 
 
@@ -141,11 +142,9 @@ def test_a_kind_of_many_cases_is_cut_short() -> None:
     many = [difference(1000, 2000 + place, label=f"case {place}") for place in range(300)]
     text = in_markdown(apply_limits(comparison(*many)))
 
-    assert (100, True, True) == (
-        text.count("| case 2"),
-        "| case 299 · C++" in text,
-        "\n\n… and 200 more\n" in text,
-    )
+    assert 100 == text.count("| case 2")
+    assert "| case 299 · C++" in text
+    assert "\n\n… and 200 more\n" in text
 
 
 LEVELS = [
@@ -219,11 +218,9 @@ def test_remarks_name_some_of_what_they_are_about() -> None:
     about = tuple(key(str(number)) for number in range(7))
     texts = [text.plain for text in report.remark(Remark(Doubt.NO_LIMIT, about))]
 
-    assert (8, "cases without a hard limit: 7", "  … and 2 more") == (
-        len(texts),
-        texts[0],
-        texts[-2],
-    )
+    assert 8 == len(texts)
+    assert "cases without a hard limit: 7" == texts[0]
+    assert "  … and 2 more" == texts[-2]
 
 
 def test_patterns_are_named_as_they_are_written() -> None:

@@ -65,5 +65,6 @@ def test_what_fits_is_the_beginning(lines: list[str], room: int, most: int) -> N
     found = fitting(lines, room, most)
 
     assert found == lines[: len(found)]
-    assert (len(found) <= most, size(found) <= room) == (True, True)
+    assert len(found) <= most
+    assert size(found) <= room
     assert len(found) in {most, len(lines)} or size(lines[: len(found) + 1]) > room

@@ -51,7 +51,8 @@ def test_a_long_name_breaks_between_its_words() -> None:
     records = [layer_record("one", cost(300, 1e-3), {"Net": 2}, kind=kind)]
     *_, first, second, _sum = predicted(*records, width=72)
 
-    assert ("scaled_dot_", "product_attention") == (first.split()[0], second)
+    assert "scaled_dot_" == first.split()[0]
+    assert "product_attention" == second
 
 
 def test_layers_that_cost_more_than_the_whole_leave_less_than_nothing() -> None:

@@ -70,10 +70,8 @@ def test_the_place_is_kept_over_restarts(tmp_path: Path) -> None:
         watch.counts[name] = count
         found.append(len(watch.look()))
 
-    assert ([0, 0, 0, 1, 1], [("b", "d")]) == (
-        found,
-        [(one["base"], one["new"]) for one in watch.sent],
-    )
+    assert [0, 0, 0, 1, 1] == found
+    assert [("b", "d")] == [(one["base"], one["new"]) for one in watch.sent]
 
 
 def test_looking_again_tells_nothing_again(tmp_path: Path) -> None:
@@ -92,7 +90,8 @@ def test_an_alert_that_could_not_be_written_comes_later(tmp_path: Path) -> None:
     before = len(watch.sent)
     watch.look()
 
-    assert (0, 1) == (before, len(watch.sent))
+    assert 0 == before
+    assert 1 == len(watch.sent)
 
 
 def test_alerts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,7 +137,8 @@ def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
         side = watched_builds(store).stored(LastBuild("l", "default", "/python", number))
 
     assert side is not None
-    assert (f"run {number}, default", 1) == (side.title, len(side.records))
+    assert f"run {number}, default" == side.title
+    assert 1 == len(side.records)
 
 
 def test_a_run_that_was_deleted_is_nothing_to_compare_with(tmp_path: Path) -> None:
@@ -155,10 +155,8 @@ def test_a_run_without_the_build_is_nothing_to_compare_with(
         number = store.import_run(run_of(1000, 1))
         side = watched_builds(store).stored(LastBuild("l", "nightly", "/python", number))
 
-    assert (None, True) == (
-        side,
-        f"Run {number} has no nightly: nothing to compare with." in capsys.readouterr().err,
-    )
+    assert side is None
+    assert f"Run {number} has no nightly: nothing to compare with." in capsys.readouterr().err
 
 
 @attrs.define
@@ -216,10 +214,8 @@ def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_p
     key = attrs.evolve(make_record().key, label=("Group", "add"))
     found = watched.verify(base, new, [key])
 
-    assert ([(("Group/add",), names)], ["worse"]) == (
-        measurer.asked,
-        [one.verdict.value for one in found.differences],
-    )
+    assert [(("Group/add",), names)] == measurer.asked
+    assert ["worse"] == [one.verdict.value for one in found.differences]
 
 
 def verify_after(store: Store, day: int) -> Comparison:

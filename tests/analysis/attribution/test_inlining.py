@@ -48,7 +48,8 @@ def test_functions_inlined_into_each_other_are_one_change_with_the_last() -> Non
     base = costs_of(names, [("f", "g", 1, 50), ("g", "h", 1, 20)])
     (move,) = inlinings(difference(base, costs_of({"f": 145}, [("f", "f", 0, 0)])))
 
-    assert (["g", "h"], -5) == ([key.name for key in move.functions], move.delta)
+    assert ["g", "h"] == [key.name for key in move.functions]
+    assert -5 == move.delta
 
 
 def test_a_function_that_is_gone_is_not_taken_as_inlined_without_a_trace_of_it() -> None:

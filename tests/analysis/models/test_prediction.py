@@ -59,7 +59,8 @@ def test_nothing_is_unexplained_where_the_whole_was_not_measured() -> None:
     """Shares are of the sum then."""
     prediction = predict(measured([CONV_1], "Other"))
 
-    assert (None, 100) == (prediction.unexplained.instructions, prediction.total.instructions)
+    assert prediction.unexplained.instructions is None
+    assert 100 == prediction.total.instructions
 
 
 def test_what_was_not_measured_is_told() -> None:
@@ -68,7 +69,8 @@ def test_what_was_not_measured_is_told() -> None:
 
     prediction = predict(measured([*RECORDS, bad], "Net"))
 
-    assert ((bad,), 390) == (prediction.missing, prediction.layers.instructions)
+    assert (bad,) == prediction.missing
+    assert 390 == prediction.layers.instructions
 
 
 def test_a_run_without_times_has_counts() -> None:
@@ -93,7 +95,8 @@ def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
 
     prediction = predict(measured(records, "Net", autograd=AutogradMode.FORWARD_BACKWARD))
 
-    assert (300 + 40, 900) == (prediction.layers.instructions, prediction.whole.instructions)
+    assert 300 + 40 == prediction.layers.instructions
+    assert 900 == prediction.whole.instructions
 
 
 def test_layers_that_count_with_their_forward_pass_are_told() -> None:
@@ -102,7 +105,8 @@ def test_layers_that_count_with_their_forward_pass_are_told() -> None:
 
     found = measured([CONV_1, both, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD)
 
-    assert ((RELU,), True) == (predict(found).forward_only, found.has_autograd)
+    assert (RELU,) == predict(found).forward_only
+    assert found.has_autograd is True
 
 
 def test_what_was_not_measured_is_not_told_as_forward() -> None:
@@ -112,7 +116,8 @@ def test_what_was_not_measured_is_not_told_as_forward() -> None:
 
     prediction = predict(measured([both, bad], "Net", autograd=AutogradMode.FORWARD_BACKWARD))
 
-    assert ((), (bad,)) == (prediction.forward_only, prediction.missing)
+    assert () == prediction.forward_only
+    assert (bad,) == prediction.missing
 
 
 def test_a_run_of_forward_alone_has_no_backward() -> None:

@@ -288,4 +288,5 @@ def test_a_case_on_one_side_has_no_change() -> None:
     """There is nothing to subtract."""
     one = judge(KEY, record(1), None)
 
-    assert (None, None) == (one.change, one.relative)
+    assert one.change is None
+    assert one.relative is None

@@ -79,7 +79,9 @@ def test_the_largest_difference_is_told() -> None:
 
     assert found is not None
     (one,) = found.tensors
-    assert ("z", 10.0, 0.5) == (one.name, one.largest_absolute, one.largest_relative)
+    assert "z" == one.name
+    assert 10.0 == one.largest_absolute
+    assert 0.5 == one.largest_relative
 
 
 @pytest.mark.parametrize(
@@ -121,7 +123,8 @@ def test_an_infinite_value_is_the_same_as_itself_alone(
     one, two = (output(tensor(*rest, value, nans=0)) for value in (infinite, other))
     expected = infinite != other
 
-    assert (expected, expected) == (texts(one, two)[0], texts(two, one)[0])
+    assert expected == texts(one, two)[0]
+    assert expected == texts(two, one)[0]
 
 
 @pytest.mark.parametrize(("base", "new"), [(INF, 5.0), (5.0, INF), (INF, -INF), (5.0, NAN)])

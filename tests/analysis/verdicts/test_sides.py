@@ -80,7 +80,8 @@ def test_a_file_is_a_side(file: Path) -> None:
     """Called by its name."""
     side = read_side(str(file), NONE)
 
-    assert ("before.json", 1) == (side.title, len(side.records))
+    assert "before.json" == side.title
+    assert 1 == len(side.records)
 
 
 @pytest.mark.parametrize("text", ["7", "nightly"])
@@ -96,7 +97,8 @@ def test_a_build_of_a_run_is_named_after_a_colon(text: str, title: str) -> None:
     """Where it has several."""
     side = read_side(text, FakeRuns({7: TWO}, {"tag": 7}))
 
-    assert (title, 1) == (side.title, len(side.records))
+    assert title == side.title
+    assert 1 == len(side.records)
 
 
 def test_a_file_whose_name_holds_a_colon_is_found(file: Path) -> None:
@@ -142,7 +144,8 @@ def test_a_file_with_a_build_needs_no_store(file: Path) -> None:
     """Its name is tried with and without what follows the colon."""
     side = read_side(f"{file}:default", NoStore({}))
 
-    assert ("before.json:default", 1) == (side.title, len(side.records))
+    assert "before.json:default" == side.title
+    assert 1 == len(side.records)
 
 
 def test_a_damaged_file_is_named(file: Path) -> None:

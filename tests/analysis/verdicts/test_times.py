@@ -72,7 +72,10 @@ def test_the_ratio_is_new_to_base() -> None:
     change = time_change(times(*[1e-6] * 10), times(*[2e-6] * 10))
 
     assert change is not None
-    assert (2.0, 2.0, 2.0, True) == (change.ratio, change.low, change.high, change.significant)
+    assert 2.0 == change.ratio
+    assert 2.0 == change.low
+    assert 2.0 == change.high
+    assert change.significant is True
 
 
 def test_times_that_overlap_are_not_significant() -> None:
