@@ -22,7 +22,11 @@ _START_TIMEOUT_S = 600.0
 _LONGEST_WAIT_S = 1e6
 _OUTPUT_TAIL_BYTES = 64 * 1024
 MAX_FILE_BYTES = 1 << 30
-"""The largest file that a case may write, its own output included."""
+"""The largest file that a case may write, its own output included.
+
+A byte more for each task of a server: by this limit, which they inherit, the processes that a case
+leaves running are known.
+"""
 
 
 class ServerStartError(Exception):
@@ -195,6 +199,7 @@ class ForkServer:
         _kill_group(pid)
         if not in_time:
             _wait_for_end(pid, _CHANNEL_TIMEOUT_S)
+        left_running = server.end_orphans(request.max_file_bytes)
         result = request.path_of("result")
         try:
             code = self._reap(server, pid)
@@ -209,6 +214,8 @@ class ForkServer:
         if not result.exists():
             raise WorkerError(ending(code, output))
         answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+        if left_running:
+            answer["left_running"] = left_running
         if answer["status"] != "ok":
             raise WorkerError(failure_of(answer["failure"], output))
         return answer
@@ -226,6 +233,11 @@ class _Request:
 
     def __init__(self, folder: Path, number: int) -> None:
         self._folder, self._number = folder, f"{number:06d}"
+
+    @property
+    def max_file_bytes(self) -> int:
+        """The largest file that the case may write."""
+        return MAX_FILE_BYTES + int(self._number)
 
     def name_of(self, what: str) -> str:
         """The name of a file for the case: ``./library-000001``."""
@@ -247,7 +259,7 @@ class _Request:
             "case": {**task["case"], **names},
             "result": self.name_of("result"),
             "output": self.name_of("output"),
-            "max_file_bytes": MAX_FILE_BYTES,
+            "max_file_bytes": self.max_file_bytes,
         }
         self.path_of("request").write_text(json.dumps(body), encoding="utf-8")
 

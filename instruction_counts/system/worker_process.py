@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import resource
 import select
+import shutil
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -21,10 +25,12 @@ from instruction_counts.system.places import HOME
 
 PROTOCOL_VERSION = 1
 WORKER = HOME / "worker" / "main.py"
+_KEEPER = HOME / "worker" / "keeper.py"
 _TAIL_BYTES = 64 * 1024
 _HELLO_TIMEOUT_S = 300.0
 _LONGEST_WAIT_MS = 1 << 30  # some days; poll takes no more
 _MESSAGE_LIMIT = 4000
+_ORPHANS_TIMEOUT_S = 30.0
 
 
 @attrs.define(eq=False)
@@ -40,6 +46,8 @@ class WorkerError(Exception):
 class WorkerProcess:
     """A started worker in a session of its own, with its output drained.
 
+    It runs under a keeper (``worker/keeper.py``), so that nothing below it outlives it.
+
     Raises `WorkerError` where it dies, times out or answers garbage. Not for several threads at
     once, except `kill`, which any thread may call at any time.
     """
@@ -52,9 +60,11 @@ class WorkerProcess:
         prefix: Sequence[str] = (),
         script: Sequence[str] = (str(WORKER),),
     ) -> None:
+        if reason := _why_not_started([*prefix, interpreter][0], environment):
+            raise WorkerError(Failure(FailureKind.EXIT, reason))
         read_end, worker_write = os.pipe()
         worker_read, write_end = os.pipe()
-        command = [*prefix, interpreter, *script]
+        command = [sys.executable, "-I", "-S", str(_KEEPER), *prefix, interpreter, *script]
         command += ["--read-fd", f"{worker_read:04d}", "--write-fd", f"{worker_write:04d}"]
         try:
             self._process = subprocess.Popen(
@@ -79,6 +89,8 @@ class WorkerProcess:
         os.set_blocking(write_end, False)
         self._read_end, self._write_end = read_end, write_end
         self._pending = b""
+        self.pid = 0
+        """Of the worker itself, below its keeper."""
         self._tail = bytearray()
         self._drain = threading.Thread(target=self._drain_output, daemon=True)
         self._drain.start()
@@ -120,9 +132,32 @@ class WorkerProcess:
         return self._parsed(line)
 
     def kill(self) -> None:
-        """Kill the whole process group; nothing of it is left behind."""
+        """Kill the process and all below it; the keeper does, and ends then."""
+        # Also where it ended a moment ago: it is waited for in `close` alone.
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.send_signal(signal.SIGTERM)
+
+    def end_orphans(self, max_file_bytes: int) -> int:
+        """Kill what a case left running, outside of its session too; returns how many there were.
+
+        They are told from those of other cases by the largest file that they may write.
+        """
+        killed: set[int] = set()
+        deadline = time.monotonic() + _ORPHANS_TIMEOUT_S
+        while time.monotonic() < deadline:
+            found = [
+                pid
+                for pid in children_of(self._process.pid)
+                if _largest_file(pid) == max_file_bytes
+            ]
+            if not found:
+                break
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            killed.update(found)
+            time.sleep(0.001)  # what they had started is the keeper's next
+        return len(killed)
 
     def close(self) -> None:
         """Kill the process, wait for its end, and close the channel."""
@@ -150,6 +185,7 @@ class WorkerProcess:
                 spoken = hello.get("protocol")
                 message = f"the worker uses protocol {spoken!r} instead of {PROTOCOL_VERSION}"
                 raise WorkerError(Failure(FailureKind.REFUSED, message))
+            self.pid = int(hello.get("pid", 0))
         except BaseException:
             self.close()
             raise
@@ -184,6 +220,30 @@ class WorkerProcess:
             while data := os.read(self._process.stdout.fileno(), 1 << 16):
                 self._tail += data
                 del self._tail[:-_TAIL_BYTES]
+
+
+def _why_not_started(program: str, environment: Mapping[str, str]) -> str:
+    """Why ``program`` cannot be started; empty if it can. The keeper itself always can."""
+    if shutil.which(program, path=environment.get("PATH")) is not None:
+        return ""
+    code = errno.EACCES if Path(program).is_file() else errno.ENOENT
+    return f"{program} does not start: {os.strerror(code)}"
+
+
+def children_of(pid: int) -> list[int]:
+    """The children of a process with one thread; none where the kernel does not list them."""
+    try:
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+    except OSError:
+        return []
+    return [int(child) for child in text.split()]
+
+
+def _largest_file(pid: int) -> int | None:
+    try:
+        return resource.prlimit(pid, resource.RLIMIT_FSIZE)[0]
+    except (ProcessLookupError, PermissionError):
+        return None
 
 
 def _wait(descriptor: int, event: int, deadline: float) -> bool:

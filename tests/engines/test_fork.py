@@ -638,7 +638,7 @@ def test_a_counting_server_that_dies_is_replaced(lab: Lab, first: Mapping[str, O
         while not server._children:
             time.sleep(0.001)
         assert server._process is not None
-        os.kill(server._process._process.pid, signal.SIGKILL)
+        os.kill(server._process.pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
 

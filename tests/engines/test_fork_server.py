@@ -124,7 +124,7 @@ def refusal_of(server: ForkServer) -> str:
 def pid_of(server: ForkServer) -> int:
     """The process of a server that runs."""
     assert server._process is not None
-    return server._process._process.pid
+    return server._process.pid
 
 
 def starts_of(server: ForkServer) -> int:

@@ -1,0 +1,93 @@
+"""The keeper: whatever a command leaves behind ends with it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+KEEPER = Path(__file__).resolve().parents[2] / "worker" / "keeper.py"
+
+DAEMON = """
+import os, pathlib, sys, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+while not pathlib.Path(sys.argv[1]).exists() or not pathlib.Path(sys.argv[1]).read_text():
+    time.sleep(0.01)
+"""
+
+
+def keep(*command: str) -> subprocess.Popen[bytes]:
+    """A command under a keeper."""
+    return subprocess.Popen([sys.executable, "-I", str(KEEPER), *command])
+
+
+def is_alive(pid: int) -> bool:
+    """Whether there is such a process."""
+    return Path(f"/proc/{pid}").exists()
+
+
+def test_a_process_that_left_its_session_ends_with_the_command(tmp_path: Path) -> None:
+    """It forked twice, and belongs to nobody but the keeper."""
+    file = tmp_path / "pid"
+
+    assert keep(sys.executable, "-c", DAEMON, str(file)).wait() == 0
+    assert not is_alive(int(file.read_text()))
+
+
+def test_the_exit_code_is_that_of_the_command() -> None:
+    """A program that ends by itself is told from one that was killed."""
+    assert keep("/bin/sh", "-c", "exit 7").wait() == 7
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGABRT])
+def test_the_signal_is_that_of_the_command(number: signal.Signals) -> None:
+    """Failures name it."""
+    assert keep("/bin/sh", "-c", f"kill -{int(number)} $$").wait() == -number
+
+
+def test_a_command_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str]) -> None:
+    """On stderr, where the output of workers is read."""
+    keep("/nowhere/at/all").wait()
+
+    assert "/nowhere/at/all does not start: No such file or directory\n" == capfd.readouterr().err
+
+
+def test_ending_the_keeper_ends_all_of_it(tmp_path: Path) -> None:
+    """Also while the command still runs."""
+    file = tmp_path / "pid"
+    keeper = keep(sys.executable, "-c", f"{DAEMON}\ntime.sleep(1000)", str(file))
+    while not file.exists() or not file.read_text():
+        time.sleep(0.01)
+    keeper.terminate()
+    keeper.wait()
+
+    assert not is_alive(int(file.read_text()))
+
+
+def test_the_command_ends_when_its_keeper_is_killed(tmp_path: Path) -> None:
+    """There is nobody left to end it."""
+    file = tmp_path / "pid"
+    keeper = keep("/bin/sh", "-c", f"echo $$ > {file}; sleep 1000")
+    while not file.exists() or not file.read_text():
+        time.sleep(0.01)
+    keeper.kill()
+    keeper.wait()
+    while _runs(int(file.read_text())):
+        time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except FileNotFoundError:
+        return False
