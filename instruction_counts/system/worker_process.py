@@ -89,8 +89,8 @@ class WorkerProcess:
         os.set_blocking(write_end, False)
         self._read_end, self._write_end = read_end, write_end
         self._pending = b""
-        self.pid = 0
-        """Of the worker itself, below its keeper."""
+        self.pid: int | None = None
+        """Of the worker itself, below its keeper; None where it did not say."""
         self._tail = bytearray()
         self._drain = threading.Thread(target=self._drain_output, daemon=True)
         self._drain.start()
@@ -185,7 +185,7 @@ class WorkerProcess:
                 spoken = hello.get("protocol")
                 message = f"the worker uses protocol {spoken!r} instead of {PROTOCOL_VERSION}"
                 raise WorkerError(Failure(FailureKind.REFUSED, message))
-            self.pid = int(hello.get("pid", 0))
+            self.pid = hello.get("pid")
         except BaseException:
             self.close()
             raise

@@ -630,6 +630,28 @@ def servers(engine: ForkEngine) -> list[ForkServer]:
     return [engine._times, engine._counts]
 
 
+def test_a_process_that_left_its_session_ends_with_its_case(lab: Lab, tmp_path: Path) -> None:
+    """One in each server: it forked twice, and belongs to nobody."""
+    stmt = f"""
+import os, time
+if not hasattr(torch, "forked"):
+    torch.forked = True
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        if os.fork() == 0:
+            open({str(tmp_path)!r} + "/" + str(os.getpid()), "w").close()
+            time.sleep(1000)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+    lab.measure(python(stmt), times=True)
+
+    left = [path.name for path in tmp_path.iterdir()]
+    assert left
+    assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
+
+
 def test_a_counting_server_that_dies_is_replaced(lab: Lab, first: Mapping[str, Outcome]) -> None:
     """The case at hand is counted by the next one, which counts the same."""
     server = lab.engine._counts
@@ -638,7 +660,9 @@ def test_a_counting_server_that_dies_is_replaced(lab: Lab, first: Mapping[str, O
         while not server._children:
             time.sleep(0.001)
         assert server._process is not None
-        os.kill(server._process.pid, signal.SIGKILL)
+        assert server._process.pid is not None
+
+    os.kill(server._process.pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
 

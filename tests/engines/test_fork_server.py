@@ -46,7 +46,7 @@ def send(message):
     os.write(write_fd, json.dumps(message).encode() + b"\\n")
 with open("starts", "a") as stream:
     stream.write("x")
-send({{"type": "hello", "protocol": {PROTOCOL_VERSION}}})
+send({{"type": "hello", "protocol": {PROTOCOL_VERSION}, "pid": os.getpid()}})
 serve = json.loads(requests.readline())
 """
 READY = 'send({"type": "ready", "status": "ok", "role": serve["role"]})\n'
@@ -124,6 +124,7 @@ def refusal_of(server: ForkServer) -> str:
 def pid_of(server: ForkServer) -> int:
     """The process of a server that runs."""
     assert server._process is not None
+    assert server._process.pid is not None
     return server._process.pid
 
 
