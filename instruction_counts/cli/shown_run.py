@@ -15,14 +15,14 @@ from instruction_counts.report import operators, table
 
 
 def show_run(run: Run, asked_for: Sequence[Metric] = (), *, with_tables: bool = True) -> None:
-    """Show tables of what was measured, then what has no result and why, then how many of each."""
+    """Show tables of what was measured, what has no result and why, notes, and how many of each."""
     if with_tables and any(record.outcome.status is Status.OK for record in run.cases):
         _show_tables(run, asked_for)
-    problems = list(table.problems(run))
-    if problems:
+    remarks = [*table.problems(run), *table.notes(run)]
+    if remarks:
         console.line("")
-    for problem in problems:
-        console.line(problem)
+    for remark in remarks:
+        console.line(remark)
     for one in table.skipped_lines(run):
         console.line(one)
     console.line(table.summary(run))

@@ -126,6 +126,12 @@ FLOPS = Metric("flops", "floating point operations", "operations", _TORCH, bette
 """Of the operators that torch has a formula for; not known where there is none."""
 MOVED_BYTES = Metric("moved_bytes", "bytes of tensors read or made", "bytes", _TORCH)
 """Each tensor once: about the least that memory has to move."""
+LEFT_RUNNING = Metric(
+    "left_running", "processes left running", "processes", "the system", exact=False
+)
+"""All that a case left behind while it was measured; they were ended. Absent if there were none."""
 
-for _metric in (ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES):
+for _metric in (
+    *(ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES, LEFT_RUNNING),
+):
     register(_metric)

@@ -11,9 +11,10 @@ import re
 import shutil
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -25,6 +26,7 @@ from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import (
     FLOPS,
+    LEFT_RUNNING,
     MOVED_BYTES,
     NO_AMOUNTS,
     PEAK_BYTES,
@@ -64,6 +66,9 @@ _EMPTY_LOOP = {
 }
 
 
+_Child: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Carries out a task of a case in a forked child."""
+
 _RESOURCES = {
     "allocated_bytes": TENSOR_BYTES,
     "peak_bytes": PEAK_BYTES,
@@ -97,6 +102,8 @@ class ForkEngine:
         self._models = Once(self._make_model)
         self._untimed = Waiting()
         self._timed: dict[WorkOrder, Times] = {}
+        self._left_running: Counter[WorkOrder] = Counter()
+        self._counting_left = threading.Lock()
         self._starting_core: int | None = None
         self._starting: list[threading.Thread] = []
         self._start_failure: Failure | None = None
@@ -122,6 +129,14 @@ class ForkEngine:
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in children of both servers."""
         del folder  # the servers have their own
+        outcome = self._outcome_of(order, cores)
+        left_running = self._left_running.pop(order, 0)
+        if not left_running:
+            return outcome
+        metrics = Amounts({**outcome.metrics, LEFT_RUNNING.name: left_running})
+        return attrs.evolve(outcome, metrics=metrics)
+
+    def _outcome_of(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
         if self._start_failure is not None:
             return Outcome.failed(self._start_failure)
         try:
@@ -199,8 +214,7 @@ class ForkEngine:
         self._work_until_ready(cores)
         self._losses.get(None)
         loop = self._loops.get(order.case.autolabels.language)
-        task = {"cores": list(cores), "case": case_message(order.case)}
-        counted = self._count(task, order.timeout_s, files, loop, order.case)
+        counted = self._count(self._child(self._counts, order, cores, files), loop, order.case)
         return attrs.evolve(
             beside,
             instructions=counted.instructions,
@@ -228,10 +242,9 @@ class ForkEngine:
     def _run_output(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
     ) -> Output:
-        task = {"task": "output", "cores": list(cores), "case": case_message(order.case)}
+        run = self._child(self._times, order, cores, files)
         first, second = (
-            self._times.run({**task, "variation": variation}, order.timeout_s, files)["output"]
-            for variation in (0, 1)
+            run({"task": "output", "variation": variation})["output"] for variation in (0, 1)
         )
         return attrs.evolve(output_of(first), repeatable=first == second)
 
@@ -241,9 +254,9 @@ class ForkEngine:
         """What the statement uses beside instructions, and why something is not known of it."""
         if not order.asks_for_resources:
             return NO_AMOUNTS, None
-        task = {"task": "resources", "cores": list(cores), "case": case_message(order.case)}
         try:
-            found = self._times.run(task, order.timeout_s, files)["resources"]
+            found = self._child(self._times, order, cores, files)({"task": "resources"})
+            found = found["resources"]
         except WorkerError as error:
             return NO_AMOUNTS, error.failure.summary
         return Amounts({one.name: found[name] for name, one in _RESOURCES.items()}), found["reason"]
@@ -257,12 +270,10 @@ class ForkEngine:
         self._untimed.drop(order)
         task = {
             "task": "times",
-            "cores": list(cores),
-            "case": case_message(order.case),
             "min_run_time_s": self._profile.min_run_time_s,
             **timing_message(order.timing),
         }
-        answer = self._times.run(task, order.timeout_s, files)["times"]
+        answer = self._child(self._times, order, cores, files)(task)["times"]
         return Times.of(answer["values_s"], answer["runs"])
 
     def _work_until_ready(self, cores: tuple[int, ...]) -> None:
@@ -277,16 +288,26 @@ class ForkEngine:
                 files = self._files(order.case, cores, order.timeout_s)
                 self._timed[order] = self._times_of(order, cores, files)
 
-    def _count(
+    def _child(
         self,
-        task: Mapping[str, Any],
-        timeout_s: float,
+        server: ForkServer,
+        order: WorkOrder,
+        cores: tuple[int, ...],
         files: Mapping[str, Path],
-        loop: counting.Loop,
-        case: Case | None = None,
+    ) -> _Child:
+        """Carries out tasks for an order in children of ``server``."""
+        case = {"cores": list(cores), "case": case_message(order.case)}
+
+        def note(left_running: int) -> None:
+            with self._counting_left:
+                self._left_running[order] += left_running
+
+        return lambda task: server.run({**case, **task}, order.timeout_s, files, left_running=note)
+
+    def _count(
+        self, run: _Child, loop: counting.Loop, case: Case | None = None
     ) -> counting.Counted:
         request = {
-            **task,
             "task": "counts",
             "dumps": "dumps/cg",
             "pilot_runs": counting.PILOT_RUNS,
@@ -294,7 +315,7 @@ class ForkEngine:
             "schedule": counting.SCHEDULE,
         }
         dumps = self._counts.folder / "dumps"
-        answer = self._counts.run(request, timeout_s, files)
+        answer = run(request)
         try:
             counted = counting.evaluate(answer["windows"], self._counts.folder, loop)
             if case is not None and counted.instructions.per_run + loop.per_run == 0:
@@ -312,7 +333,7 @@ class ForkEngine:
             return counted
         # Callgrind dumps other threads only at the end of a process. A second process with fewer
         # runs has the same costs around them.
-        shorter = self._counts.run({**request, "pattern": ()}, timeout_s, files)
+        shorter = run({**request, "pattern": ()})
         fewer = counting.others_in(dumps, shorter["pid"])
         remove_dumps(dumps, shorter["pid"])
         return counted.with_others((others - fewer) / (answer["runs"] - shorter["runs"]))
@@ -339,8 +360,11 @@ class ForkEngine:
         if language is Language.CPP:
             files["library"] = self._compiler.case(CppSource("", "", stmt))
         task = {"case": {**case, "num_threads": 1}, "cores": []}
-        counted = self._count(task, _LOOP_TIMEOUT_S, files, counting.Loop())
-        return counting.per_run_loop(counted)
+
+        def run(request: Mapping[str, Any]) -> dict[str, Any]:
+            return self._counts.run({**task, **request}, _LOOP_TIMEOUT_S, files)
+
+        return counting.per_run_loop(self._count(run, counting.Loop()))
 
     def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""

@@ -96,12 +96,14 @@ class ForkServer:
         timeout_s: float,
         files: Mapping[str, Path] | None = None,
         made: Mapping[str, Path] | None = None,
+        left_running: Callable[[int], None] = lambda _: None,
     ) -> dict[str, Any]:
         """Carry out a task in a forked child; returns its answer.
 
         ``files`` are what the case needs, ``made`` is what it makes and where that is to go; the
         case finds each under a name that is of the same length for every case and machine. A server
-        that has died is started again, and the task tried once more.
+        that has died is started again, and the task tried once more. ``left_running`` learns how
+        many processes the case left running; they were ended.
 
         Raises:
             WorkerError: the child crashed, timed out, or described a failure.
@@ -111,11 +113,11 @@ class ForkServer:
         try:
             request.write(task, files or {}, made or {})
             try:
-                answer = self._attempt(request, timeout_s)
+                answer = self._attempt(request, timeout_s, left_running)
             except _ServerDiedError:
                 if self._closed:
                     raise
-                answer = self._attempt(request, timeout_s)
+                answer = self._attempt(request, timeout_s, left_running)
             for name, path in (made or {}).items():
                 shutil.move(self.folder / request.name_of(name), path)
             return answer
@@ -134,10 +136,18 @@ class ForkServer:
             with self._lock:
                 self._drop()
 
-    def _attempt(self, request: _Request, timeout_s: float) -> dict[str, Any]:
+    def _attempt(
+        self, request: _Request, timeout_s: float, left_running: Callable[[int], None]
+    ) -> dict[str, Any]:
         server, pid = self._fork(request)
         try:
-            return self._await(server, pid, request, timeout_s)
+            in_time = _wait_for_end(pid, timeout_s)
+            if not in_time:
+                _kill_group(pid)
+                _wait_for_end(pid, _CHANNEL_TIMEOUT_S)
+            left_running(server.end_orphans(request.max_file_bytes))
+            _kill_group(pid)  # where the kernel lists no orphans
+            return self._result(server, pid, request, None if in_time else timeout_s)
         except WorkerError:
             self._sweep(pid)
             raise
@@ -191,31 +201,24 @@ class ForkServer:
             self._process.close()
             self._process = None
 
-    def _await(
-        self, server: WorkerProcess, pid: int, request: _Request, timeout_s: float
+    def _result(
+        self, server: WorkerProcess, pid: int, request: _Request, exceeded_s: float | None
     ) -> dict[str, Any]:
-        in_time = _wait_for_end(pid, timeout_s)
-        # Also after a good end: whatever the case left running in its session ends here.
-        _kill_group(pid)
-        if not in_time:
-            _wait_for_end(pid, _CHANNEL_TIMEOUT_S)
-        left_running = server.end_orphans(request.max_file_bytes)
+        """The answer of a child that has ended, or was killed after ``exceeded_s``."""
         result = request.path_of("result")
         try:
             code = self._reap(server, pid)
         except _ServerDiedError:
-            if in_time and not result.exists():
+            if exceeded_s is None and not result.exists():
                 raise
             code = None
         output = _tail(request.path_of("output"))
-        if not in_time:
-            message = f"no result within {timeout_s:g} s"
+        if exceeded_s is not None:
+            message = f"no result within {exceeded_s:g} s"
             raise WorkerError(Failure(FailureKind.TIMEOUT, message, output=output))
         if not result.exists():
             raise WorkerError(ending(code, output))
         answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
-        if left_running:
-            answer["left_running"] = left_running
         if answer["status"] != "ok":
             raise WorkerError(failure_of(answer["failure"], output))
         return answer

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from instruction_counts.builds.hermetic import (
     STEADY_GLIBC,
     environment,
@@ -20,6 +22,7 @@ from instruction_counts.builds.hermetic import (
 from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,
@@ -69,7 +72,7 @@ class TimerEngine:
                 self._register(worker)
                 try:
                     answer = worker.ask(self._request(order, cores, folder), order.timeout_s)
-                    return _outcome(answer, worker.output)
+                    return _outcome(answer, worker.output, worker.left_running())
                 finally:
                     self._unregister(worker)
         except WorkerError as error:
@@ -119,15 +122,18 @@ class TimerEngine:
             self._running.discard(worker)
 
 
-def _outcome(answer: Mapping[str, Any], output: str) -> Outcome:
+def _outcome(answer: Mapping[str, Any], output: str, left_running: int) -> Outcome:
+    metrics = Amounts({LEFT_RUNNING.name: left_running or None})
     if answer["status"] != "ok":
-        return Outcome.failed(failure_of(answer["failure"], output))
+        failed = Outcome.failed(failure_of(answer["failure"], output))
+        return attrs.evolve(failed, metrics=metrics)
     times, counts = answer.get("times"), answer.get("counts")
     return Outcome(
         Status.OK,
         instructions=_instructions(counts) if counts else None,
         times=Times.of(times["values_s"], times["runs"]) if times else None,
         functions=_functions(counts) if counts else None,
+        metrics=metrics,
     )
 
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import AutogradMode, Label, Language, RuntimeMode
-from instruction_counts.domain.metrics import Metric, metrics
+from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import format as fmt
@@ -72,6 +72,17 @@ def problems(run: Run) -> Iterator[str]:
         failure = record.outcome.failure
         if failure is not None and not record.outcome.skipped_by_budget:
             yield f"{record.outcome.status.value}  {_title(run, record)}: {failure.summary}"
+
+
+def notes(run: Run) -> Iterator[str]:
+    """A line for each case beside whose result something has to be known."""
+    for record in run.cases:
+        left_running = record.outcome.metrics.get(LEFT_RUNNING.name)
+        if left_running:
+            processes = "1 process" if left_running == 1 else f"{left_running:,} processes"
+            were = "was" if left_running == 1 else "were"
+            what = f"{processes} that the statement left running {were} ended"
+            yield f"note  {_title(run, record)}: {what}"
 
 
 def _title(run: Run, record: Record) -> str:

@@ -64,14 +64,15 @@ class WorkerProcess:
             raise WorkerError(Failure(FailureKind.EXIT, reason))
         read_end, worker_write = os.pipe()
         worker_read, write_end = os.pipe()
+        # The keeper has the environment of this program: that of a build may not suit its Python.
         command = [sys.executable, "-I", "-S", str(_KEEPER), *prefix, interpreter, *script]
         command += ["--read-fd", f"{worker_read:04d}", "--write-fd", f"{worker_write:04d}"]
+        stdin = _file_of(environment)
         try:
             self._process = subprocess.Popen(
                 command,
-                env=dict(environment),
                 cwd=folder,
-                stdin=subprocess.DEVNULL,
+                stdin=stdin,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 pass_fds=(worker_read, worker_write),
@@ -83,6 +84,7 @@ class WorkerProcess:
             message = f"{command[0]} does not start: {error.strerror}"
             raise WorkerError(Failure(FailureKind.EXIT, message)) from error
         finally:
+            os.close(stdin)
             os.close(worker_read)
             os.close(worker_write)
         # A worker that reads nothing must not hold its controller.
@@ -138,26 +140,28 @@ class WorkerProcess:
             self._process.send_signal(signal.SIGTERM)
 
     def end_orphans(self, max_file_bytes: int) -> int:
-        """Kill what a case left running, outside of its session too; returns how many there were.
+        """Kill what a case that has ended left running; returns how many processes there were.
 
-        They are told from those of other cases by the largest file that they may write.
+        They are known by the largest file that they may write, a limit that they inherit. Where the
+        kernel does not list children, they end with the worker.
         """
         killed: set[int] = set()
         deadline = time.monotonic() + _ORPHANS_TIMEOUT_S
         while time.monotonic() < deadline:
-            found = [
-                pid
-                for pid in children_of(self._process.pid)
-                if _largest_file(pid) == max_file_bytes
-            ]
+            orphans = _running_below(self._process.pid)
+            found = {pid for pid in orphans if _largest_file(pid) == max_file_bytes}
             if not found:
                 break
             for pid in found:
-                with contextlib.suppress(ProcessLookupError):
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
-            killed.update(found)
+            killed |= found
             time.sleep(0.001)  # what they had started is the keeper's next
         return len(killed)
+
+    def left_running(self) -> int:
+        """How many processes run beside the worker that were started below it."""
+        return len(_all_below(self._process.pid) - {self.pid})
 
     def close(self) -> None:
         """Kill the process, wait for its end, and close the channel."""
@@ -230,18 +234,40 @@ def _why_not_started(program: str, environment: Mapping[str, str]) -> str:
     return f"{program} does not start: {os.strerror(code)}"
 
 
-def children_of(pid: int) -> list[int]:
-    """The children of a process with one thread; none where the kernel does not list them."""
+def _file_of(environment: Mapping[str, str]) -> int:
+    """A descriptor from which the keeper reads the environment."""
+    descriptor = os.memfd_create("environment")
+    with os.fdopen(descriptor, "wb", closefd=False) as stream:
+        stream.write(b"\0".join(os.fsencode(f"{name}={environment[name]}") for name in environment))
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _all_below(pid: int) -> set[int]:
+    children = _running_below(pid)
+    return children.union(*map(_all_below, children))
+
+
+def _running_below(pid: int) -> set[int]:
+    """The children of a process that have not ended."""
+    found: set[int] = set()
+    for path in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found.update(map(int, path.read_text(encoding="ascii").split()))
+    return set(filter(_is_running, found))
+
+
+def _is_running(pid: int) -> bool:
     try:
-        text = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii")
+        status = Path(f"/proc/{pid}/stat").read_bytes()
     except OSError:
-        return []
-    return [int(child) for child in text.split()]
+        return False
+    return status.rpartition(b") ")[2][:1] not in {b"Z", b"X"}
 
 
 def _largest_file(pid: int) -> int | None:
     try:
-        return resource.prlimit(pid, resource.RLIMIT_FSIZE)[0]
+        return resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
     except (ProcessLookupError, PermissionError):
         return None
 

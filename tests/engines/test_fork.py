@@ -23,7 +23,7 @@ from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
@@ -645,10 +645,10 @@ if not hasattr(torch, "forked"):
         os._exit(0)
     os.waitpid(child, 0)
 """
-    lab.measure(python(stmt), times=True)
+    outcome = lab.measure(python(stmt), times=True)
 
     left = [path.name for path in tmp_path.iterdir()]
-    assert left
+    assert len(left) == outcome.metrics[LEFT_RUNNING.name] > 1
     assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
 
 

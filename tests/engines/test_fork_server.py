@@ -39,7 +39,7 @@ CORES = tuple(sorted(os.sched_getaffinity(0)))[:1]
 MAKE: TypeAlias = Callable[..., ForkServer]
 
 HELLO = f"""\
-import ctypes, json, os, signal, sys, time
+import ctypes, json, os, resource, signal, sys, time
 read_fd, write_fd = int(sys.argv[2]), int(sys.argv[4])
 requests = os.fdopen(read_fd)
 def send(message):
@@ -55,6 +55,8 @@ def child(path):
     os.setsid()
     ctypes.CDLL(None).prctl(1, 9)
     request = json.load(open(path))
+    limit = request["max_file_bytes"]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     os.dup2(os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND), 1)
     case, answer = request["case"], {"status": "ok"}
     exec(case["stmt"])
@@ -302,6 +304,53 @@ def test_a_child_that_takes_too_long_is_killed(make: MAKE) -> None:
     failure = failure_in(make(), task("time.sleep(60)"), timeout_s=0.3)
 
     assert (FailureKind.TIMEOUT, "no result within 0.3 s") == (failure.kind, failure.message)
+
+
+DAEMONS = """
+for _ in range({number}):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(1000)
+        open({folder!r} + "/" + str(os.getpid()), "w")
+        time.sleep({parent_s})
+        os._exit(0)
+while len(os.listdir({folder!r})) < {number}:
+    time.sleep(0.01)
+if not {parent_s}:
+    os.wait(), os.wait()
+"""
+
+
+@pytest.mark.parametrize(("parent_s", "number"), [(0, 2), (1000, 4)], ids=["daemons", "families"])
+@pytest.mark.parametrize("end", ["pass", "os.abort()", "1 / 0"])
+def test_what_a_task_leaves_running_ends_with_it(
+    make: MAKE, tmp_path: Path, parent_s: int, number: int, end: str
+) -> None:
+    """In whatever session, and however the task ends; other tasks go on."""
+    (tmp_path / "daemons").mkdir()
+    left: list[int] = []
+    server = make()
+    stmt = DAEMONS.format(number=2, folder=str(tmp_path / "daemons"), parent_s=parent_s)
+    with ThreadPoolExecutor(1) as lane:
+        other = lane.submit(server.run, task(DAEMON_THAT_IS_AWAITED), 60)
+        with contextlib.suppress(WorkerError):
+            server.run(task(stmt + end), 60, left_running=left.append)
+
+        assert [number] == left
+        assert {"status": "ok", "code": 3} == other.result()
+    assert server._process is not None
+    assert 0 == server._process.left_running()
+
+
+DAEMON_THAT_IS_AWAITED = """
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    time.sleep(1)
+    os._exit(3)
+answer["code"] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+"""
 
 
 def test_a_child_that_fails_does_not_end_the_server(make: MAKE) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import re
 
+import attrs
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.metrics import ALLOCATIONS
+from instruction_counts.domain.metrics import ALLOCATIONS, LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,
@@ -18,7 +19,7 @@ from instruction_counts.domain.outcomes import (
     Status,
 )
 from instruction_counts.domain.records import Run
-from instruction_counts.report.table import problems, results
+from instruction_counts.report.table import notes, problems, results
 from tests.fakes import OK, failed, make_record, make_run
 from tests.report.made import both, measured, realistic
 
@@ -143,6 +144,22 @@ def test_times_alone_have_a_dash_for_instructions() -> None:
 
 
 # What has no result
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (1, "1 process that the statement left running was ended"),
+        (1300, "1,300 processes that the statement left running were ended"),
+    ],
+)
+def test_what_a_case_left_running_is_noted(number: int, said: str) -> None:
+    """Beside its result."""
+    outcome = attrs.evolve(OK, metrics=Amounts({LEFT_RUNNING.name: number}))
+
+    assert [f"note  a · Python: {said}"] == list(
+        notes(make_run(make_record("a", outcome=outcome), make_record("b")))
+    )
 
 
 def test_problems_are_listed_with_their_reasons() -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 KEEPER = Path(__file__).resolve().parents[2] / "worker" / "keeper.py"
+EURO = b"\xe2\x82\xac\xff"
 
 DAEMON = """
 import os, pathlib, sys, time
@@ -26,9 +29,14 @@ while not pathlib.Path(sys.argv[1]).exists() or not pathlib.Path(sys.argv[1]).re
 """
 
 
-def keep(*command: str) -> subprocess.Popen[bytes]:
-    """A command under a keeper."""
-    return subprocess.Popen([sys.executable, "-I", str(KEEPER), *command])
+def keep(*command: str, **options: Any) -> subprocess.Popen[bytes]:
+    """A command under a keeper, with PATH and another variable."""
+    keeper = [sys.executable, "-I", "-S", str(KEEPER), *command]
+    process = subprocess.Popen(keeper, stdin=subprocess.PIPE, **options)
+    assert process.stdin is not None
+    process.stdin.write(b"\0".join([b"PATH=" + os.defpath.encode(), b"ZEBRA=a=b", b"ANT=" + EURO]))
+    process.stdin.close()
+    return process
 
 
 def is_alive(pid: int) -> bool:
@@ -60,6 +68,23 @@ def test_a_command_that_is_not_there_is_named(capfd: pytest.CaptureFixture[str])
     keep("/nowhere/at/all").wait()
 
     assert "/nowhere/at/all does not start: No such file or directory\n" == capfd.readouterr().err
+
+
+def test_the_command_has_the_environment_that_was_written_for_it() -> None:
+    """As it is, and in its order: its size and its content move counts."""
+    with keep("/bin/cat", "/proc/self/environ", stdout=subprocess.PIPE) as kept:
+        assert kept.stdout is not None
+        assert [b"PATH=" + os.defpath.encode(), b"ZEBRA=a=b", b"ANT=" + EURO] == (
+            kept.stdout.read().rstrip(b"\0").split(b"\0")
+        )
+
+
+def test_the_command_reads_nothing_and_ignores_no_signal() -> None:
+    """As if the keeper were not there; Python ignores some signals."""
+    script = "cat; grep SigIgn /proc/self/status"
+    with keep("/bin/sh", "-c", script, stdout=subprocess.PIPE) as kept:
+        assert kept.stdout is not None
+        assert b"SigIgn:\t0000000000000000\n" == kept.stdout.read()
 
 
 def test_ending_the_keeper_ends_all_of_it(tmp_path: Path) -> None:

@@ -83,10 +83,10 @@ def _results(shown: Run) -> str:
         f"**{escaped(name)}**: {escaped(f'{build.torch}, {build.cpu}')}"
         for name, build in shown.builds.items()
     ]
-    failures = [f"- {escaped(text)}" for text in table.problems(shown)]
+    remarks = [f"- {escaped(text)}" for text in (*table.problems(shown), *table.notes(shown))]
     measured, budgets = table.skipped(shown)
     skipped = _skipped_by_budget(budgets, measured)
-    return "\n".join([*head, "", *lines, "", table.LEGEND, "", *failures, *skipped]).rstrip()
+    return "\n".join([*head, "", *lines, "", table.LEGEND, "", *remarks, *skipped]).rstrip()
 
 
 def _operators(shown: Run) -> str:
