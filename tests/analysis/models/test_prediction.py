@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from core.types import AutogradMode, Language
 from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.analysis.models.costs import measured, models_in
+from instruction_counts.analysis.models.costs import measured
 from instruction_counts.analysis.models.prediction import Amount, predict
-from instruction_counts.domain.outcomes import Outcome
-from instruction_counts.domain.records import Record
 from tests.fakes import failed
-from tests.sources.models.made import BACKWARD, CPP, cost, layer_record, spent, whole_record
-
-CONV_1 = layer_record("one", cost(100, 1e-3), {"Net": 3, "Other": 1})
-CONV_2 = layer_record("two", cost(50, 2e-3), {"Net": 1})
-RELU = layer_record("relu", cost(10, 1e-4), {"Net": 4}, kind="ReLU")
-WHOLE = whole_record("Net", cost(500, 6e-3))
-RECORDS = [WHOLE, RELU, CONV_1, CONV_2]
+from tests.sources.models.made import (
+    BACKWARD,
+    CONV_1,
+    CPP,
+    RECORDS,
+    RELU,
+    WHOLE,
+    cost,
+    layer_record,
+    spent,
+    whole_record,
+)
 
 
 def test_each_layer_counts_as_often_as_it_is_called() -> None:
@@ -120,39 +123,8 @@ def test_what_was_not_measured_is_not_told_as_forward() -> None:
     assert (bad,) == prediction.missing
 
 
-def test_a_run_of_forward_alone_has_no_backward() -> None:
-    """Its numbers would pass for others."""
-    assert not measured(RECORDS, "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
-
-
-def test_a_whole_model_with_backward_is_enough() -> None:
-    """Each of its layers may have none."""
-    whole = whole_record("Net", cost(900), **BACKWARD)
-
-    assert measured([whole, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
-
-
 def test_one_language_is_added_up() -> None:
     """The other is another model."""
     cpp = layer_record("one", cost(80), {"Net": 3}, **CPP)
 
     assert 240 == predict(measured([*RECORDS, cpp], "Net", Language.CPP)).layers.instructions
-
-
-def test_models_are_found_in_layers_and_wholes() -> None:
-    """Each once, in order."""
-    lonely = whole_record("Lonely", cost(1))
-
-    assert ("Net", "Other", "Lonely") == models_in([*RECORDS, lonely])
-
-
-def test_other_cases_name_no_model() -> None:
-    """Whatever their metadata is."""
-    records: list[Record] = [
-        layer_record("odd", Outcome(WHOLE.outcome.status), {}),
-        whole_record("Net", cost(1)),
-    ]
-    records[0].metadata["uses"] = "many"
-    records[1].metadata["model"] = 7
-
-    assert () == models_in(records)

@@ -1,54 +1,13 @@
-"""Metrics: forward and backward apart, memory and bandwidth, on screen and in files."""
+"""Metrics: forward and backward apart, memory and bandwidth."""
 
 from __future__ import annotations
 
-import io
-from typing import Any
-
 import attrs
 import pytest
-from rich.console import Console
 
-from core.types import AutogradMode, Language, RuntimeMode
+from core.types import Language
 from instruction_counts.analysis.operators.metrics import as_dict, metrics_of, without_metrics
-from instruction_counts.domain.metrics import Amounts
-from instruction_counts.domain.outcomes import (
-    Instructions,
-    Machine,
-    Outcome,
-    Status,
-    Times,
-)
-from instruction_counts.domain.records import Record, Run
-from instruction_counts.report import operators as report
-from instruction_counts.report.formats import markdown
-from tests.fakes import make_record, make_run
-
-BOTH = AutogradMode.FORWARD_BACKWARD
-USED = Amounts({"tensor_bytes": 4096, "peak_bytes": 2048, "flops": 10_000, "moved_bytes": 8_000})
-MACHINE = Machine(copy_bytes_per_s=4_000_000_000, matmul_flops_per_s=50_000_000_000)
-
-
-def record(count: int, time_s: float, *, exact: bool = True, **fields: Any) -> Record:
-    """A measured case of torch.add."""
-    outcome = Outcome(
-        Status.OK,
-        instructions=Instructions(count, exact=exact, windows=()),
-        times=Times.of([time_s], 10),
-        metrics=(used := fields.pop("used", Amounts())),
-        resources_reason="" if used else None,
-    )
-    made = make_record("arithmetic", "torch.add", "typical", outcome=outcome)
-    metadata = {"operator": "torch.add", "dtype": "float32", "seed": 0, "shapes": {"input": [2]}}
-    fields = {"runtime": RuntimeMode.EAGER, "autograd": AutogradMode.FORWARD, **fields}
-    return attrs.evolve(made, metadata=metadata, **fields)
-
-
-PYTHON = record(1_000, 2e-6, used=USED)
-PYTHON_BOTH = record(5_000, 9e-6, exact=False, autograd=BOTH)
-CPP = record(800, 1e-6, language=Language.CPP)
-OTHER = make_record("no operator", outcome=Outcome(Status.OK))
-RUN = attrs.evolve(make_run(PYTHON, PYTHON_BOTH, CPP, OTHER), machine=MACHINE)
+from tests.analysis.operators.made import CPP, MACHINE, OTHER, PYTHON, PYTHON_BOTH, RUN
 
 
 def test_backward_is_the_difference_of_two_measured_cases() -> None:
@@ -101,49 +60,3 @@ def test_a_dictionary_has_every_metric_with_its_unit() -> None:
     assert 2048 == found["peak_bytes"]
     assert 10_000 == found["flops"]
     assert found["machine_bytes_per_s"] == 4_000_000_000
-
-
-def lines_of(run: Run) -> list[str]:
-    """The table as it is on 80 columns."""
-    stream = io.StringIO()
-    Console(file=stream, width=80, color_system=None).print(report.operators_table(run))
-    return [line.rstrip() for line in stream.getvalue().splitlines()]
-
-
-def test_the_table_fits_on_eighty_columns() -> None:
-    """Also with large numbers."""
-    large = record(123_456_789, 0.123, used=USED)
-    assert max(map(len, lines_of(make_run(large, PYTHON_BOTH)))) <= 80
-
-
-def test_the_table_has_a_line_for_each_language() -> None:
-    """Forward, backward, memory, and what is achieved."""
-    python, cpp = (line.split() for line in lines_of(RUN)[-2:])
-    assert python == ["Python", "1,000", "2", "us", "~4,000", "7", "us", "2", "KiB", "4", "5"]
-    assert cpp == ["C++", "800", "1", "us", "8", "10"]
-
-
-@pytest.mark.parametrize(
-    ("number", "expected"),
-    [(0, "0 B"), (999, "999 B"), (1024, "1 KiB"), (65_536, "64 KiB"), (3 << 30, "3 GiB")],
-)
-def test_sizes_are_told_in_powers_of_1024(number: int, expected: str) -> None:
-    """With three digits."""
-    assert report.size(number) == expected
-
-
-def test_a_markdown_file_has_every_metric_of_operators() -> None:
-    """Below the table of all cases, with what the machine can do."""
-    text = markdown.run(RUN)
-    (row,) = (line for line in text.splitlines() if line.startswith("| torch.add / typical · Py"))
-    cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[1:] == [
-        *("1,000", "\\~4,000", *["2 us"] * 6, "7 us"),
-        *("4 KiB", "2 KiB", "4", "5"),
-    ]
-    assert "4 GB/s copied, 50 GF/s" in text
-
-
-def test_a_run_without_operators_has_no_such_part() -> None:
-    """Its Markdown is what it always was."""
-    assert "Operators" not in markdown.run(make_run(OTHER))

@@ -55,23 +55,6 @@ def test_cases_are_counted_by_verdict() -> None:
     assert 1 == compare(BASE, NEW).tally[Verdict.WORSE]
 
 
-def test_what_differs_besides_the_build_is_told() -> None:
-    """The build itself is expected to differ."""
-    other = attrs.evolve(FINGERPRINT, libc="glibc-2.41", torch="2.14.0", tool_version="9")
-    found = compare(BASE, side({}, other)).disagreements
-
-    assert [("torch", True, False), ("C library", False, False)] == [
-        (one.name, one.expected, one.prevents) for one in found
-    ]
-
-
-def test_an_instruction_set_that_is_not_known_does_not_differ() -> None:
-    """It is told by a server, which an interrupted run may not have had."""
-    known = attrs.evolve(FINGERPRINT, counted_capability="AVX2")
-
-    assert () == compare(BASE, side({}, known)).disagreements
-
-
 def test_another_allocator_makes_counts_incomparable() -> None:
     """It is part of every count."""
     other = side({"same": 1000}, attrs.evolve(FINGERPRINT, allocator="steady"))

@@ -98,3 +98,10 @@ def whole_record(model: str, outcome: Outcome, **modes: Any) -> Record:
 
 BACKWARD = {"autograd": AutogradMode.FORWARD_BACKWARD}
 CPP = {"language": Language.CPP}
+
+
+CONV_1 = layer_record("one", cost(100, 1e-3), {"Net": 3, "Other": 1})
+CONV_2 = layer_record("two", cost(50, 2e-3), {"Net": 1})
+RELU = layer_record("relu", cost(10, 1e-4), {"Net": 4}, kind="ReLU")
+WHOLE = whole_record("Net", cost(500, 6e-3))
+RECORDS = [WHOLE, RELU, CONV_1, CONV_2]

@@ -1,0 +1,39 @@
+"""Measured operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.outcomes import Instructions, Machine, Outcome, Status, Times
+from instruction_counts.domain.records import Record
+from tests.fakes import make_record, make_run
+
+BOTH = AutogradMode.FORWARD_BACKWARD
+USED = Amounts({"tensor_bytes": 4096, "peak_bytes": 2048, "flops": 10_000, "moved_bytes": 8_000})
+MACHINE = Machine(copy_bytes_per_s=4_000_000_000, matmul_flops_per_s=50_000_000_000)
+
+
+def record(count: int, time_s: float, *, exact: bool = True, **fields: Any) -> Record:
+    """A measured case of torch.add."""
+    outcome = Outcome(
+        Status.OK,
+        instructions=Instructions(count, exact=exact, windows=()),
+        times=Times.of([time_s], 10),
+        metrics=(used := fields.pop("used", Amounts())),
+        resources_reason="" if used else None,
+    )
+    made = make_record("arithmetic", "torch.add", "typical", outcome=outcome)
+    metadata = {"operator": "torch.add", "dtype": "float32", "seed": 0, "shapes": {"input": [2]}}
+    fields = {"runtime": RuntimeMode.EAGER, "autograd": AutogradMode.FORWARD, **fields}
+    return attrs.evolve(made, metadata=metadata, **fields)
+
+
+PYTHON = record(1_000, 2e-6, used=USED)
+PYTHON_BOTH = record(5_000, 9e-6, exact=False, autograd=BOTH)
+CPP = record(800, 1e-6, language=Language.CPP)
+OTHER = make_record("no operator", outcome=Outcome(Status.OK))
+RUN = attrs.evolve(make_run(PYTHON, PYTHON_BOTH, CPP, OTHER), machine=MACHINE)

@@ -1,0 +1,33 @@
+"""What differs between two builds besides their code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from instruction_counts.analysis.verdicts.fingerprints import disagreements
+from tests.gate.fakes import side
+
+
+@pytest.mark.parametrize(
+    ("other", "expected"),
+    [
+        ({}, []),
+        ({"tool_version": "9"}, []),
+        # It is known of a server, which an interrupted run may not have had.
+        ({"counted_capability": "AVX2"}, []),
+        # The build itself is expected to differ.
+        ({"torch": "2.14.0"}, [("torch", True, False)]),
+        ({"libc": "glibc-2.41"}, [("C library", False, False)]),
+        ({"allocator": "steady"}, [("allocator", False, True)]),
+        ({"engine": "timer"}, [("engine", False, True)]),
+    ],
+)
+def test_what_differs_is_named(
+    other: dict[str, Any], expected: list[tuple[str, bool, bool]]
+) -> None:
+    """With whether it is expected, and whether counts cannot be compared because of it."""
+    assert expected == [
+        (one.name, one.expected, one.prevents) for one in disagreements(side(), side(**other))
+    ]
