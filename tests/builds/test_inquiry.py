@@ -83,10 +83,8 @@ def test_an_end_without_an_answer_shows_the_last_line(
     with pytest.raises(BuildError) as caught:
         inquire(answering(tmp_path, text), "catalogue", {})
 
-    assert (f'build "odd": catalogue did not answer: {message}', remedy) == (
-        caught.value.message,
-        caught.value.remedy,
-    )
+    assert f'build "odd": catalogue did not answer: {message}' == caught.value.message
+    assert remedy == caught.value.remedy
 
 
 def test_a_script_that_never_ends_is_ended(tmp_path: Path) -> None:
@@ -123,10 +121,8 @@ def test_a_refusal_is_an_error_with_its_hint(
     with pytest.raises(DataError) as caught:
         inquire(answering(tmp_path, f"""echo '{answer}' > "$3" """), "catalogue", {})
 
-    assert (f'build "odd": {expected[0]}', expected[1]) == (
-        caught.value.message,
-        caught.value.remedy,
-    )
+    assert f'build "odd": {expected[0]}' == caught.value.message
+    assert expected[1] == caught.value.remedy
 
 
 # The catalogue in a build without a good torch

@@ -32,10 +32,11 @@ def test_an_interpreter_without_torch_names_the_remedy(tmp_path: Path) -> None:
         probe(Build("bare", str(python)))
 
     reason = "ModuleNotFoundError: No module named 'torch'"
+    assert f'build "bare": {python} cannot import torch: {reason}' == caught.value.message
     assert (
-        f'build "bare": {python} cannot import torch: {reason}',
-        f"{python} -m pip install torch     or choose another interpreter with --build",
-    ) == (caught.value.message, caught.value.remedy)
+        f"{python} -m pip install torch     or choose another interpreter with --build"
+        == caught.value.remedy
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,10 +55,8 @@ def test_an_interpreter_that_does_not_work_says_how_it_ended(
     with pytest.raises(BuildError) as caught:
         probe(Build("odd", str(python)))
 
-    assert (f'build "odd": {python} does not work: {expected}', True) == (
-        caught.value.message,
-        "Python 3.9" in caught.value.remedy,
-    )
+    assert f'build "odd": {python} does not work: {expected}' == caught.value.message
+    assert "Python 3.9" in caught.value.remedy
 
 
 def test_a_torch_that_cannot_be_loaded_is_told_from_an_absent_one(tmp_path: Path) -> None:
@@ -91,9 +90,10 @@ def test_a_torch_that_cannot_describe_itself_names_the_remedy(
         probe(Build("half", sys.executable, env={"PYTHONPATH": str(tmp_path)}))
 
     assert (
-        f'build "half": {sys.executable} cannot describe its torch: ImportError: {error}',
-        remedy.format(python=sys.executable),
-    ) == (caught.value.message, caught.value.remedy)
+        f'build "half": {sys.executable} cannot describe its torch: ImportError: {error}'
+        == caught.value.message
+    )
+    assert remedy.format(python=sys.executable) == caught.value.remedy
 
 
 # Tools
@@ -146,4 +146,6 @@ def test_the_current_interpreter_can_be_measured() -> None:
     """It has torch, and the machine Valgrind and a compiler."""
     facts = probe(default_build())
 
-    assert (True, True, []) == (facts.can_count, facts.has_cpp_headers, list(missing(facts)))
+    assert facts.can_count is True
+    assert facts.has_cpp_headers is True
+    assert [] == list(missing(facts))

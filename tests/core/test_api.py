@@ -96,22 +96,24 @@ def test_statements_stand_as_they_are_given() -> None:
 def test_statements_are_dedented(text: str, expected: str) -> None:
     """The same holds in both languages."""
     group = GroupedStmts(text, text)
-    assert (expected, expected) == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+    assert expected == group.py_fwd_stmt
+    assert expected == group.cpp_fwd_stmt
 
 
 @pytest.mark.parametrize(
-    ("kwargs", "expected"),
+    ("kwargs", "python", "cpp"),
     [
-        ({"py_stmt": "x"}, ("x", None)),
-        ({"cpp_stmt": "x;"}, (None, "x;")),
-        ({"py_stmt": "x", "cpp_stmt": ""}, ("x", None)),
-        ({"py_stmt": " \n", "cpp_stmt": "x;"}, (None, "x;")),
+        ({"py_stmt": "x"}, "x", None),
+        ({"cpp_stmt": "x;"}, None, "x;"),
+        ({"py_stmt": "x", "cpp_stmt": ""}, "x", None),
+        ({"py_stmt": " \n", "cpp_stmt": "x;"}, None, "x;"),
     ],
 )
-def test_either_statement_may_be_missing(kwargs: Any, expected: Any) -> None:
+def test_either_statement_may_be_missing(kwargs: Any, python: str | None, cpp: str | None) -> None:
     """A blank statement is as good as none."""
     group = GroupedStmts(**kwargs)
-    assert expected == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+    assert python == group.py_fwd_stmt
+    assert cpp == group.cpp_fwd_stmt
 
 
 def test_statements_come_from_no_model() -> None:
@@ -145,27 +147,29 @@ def test_a_mode_asks_only_for_what_it_uses(kwargs: Any) -> None:
 def test_the_statement_of_a_module_follows_from_its_signature() -> None:
     """The module is called with the inputs, and its answer gets the name of the output."""
     group = GroupedModules(**{**MODELS, "signature": "f(a, b) -> y"})
-    expected = ("y = model(a, b)", "auto y = model->forward(a, b);")
-    assert expected == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+    assert "y = model(a, b)" == group.py_fwd_stmt
+    assert "auto y = model->forward(a, b);" == group.cpp_fwd_stmt
 
 
 def test_a_module_without_an_output_is_called_for_its_effect() -> None:
     """Nothing is assigned."""
     group = GroupedModules(**{**MODELS, "signature": "f() -> None"})
-    assert ("model()", "model->forward();") == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+    assert "model()" == group.py_fwd_stmt
+    assert "model->forward();" == group.cpp_fwd_stmt
 
 
 @pytest.mark.parametrize(
-    ("missing", "expected"),
+    ("missing", "python", "cpp"),
     [
-        ("cpp_model_setup", ("y = model(x)", None)),
-        ("py_model_setup", (None, "auto y = model->forward(x);")),
+        ("cpp_model_setup", "y = model(x)", None),
+        ("py_model_setup", None, "auto y = model->forward(x);"),
     ],
 )
-def test_either_module_may_be_missing(missing: str, expected: tuple[str, str]) -> None:
+def test_either_module_may_be_missing(missing: str, python: str | None, cpp: str | None) -> None:
     """A language without a module has no statement."""
     group = GroupedModules(**{name: text for name, text in MODELS.items() if name != missing})
-    assert expected == (group.py_fwd_stmt, group.cpp_fwd_stmt)
+    assert python == group.py_fwd_stmt
+    assert cpp == group.cpp_fwd_stmt
 
 
 def test_the_setup_of_a_module_is_dedented() -> None:
@@ -457,7 +461,9 @@ def test_a_mistake_names_its_field_and_what_was_found(
     with pytest.raises(DefinitionError) as caught:
         build(**kwargs)
     error = caught.value
-    assert (field, found, expected or error.expected) == (error.field, error.found, error.expected)
+    assert field == error.field
+    assert found == error.found
+    assert expected in {None, error.expected}
 
 
 def test_a_setup_that_is_an_enum_member_gets_a_hint() -> None:

@@ -289,36 +289,55 @@ def test_the_global_setup_of_each_mode_is_exactly_this(modes: Any, expected: str
     assert expected == only(STMTS, *modes).timer_args.global_setup
 
 
-@pytest.mark.parametrize("language", Language)
-@pytest.mark.parametrize("autograd", [FORWARD, BACKWARD])
-def test_the_scripted_function_of_a_statement_is_exactly_this(
-    autograd: AutogradMode, language: Language
+OF_STMTS = (
+    "import torch\n\nimport math\n\n"
+    "def f(x, w):\n    a = torch.relu(x)\n    y = a * w\n    return y\n\n"
+    "jit_model = torch.jit.script(f)\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("group", "autograd", "language", "expected"),
+    [
+        *((STMTS, *modes, OF_STMTS) for modes in product([FORWARD, BACKWARD], Language)),
+        # One that works in place returns nothing.
+        (
+            GroupedStmts("x += y", signature="f(x, y) -> None", torchscript=True),
+            *(FORWARD, PYTHON),
+            "import torch\n\ndef f(x, y):\n    x += y\n\njit_model = torch.jit.script(f)\n",
+        ),
+        # The setup's imports are found as Python finds them.
+        (
+            GroupedStmts(
+                "y = x",
+                setup=GroupedSetup(
+                    "from math import (\n    cos,\n    sin,\n)\nx = torch.ones((1,))"
+                ),
+                signature="f(x) -> y",
+                torchscript=True,
+            ),
+            *(FORWARD, PYTHON),
+            (
+                "import torch\n\nfrom math import cos, sin\n\n"
+                "def f(x):\n    y = x\n    return y\n\njit_model = torch.jit.script(f)\n"
+            ),
+        ),
+        # A module is made as in the eager case, inputs first.
+        (
+            MODULE,
+            *(FORWARD, PYTHON),
+            (
+                "import torch\n\nx = torch.ones((1,))\nmodel = torch.nn.Linear(1, 1)\n\n"
+                "jit_model = torch.jit.script(model)\n"
+            ),
+        ),
+    ],
+)
+def test_the_source_of_a_scripted_case_is_exactly_this(
+    group: GroupedBenchmark, autograd: AutogradMode, language: Language, expected: str
 ) -> None:
     """It takes the inputs, returns the output, and is the same for every scripted case."""
-    expected = (
-        "import torch\n\nimport math\n\n"
-        "def f(x, w):\n    a = torch.relu(x)\n    y = a * w\n    return y\n\n"
-        "jit_model = torch.jit.script(f)\n"
-    )
-    assert expected == only(STMTS, JIT, autograd, language).model_source
-
-
-def test_a_scripted_function_without_an_output_returns_nothing() -> None:
-    """It works in place."""
-    group = GroupedStmts("x += y", signature="f(x, y) -> None", torchscript=True)
-    expected = "import torch\n\ndef f(x, y):\n    x += y\n\njit_model = torch.jit.script(f)\n"
-    assert expected == only(group, JIT, FORWARD, PYTHON).model_source
-
-
-def test_imports_over_several_lines_reach_the_scripted_function_whole() -> None:
-    """The setup's imports are found as Python finds them."""
-    setup = GroupedSetup("from math import (\n    cos,\n    sin,\n)\nx = torch.ones((1,))")
-    group = GroupedStmts("y = x", setup=setup, signature="f(x) -> y", torchscript=True)
-    expected = (
-        "import torch\n\nfrom math import cos, sin\n\n"
-        "def f(x):\n    y = x\n    return y\n\njit_model = torch.jit.script(f)\n"
-    )
-    assert expected == only(group, JIT, FORWARD, PYTHON).model_source
+    assert expected == only(group, JIT, autograd, language).model_source
 
 
 @pytest.mark.parametrize("py_setup", ["import", "x = (", "x\0"])
@@ -360,15 +379,6 @@ def test_an_eager_module_is_made_after_its_inputs(language: Language, expected: 
 def test_a_scripted_module_is_loaded_instead_of_made() -> None:
     """The setup of the eager module has no place in a scripted case."""
     assert "Linear" not in only(MODULE, JIT, FORWARD, CPP).timer_args.setup
-
-
-def test_the_source_of_a_scripted_module_is_exactly_this() -> None:
-    """The module is made as in the eager case, inputs first."""
-    expected = (
-        "import torch\n\nx = torch.ones((1,))\nmodel = torch.nn.Linear(1, 1)\n\n"
-        "jit_model = torch.jit.script(model)\n"
-    )
-    assert expected == only(MODULE, JIT, FORWARD, PYTHON).model_source
 
 
 def test_a_scripted_call_without_arguments_passes_an_empty_vector() -> None:
@@ -514,24 +524,10 @@ def asked_for(label: Label, benchmark: GroupedBenchmark | TimerArgs) -> list[tup
 @given(DEFINITIONS)
 @settings(deadline=None)
 def test_a_definition_gives_exactly_the_cases_that_it_asks_for(definition: Any) -> None:
-    """In the order of its labels, and then of its modes."""
+    """In the order of its labels, and then of its modes; no two are the same."""
     expected = [one for label, group in definition.items() for one in asked_for(label, group)]
     assert expected == [identity(case) for case in materialize(definition)]
-
-
-@given(DEFINITIONS)
-@settings(deadline=None)
-def test_no_two_cases_are_the_same(definition: Any) -> None:
-    """Identities are unique, so results can be told apart."""
-    cases = materialize(definition)
-    assert len(cases) == len({identity(case) for case in cases})
-
-
-@given(DEFINITIONS)
-@settings(deadline=None)
-def test_expansion_is_deterministic(definition: Any) -> None:
-    """The same definition gives the same cases, to the last letter."""
-    assert materialize(definition) == materialize(dict(definition))
+    assert len(expected) == len(set(expected))
 
 
 @given(DEFINITIONS)

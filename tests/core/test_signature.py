@@ -112,7 +112,8 @@ def test_a_refused_signature_is_shown_as_it_was_written() -> None:
     """The error names the field and quotes the text."""
     with pytest.raises(DefinitionError) as caught:
         parse_signature("f(x) y")
-    assert ("signature", '"f(x) y"') == (caught.value.field, caught.value.found)
+    assert "signature" == caught.value.field
+    assert '"f(x) y"' == caught.value.found
 
 
 @given(SIGNATURES)

@@ -112,8 +112,9 @@ def test_a_heading_without_a_label_is_refused(heading: str) -> None:
     """The error shows the line and says what is missing."""
     with pytest.raises(DefinitionError) as caught:
         parse_block(f"{heading}\nx", Language.PYTHON)
-    expected = ("py_block", f'"{heading.strip()}"', "a label after the @")
-    assert expected == (caught.value.field, caught.value.found, caught.value.expected)
+    assert "py_block" == caught.value.field
+    assert f'"{heading.strip()}"' == caught.value.found
+    assert "a label after the @" == caught.value.expected
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,8 @@ def test_a_block_is_text(language: Language, field: str) -> None:
     block: Any = ["x", "y"]
     with pytest.raises(DefinitionError) as caught:
         parse_block(block, language)
-    assert (field, "['x', 'y'] (list)") == (caught.value.field, caught.value.found)
+    assert field == caught.value.field
+    assert "['x', 'y'] (list)" == caught.value.found
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_a_record_holds_the_code_that_was_run() -> None:
     """Statement, setup and global setup, as they were executed."""
     record = make_record("a", stmt="x - y")
 
-    assert ("x - y", "x = y = 1", "") == (record.stmt, record.setup, record.global_setup)
+    assert "x - y" == record.stmt
+    assert "x = y = 1" == record.setup
+    assert "" == record.global_setup
 
 
 def test_a_record_holds_what_the_definition_says_of_its_case() -> None:
@@ -66,7 +68,8 @@ def test_times_have_median_and_quartiles(values: list[float], median: float, iqr
     """Inclusive ones, so that two values have quartiles too."""
     times = Times.of(values, 10)
 
-    assert (median, iqr) == (times.median_s, times.iqr_s)
+    assert median == times.median_s
+    assert iqr == times.iqr_s
 
 
 @given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=20))

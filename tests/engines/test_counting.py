@@ -93,11 +93,9 @@ def test_a_line_gives_its_slope(overhead: int, per_run: int, unit: int) -> None:
     units = [factor * unit for factor in PATTERN]
     result = counted(*totals(*((runs, overhead + runs * per_run) for runs in units)))
 
-    assert (per_run, True, 0) == (
-        result.instructions.per_run,
-        result.instructions.exact,
-        result.instructions.spread,
-    )
+    assert per_run == result.instructions.per_run
+    assert result.instructions.exact is True
+    assert 0 == result.instructions.spread
 
 
 @given(
@@ -196,7 +194,8 @@ def test_the_empty_loop_is_subtracted() -> None:
     """And told."""
     result = counted(*totals((10, 500), (20, 1_000)), loop=Loop(per_run=8))
 
-    assert (42, 8) == (result.instructions.per_run, result.instructions.loop)
+    assert 42 == result.instructions.per_run
+    assert 8 == result.instructions.loop
 
 
 def test_the_empty_loop_less_itself_is_nothing() -> None:
@@ -204,7 +203,8 @@ def test_the_empty_loop_less_itself_is_nothing() -> None:
     windows = [Dumped(runs, {LOOP: 7 + 22 * runs, HOOK: 90}) for runs in (10, 20)]
     result = counted(*windows, loop=per_run_loop(counted(*windows)))
 
-    assert (0, ()) == (result.instructions.per_run, result.functions.costs)
+    assert 0 == result.instructions.per_run
+    assert () == result.functions.costs
 
 
 def test_the_empty_loop_is_known_by_function() -> None:
@@ -261,7 +261,8 @@ def test_a_function_that_calls_itself_is_not_counted_twice() -> None:
     ]
     (cost,) = counted(*windows).functions.costs
 
-    assert (10, 10) == (cost.exclusive, cost.inclusive)
+    assert 10 == cost.exclusive
+    assert 10 == cost.inclusive
 
 
 # Threads
@@ -276,7 +277,8 @@ def test_the_calling_thread_is_counted_by_itself() -> None:
     """And all threads together, by another name."""
     instructions = counted(*totals((10, 300), (20, 600))).with_others(25.0).instructions
 
-    assert (30, 55) == (instructions.per_run, instructions.all_threads_per_run)
+    assert 30 == instructions.per_run
+    assert 55 == instructions.all_threads_per_run
 
 
 def test_other_threads_are_those_of_the_process_but_its_first(tmp_path: Path) -> None:
@@ -351,7 +353,9 @@ def test_every_cost_has_its_place_in_the_schedule() -> None:
     """The last one takes what is left, and the others grow."""
     limits = [limit for limit, _, _ in SCHEDULE[:-1] if limit is not None]
 
-    assert (sorted(limits), None, len(SCHEDULE) - 1) == (limits, SCHEDULE[-1][0], len(limits))
+    assert sorted(limits) == limits
+    assert SCHEDULE[-1][0] is None
+    assert len(SCHEDULE) - 1 == len(limits)
 
 
 @pytest.mark.parametrize(("warm_up", "unit"), [row[1:] for row in SCHEDULE])

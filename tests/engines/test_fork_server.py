@@ -164,22 +164,19 @@ def test_a_task_is_answered(make: MAKE) -> None:
 
 
 def test_one_process_serves_many_tasks(make: MAKE) -> None:
-    """It is started with the first."""
+    """It is started with the first, since not every run needs every server."""
     server = make()
+    assert 0 == starts_of(server)
     parents = {server.run(task("answer['parent'] = os.getppid()"), 60)["parent"] for _ in range(5)}
 
     assert {pid_of(server)} == parents
 
 
-def test_nothing_is_started_before_it_is_needed(make: MAKE) -> None:
-    """Not every run needs every server."""
-    assert 0 == starts_of(make())
-
-
 def test_a_server_can_be_started_before_its_first_task(make: MAKE) -> None:
-    """Which then waits no longer."""
+    """Which then waits no longer; what the server told of itself is part of the fingerprint."""
     server = make()
     server.warm_up()
+    assert {"type": "ready", "status": "ok", "role": "any"} == server.ready
     server.run(task("pass"), 60)
 
     assert 1 == starts_of(server)
@@ -199,14 +196,6 @@ def test_a_server_is_ready_when_it_can_fork(make: MAKE) -> None:
     seen.append(server.is_ready)
 
     assert [False, False, True, False] == seen
-
-
-def test_what_the_server_told_of_itself_is_kept(make: MAKE) -> None:
-    """It is part of the fingerprint."""
-    server = make()
-    server.warm_up()
-
-    assert {"type": "ready", "status": "ok", "role": "any"} == server.ready
 
 
 def test_lanes_get_their_own_answers(make: MAKE) -> None:
@@ -303,7 +292,7 @@ def test_a_child_that_takes_too_long_is_killed(make: MAKE) -> None:
     """The message says how long was waited."""
     failure = failure_in(make(), task("time.sleep(60)"), timeout_s=0.3)
 
-    assert (FailureKind.TIMEOUT, "no result within 0.3 s") == (failure.kind, failure.message)
+    assert Failure(FailureKind.TIMEOUT, "no result within 0.3 s") == failure
 
 
 DAEMONS = """
@@ -353,32 +342,17 @@ answer["code"] = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 """
 
 
-def test_a_child_that_fails_does_not_end_the_server(make: MAKE) -> None:
-    """The next task has the same one."""
-    server = make()
-    failure_in(server, task("os.abort()"))
-    server.run(task("pass"), 60)
-
-    assert 1 == starts_of(server)
-
-
 @pytest.mark.parametrize("stmt", ["os.abort()", "time.sleep(60)"])
 def test_what_a_failed_child_left_behind_is_swept(make: MAKE, stmt: str, tmp_path: Path) -> None:
-    """By its number, under which Callgrind wrote its files."""
+    """By its number, under which Callgrind wrote its files; what a good one left is its result."""
     swept: list[int] = []
     server = make(sweep=swept.append)
     path = tmp_path / "pid"
     failure_in(server, task(f"open({str(path)!r}, 'w').write(str(os.getpid()))\n{stmt}"), 1)
+    server.run(task("pass"), 60)
 
     assert [int(path.read_text())] == swept
-
-
-def test_nothing_is_swept_after_a_good_child(make: MAKE) -> None:
-    """What it left is its result."""
-    swept: list[int] = []
-    make(sweep=swept.append).run(task("pass"), 60)
-
-    assert [] == swept
+    assert 1 == starts_of(server)
 
 
 # Servers that die
@@ -391,7 +365,8 @@ def test_a_server_that_died_between_tasks_is_started_again(make: MAKE) -> None:
     os.kill(pid_of(server), signal.SIGKILL)
     answer = server.run(task("pass"), 60)
 
-    assert ({"status": "ok"}, 2) == (answer, starts_of(server))
+    assert {"status": "ok"} == answer
+    assert 2 == starts_of(server)
 
 
 def test_a_server_that_dies_during_a_task_is_started_again(make: MAKE) -> None:
@@ -407,26 +382,17 @@ def test_a_server_that_dies_during_a_task_is_started_again(make: MAKE) -> None:
         60,
     )
 
-    assert ({"status": "ok"}, 2) == (answer, starts_of(server))
+    assert {"status": "ok"} == answer
+    assert 2 == starts_of(server)
 
 
 def test_a_task_that_kills_its_server_each_time_fails(make: MAKE) -> None:
-    """After the second try, with the reason."""
+    """After the second try, with the reason; the next one gets a new server."""
     server = make()
     failure = failure_in(server, task(f"{KILL}; time.sleep(60)"))
 
-    assert (FailureKind.SIGNAL, "the process was killed by SIGKILL", 2) == (
-        failure.kind,
-        failure.message,
-        starts_of(server),
-    )
-
-
-def test_a_task_that_kills_its_server_costs_itself_alone(make: MAKE) -> None:
-    """The next one gets a new server."""
-    server = make()
-    failure_in(server, task(f"{KILL}; time.sleep(60)"))
-
+    assert Failure(FailureKind.SIGNAL, "the process was killed by SIGKILL") == failure
+    assert 2 == starts_of(server)
     assert {"status": "ok"} == server.run(task("pass"), 60)
 
 
@@ -434,7 +400,8 @@ def test_a_result_that_was_written_counts_although_the_server_died(make: MAKE) -
     """Nothing has to be measured again."""
     server = make(READY + LOOP.replace('send({"wait_status"', 'os._exit(1); send({"wait_status"'))
 
-    assert ({"status": "ok"}, 1) == (server.run(task("pass"), 60), starts_of(server))
+    assert {"status": "ok"} == server.run(task("pass"), 60)
+    assert 1 == starts_of(server)
 
 
 def test_lanes_whose_server_dies_share_the_new_one(make: MAKE) -> None:
@@ -455,7 +422,8 @@ def test_lanes_whose_server_dies_share_the_new_one(make: MAKE) -> None:
     with ThreadPoolExecutor(2) as lanes:
         answers = list(lanes.map(lambda name: server.run(task(stmt, name=name), 60), "ab"))
 
-    assert ([{"status": "ok"}] * 2, 2) == (answers, starts_of(server))
+    assert [{"status": "ok"}] * 2 == answers
+    assert 2 == starts_of(server)
 
 
 # Servers that do not start
@@ -482,40 +450,39 @@ def test_a_server_that_does_not_start_says_why(make: MAKE, code: str, reason: st
     assert reason == refusal_of(make(code)).removesuffix("\nlast words")
 
 
-def test_a_task_says_why_its_server_does_not_start(make: MAKE) -> None:
-    """The lane decides what to do about it."""
-    with pytest.raises(ServerStartError, match="exit code 1"):
-        make("sys.exit(1)").run(task("pass"), 60)
-
-
 def test_a_server_that_did_not_start_is_tried_again(make: MAKE) -> None:
-    """What was missing may be there now."""
+    """With the next task: what was missing may be there now."""
     fails_once = "if not os.path.exists('tried'): open('tried', 'w').close(); sys.exit(1)\n"
     server = make(fails_once + READY + LOOP)
-    refusal_of(server)
+    with pytest.raises(ServerStartError, match="exit code 1"):
+        server.run(task("pass"), 60)
 
     assert {"status": "ok"} == server.run(task("pass"), 60)
 
 
-def test_a_missing_interpreter_is_named(tmp_path: Path) -> None:
-    """With what the system says of it."""
-    server = ForkServer(tmp_path, lambda folder: WorkerProcess("/no/python", {}, folder), {})
+@pytest.mark.parametrize(
+    ("interpreter", "launcher", "reason"),
+    [
+        ("/no/python", None, "/no/python does not start: No such file or directory"),
+        (
+            sys.executable,
+            "#!/bin/sh\necho 'valgrind: Fatal error at startup' >&2\nexit 1\n",
+            "the process ended with exit code 1\nvalgrind: Fatal error at startup",
+        ),
+    ],
+    ids=["interpreter", "launcher"],
+)
+def test_a_program_that_does_not_start_is_quoted(
+    tmp_path: Path, interpreter: str, launcher: str | None, reason: str
+) -> None:
+    """As Valgrind is where it lacks what it needs."""
+    path = tmp_path / "valgrind"
+    path.write_text(launcher or "")
+    path.chmod(0o755)
+    prefix = [str(path)] if launcher else []
+    server = ForkServer(tmp_path, lambda folder: WorkerProcess(interpreter, {}, folder, prefix), {})
 
-    assert "/no/python does not start: No such file or directory" == refusal_of(server)
-
-
-def test_a_launcher_that_refuses_is_quoted(tmp_path: Path) -> None:
-    """As Valgrind does where it lacks what it needs."""
-    launcher = tmp_path / "valgrind"
-    launcher.write_text("#!/bin/sh\necho 'valgrind: Fatal error at startup' >&2\nexit 1\n")
-    launcher.chmod(0o755)
-    server = ForkServer(
-        tmp_path, lambda folder: WorkerProcess(sys.executable, {}, folder, [str(launcher)]), {}
-    )
-
-    assert "the process ended with exit code 1\nvalgrind: Fatal error at startup" == refusal_of(
-        server
-    )
+    assert reason == refusal_of(server)
 
 
 def test_a_reason_is_no_longer_than_people_read(make: MAKE) -> None:
@@ -545,7 +512,8 @@ def test_closing_ends_what_lanes_wait_for(make: MAKE) -> None:
     begin = time.monotonic()
     failure_in(server, task("open('running', 'w').close(); time.sleep(60)"))
 
-    assert (True, 1) == (time.monotonic() - begin < 2, starts_of(server))
+    assert time.monotonic() - begin < 2
+    assert 1 == starts_of(server)
 
 
 def test_closing_leaves_no_process(make: MAKE, tmp_path: Path) -> None:
@@ -576,12 +544,11 @@ def test_a_closed_server_leaves_neither_zombie_nor_channel(make: MAKE) -> None:
     server.warm_up()
     pid, opened = pid_of(server), channels() - before
     server.close()
+    server.close()  # the second time there is nothing to do
 
-    assert (True, set(), False) == (
-        len(opened) > 0,
-        opened & channels(),
-        Path(f"/proc/{pid}").exists(),
-    )
+    assert len(opened) > 0
+    assert set() == opened & channels()
+    assert not Path(f"/proc/{pid}").exists()
 
 
 def test_closing_ends_a_server_that_is_starting(make: MAKE) -> None:
@@ -601,20 +568,17 @@ def test_a_closed_server_starts_nothing(make: MAKE) -> None:
     server.close()
     failure = failure_in(server, task("pass"))
 
-    assert ("the server was closed", 0) == (failure.message, starts_of(server))
-
-
-def test_closing_twice_is_allowed(make: MAKE) -> None:
-    """The second time there is nothing to do."""
-    server = make()
-    server.warm_up()
-    server.close()
-    server.close()
+    assert "the server was closed" == failure.message
+    assert 0 == starts_of(server)
 
 
 # The worker as a server, with a real torch
 
-needs_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+
+def with_torch(test: Callable[..., None]) -> Callable[..., None]:
+    """Mark a test that drives the worker."""
+    no_compiler = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc is not installed")
+    return pytest.mark.slow(no_compiler(test))
 
 
 def facts() -> BuildFacts:
@@ -693,30 +657,21 @@ def time_for(name: str) -> float:
     return 3 if name == "endless" else 300
 
 
-@needs_compiler
-@pytest.mark.slow
-@pytest.mark.parametrize("name", CRASHES)
-def test_a_bad_case_says_what_happened(server: ForkServer, name: str) -> None:
-    """In one line."""
-    stmt, message = CRASHES[name]
-
-    assert message == failure_in(server, case(stmt), timeout_s=time_for(name)).message
-
-
-@needs_compiler
-@pytest.mark.slow
+@with_torch
 @pytest.mark.parametrize("name", CRASHES)
 def test_a_bad_case_costs_itself_alone(server: ForkServer, name: str) -> None:
-    """The server goes on, the same as before."""
+    """It says what happened in one line, and the server goes on, the same as before."""
+    stmt, message = CRASHES[name]
     server.warm_up()
     before = pid_of(server)
-    failure_in(server, case(CRASHES[name][0]), timeout_s=time_for(name))
+    failure = failure_in(server, case(stmt), timeout_s=time_for(name))
 
-    assert (True, before) == (succeeds(server), pid_of(server))
+    assert message == failure.message
+    assert succeeds(server) is True
+    assert before == pid_of(server)
 
 
-@needs_compiler
-@pytest.mark.slow
+@with_torch
 def test_the_last_of_what_a_case_printed_is_kept(server: ForkServer) -> None:
     """A tail of 64 KiB, of a hundred megabytes."""
     failure = failure_in(server, case(CRASHES["chatty"][0]))
@@ -724,17 +679,21 @@ def test_the_last_of_what_a_case_printed_is_kept(server: ForkServer) -> None:
     assert "x" * 64 * 1024 == failure.output
 
 
-@needs_compiler
-@pytest.mark.slow
-def test_a_case_may_change_the_working_directory(server: ForkServer) -> None:
-    """Its result is found all the same."""
-    answer = server.run(case("pass", "import os; os.chdir('/')"), 60)
+@with_torch
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "import os; os.chdir('/')",
+        "import sys; sys.stdout.close()",
+        "import sys; sys.stderr.close()",
+    ],
+)
+def test_a_case_is_measured_whatever_it_does_to_its_process(server: ForkServer, setup: str) -> None:
+    """Results have a way of their own."""
+    assert "ok" == server.run(case("pass", setup), 60)["status"]
 
-    assert "ok" == answer["status"]
 
-
-@needs_compiler
-@pytest.mark.slow
+@with_torch
 def test_a_background_process_ends_with_its_case(server: ForkServer, tmp_path: Path) -> None:
     """It would disturb the next one."""
     path = tmp_path / "pid"
@@ -748,8 +707,7 @@ pathlib.Path({str(path)!r}).write_text(str(started.pid))
     assert comes_true(lambda: not is_running(int(path.read_text())))
 
 
-@needs_compiler
-@pytest.mark.slow
+@with_torch
 def test_a_background_thread_ends_with_its_case(server: ForkServer) -> None:
     """Nobody waits for it."""
     setup = "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()"
@@ -759,18 +717,7 @@ def test_a_background_thread_ends_with_its_case(server: ForkServer) -> None:
     assert time.monotonic() - begin < 10
 
 
-@needs_compiler
-@pytest.mark.slow
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_case_that_closes_a_stream_is_measured(server: ForkServer, stream: str) -> None:
-    """Results have a way of their own."""
-    answer = server.run(case("pass", f"import sys; sys.{stream}.close()"), 60)
-
-    assert "ok" == answer["status"]
-
-
-@needs_compiler
-@pytest.mark.slow
+@with_torch
 def test_hundreds_of_cases_leave_nothing_in_the_server(server: ForkServer) -> None:
     """Neither memory nor descriptors nor files."""
 
@@ -791,11 +738,11 @@ def test_hundreds_of_cases_leave_nothing_in_the_server(server: ForkServer) -> No
         server.run(case("pass"), 60)
     after = state()
 
-    assert (True, before[1:]) == (after[0] - before[0] < 1024, after[1:])
+    assert after[0] - before[0] < 1024
+    assert before[1:] == after[1:]
 
 
-@needs_compiler
-@pytest.mark.slow
+@with_torch
 def test_a_missing_shim_is_named(tmp_path: Path) -> None:
     """The server cannot start without it."""
     server = native(tmp_path, "./steady.so")

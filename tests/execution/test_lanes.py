@@ -94,7 +94,8 @@ def test_retries_end(retries: int, attempts: int) -> None:
     order = make_order(*LABEL, retries=retries)
     ended = outcomes(run([order], FakeEngine({LABEL: [failed(FailureKind.SIGNAL)]})))
 
-    assert (Status.FAILED, attempts) == (ended[order].status, ended[order].attempts)
+    assert Status.FAILED == ended[order].status
+    assert attempts == ended[order].attempts
 
 
 def test_a_retry_that_passes_counts_its_attempts() -> None:
@@ -102,7 +103,8 @@ def test_a_retry_that_passes_counts_its_attempts() -> None:
     order = make_order(*LABEL, retries=5)
     ended = outcomes(run([order], FakeEngine({LABEL: [failed(FailureKind.EXIT), OK]})))
 
-    assert (Status.OK, 2) == (ended[order].status, ended[order].attempts)
+    assert Status.OK == ended[order].status
+    assert 2 == ended[order].attempts
 
 
 def test_the_duration_is_taken_from_the_clock() -> None:
@@ -269,10 +271,8 @@ def test_a_refusal_gives_its_reason() -> None:
 
     assert outcome is not None
     assert outcome.failure is not None
-    assert (Status.SKIPPED, "needs 4 contiguous cores, but this run has 2") == (
-        outcome.status,
-        outcome.failure.message,
-    )
+    assert Status.SKIPPED == outcome.status
+    assert "needs 4 contiguous cores, but this run has 2" == outcome.failure.message
 
 
 def test_folders_are_private() -> None:

@@ -72,8 +72,7 @@ class Installed:
     def output_of(self, *command: str) -> str:
         """What a program that succeeds prints."""
         done = self.run(*command)
-        assert 0 == done.returncode
-        assert "" == (done.stderr if done.returncode else "")
+        assert 0 == done.returncode, done.stderr
         return done.stdout
 
 
@@ -116,8 +115,7 @@ def pip(*args: str) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pip", *args], capture_output=True, text=True, check=False
     )
-    assert 0 == done.returncode
-    assert "" == (done.stdout + done.stderr if done.returncode else "")
+    assert 0 == done.returncode, done.stdout + done.stderr
 
 
 def test_the_wheel_has_one_name_at_its_top(installed: Installed) -> None:
@@ -198,7 +196,6 @@ def test_a_definition_file_in_the_style_of_pytorch_is_measured(installed: Instal
         "instruction-counts", "run", *chosen, "--no-times", "--output", "result.json"
     )
 
-    assert 0 == done.returncode
-    assert "" == (done.stderr if done.returncode else "")
+    assert 0 == done.returncode, done.stderr
     result = json.loads((installed.empty / "result.json").read_text(encoding="utf-8"))
     assert 1 == len(result["cases"])

@@ -90,7 +90,9 @@ def test_a_value_of_json_knows_its_line_and_path(tmp_path: Path) -> None:
     path.write_text('{"version": 1,\n\n "list":\n  [4,\n   {"a b": 5}]}', encoding="utf-8")
     below = documents.read(path).value["list"].value[1].value["a b"]
 
-    assert (5, '$.list[1]["a b"]', 5) == (below.line, below.path, below.value)
+    assert 5 == below.line
+    assert '$.list[1]["a b"]' == below.path
+    assert 5 == below.value
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,9 @@ def test_a_node_knows_its_line_and_path(read: Callable[[str], Node]) -> None:
     """Names that are no words stand in brackets."""
     root = read("version: 1\noperators:\n  torch.add:\n    inputs: [4, 5]\n")
     node = root.value["operators"].value["torch.add"].value["inputs"].value[1]
-    assert (node.line, node.path, node.value) == (4, '$.operators["torch.add"].inputs[1]', 5)
+    assert node.line == 4
+    assert node.path == '$.operators["torch.add"].inputs[1]'
+    assert node.value == 5
 
 
 def test_an_empty_file_is_a_node_without_a_value(read: Callable[[str], Node]) -> None:

@@ -157,7 +157,8 @@ def test_an_error_comes_back_from_a_pickle(tmp_path: Path) -> None:
         read_as(path, Whole, CONVERTER, "Do this.")
     error = pickle.loads(pickle.dumps(caught.value))  # noqa: S301 - made here
 
-    assert (caught.value.problems, "Do this.") == (error.problems, error.remedy)
+    assert caught.value.problems == error.problems
+    assert "Do this." == error.remedy
 
 
 @pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])

@@ -109,7 +109,8 @@ def test_a_file_in_the_style_of_pytorch_is_loaded_unchanged(write: WRITE) -> Non
     """Eager and scripted, forward and backward, in both languages, at one and two threads."""
     cases = load(write(LIKE_PYTORCH))
 
-    assert (4 + 16 + 2, 2) == (len(cases), len({case.autolabels.language for case in cases}))
+    assert 4 + 16 + 2 == len(cases)
+    assert 2 == len({case.autolabels.language for case in cases})
 
 
 def test_nested_benchmarks_need_not_be_flattened(write: WRITE) -> None:
@@ -171,7 +172,8 @@ def test_each_mistake_names_place_found_and_expected(
     lines = message_of(path).splitlines()
     at = lines.index(f"{path}: BENCHMARKS{place}")
 
-    assert (True, True) == (found in lines[at + 1], expected in lines[at + 2])
+    assert found in lines[at + 1]
+    assert expected in lines[at + 2]
 
 
 def test_five_mistakes_give_five_errors(write: WRITE) -> None:

@@ -56,33 +56,20 @@ def labels_asked_for(engine: FakeEngine) -> set[str]:
 
 
 def test_records_are_in_the_order_of_the_definitions() -> None:
-    """Whichever lane finished first."""
-    orders = make_orders(20)
-    run, _ = measure(orders, FakeEngine())
+    """Whichever lane finished first; the run names what its builds' engines measured."""
+    orders, engine = make_orders(20), FakeEngine()
+    run, _ = measure(orders, engine)
 
     assert [order.case.label for order in orders] == [record.label for record in run.cases]
-
-
-def test_a_run_names_its_builds() -> None:
-    """With what the engine measured."""
-    engine = FakeEngine()
-    run, _ = measure(make_orders(1), engine)
-
     assert {BUILD.name: engine.fingerprint} == run.builds
 
 
 def test_what_was_measured_before_is_not_measured_again() -> None:
-    """The rest is."""
+    """It is part of the run, in its place; the rest is measured."""
     engine = FakeEngine()
-    measure([make_order("a"), make_order("b")], engine, make_run(DONE))
+    run, _ = measure([make_order("b"), make_order("a")], engine, make_run(DONE))
 
     assert {"b"} == labels_asked_for(engine)
-
-
-def test_what_was_measured_before_is_part_of_the_run() -> None:
-    """In its place."""
-    run, _ = measure([make_order("b"), make_order("a")], FakeEngine(), make_run(DONE))
-
     assert [("b",), ("a",)] == [record.label for record in run.cases]
 
 
@@ -92,6 +79,7 @@ def test_what_was_measured_before_is_part_of_the_run() -> None:
         make_record("a", outcome=failed()),
         make_record("a", outcome=failed(FailureKind.TIMEOUT)),
         make_record("a", outcome=Outcome(Status.SKIPPED)),
+        make_record("a", outcome=attrs.evolve(OK, instructions=None)),
         make_record("a", stmt="other code"),
         make_record("a", build="other"),
         make_record("a", num_threads=2),
@@ -99,7 +87,7 @@ def test_what_was_measured_before_is_part_of_the_run() -> None:
     ],
 )
 def test_anything_else_is_measured(done: Record) -> None:
-    """What failed, what has other code by now, and what was another case."""
+    """What failed, lacks what is asked for, has other code by now, or was another case."""
     engine = FakeEngine()
     measure([make_order("a")], engine, make_run(done))
 
@@ -120,15 +108,6 @@ def test_results_of_another_engine_or_build_are_not_gone_on_with(done: Run) -> N
         measure([make_order("a")], FakeEngine(), done)
 
 
-def test_a_record_without_what_is_asked_for_is_measured_again() -> None:
-    """Times alone are no counts."""
-    engine = FakeEngine()
-    timed = make_record("a", outcome=attrs.evolve(OK, instructions=None))
-    measure([make_order("a")], engine, make_run(timed))
-
-    assert {"a"} == labels_asked_for(engine)
-
-
 @pytest.mark.parametrize(
     ("runtime", "expected"), [(RuntimeMode.EAGER, {"a"}), (RuntimeMode.JIT, set())]
 )
@@ -143,18 +122,11 @@ def test_a_record_without_resources_is_measured_again_where_a_case_has_some(
     assert expected == labels_asked_for(engine)
 
 
-def test_what_was_measured_before_stays_though_it_is_not_selected_now() -> None:
-    """Writing to the same file loses nothing."""
-    run, _ = measure([make_order("b")], FakeEngine(), make_run(DONE))
-
-    assert [("b",), ("a",)] == [record.label for record in run.cases]
-
-
 @pytest.mark.parametrize(
-    "outcome", [failed(), failed(FailureKind.TIMEOUT), Outcome(Status.SKIPPED)]
+    "outcome", [OK, failed(), failed(FailureKind.TIMEOUT), Outcome(Status.SKIPPED)]
 )
-def test_what_failed_before_stays_too_though_it_is_not_selected_now(outcome: Outcome) -> None:
-    """Its reason would be lost for good where the same file is written."""
+def test_what_was_measured_before_stays_though_it_is_not_selected_now(outcome: Outcome) -> None:
+    """Writing to the same file loses nothing, nor the reason of what failed."""
     done = make_record("a", outcome=outcome)
     run, _ = measure([make_order("b")], FakeEngine(), make_run(done))
 
@@ -168,10 +140,8 @@ def test_a_build_that_is_not_measured_now_stays_with_its_cases() -> None:
     done = attrs.evolve(done, builds={"other": other, BUILD.name: FINGERPRINT})
     run, _ = measure([make_order("b")], FakeEngine(), done)
 
-    assert ({"other": other, BUILD.name: FINGERPRINT}, {"other", BUILD.name}) == (
-        run.builds,
-        {record.build for record in run.cases},
-    )
+    assert {"other": other, BUILD.name: FINGERPRINT} == run.builds
+    assert {"other", BUILD.name} == {record.build for record in run.cases}
 
 
 def test_what_the_machine_could_do_before_stays() -> None:
@@ -198,7 +168,8 @@ def test_a_run_of_which_all_is_done_starts_nothing() -> None:
     engine = FakeEngine()
     run, _ = measure([make_order("a")], engine, make_run(DONE))
 
-    assert ((DONE,), []) == (run.cases, engine.calls)
+    assert (DONE,) == run.cases
+    assert [] == engine.calls
 
 
 def test_a_case_that_is_too_wide_is_refused_before_anything_starts() -> None:
@@ -206,10 +177,8 @@ def test_a_case_that_is_too_wide_is_refused_before_anything_starts() -> None:
     engine = FakeEngine()
     run, _ = measure([make_order("wide", num_threads=2), make_order("a")], engine, cores=(0,))
 
-    assert ([Status.SKIPPED, Status.OK], {"a"}) == (
-        [record.outcome.status for record in run.cases],
-        labels_asked_for(engine),
-    )
+    assert [Status.SKIPPED, Status.OK] == [record.outcome.status for record in run.cases]
+    assert {"a"} == labels_asked_for(engine)
 
 
 def test_a_failure_costs_its_own_row_only() -> None:
@@ -220,28 +189,20 @@ def test_a_failure_costs_its_own_row_only() -> None:
     assert ["ok", "failed", "ok", "ok"] == [record.outcome.status.value for record in run.cases]
 
 
-def test_an_interrupt_keeps_what_was_finished(tmp_path: Path) -> None:
-    """In the run and in its file."""
-    engine = FakeEngine({("case", "2"): [KeyboardInterrupt()]})
-    exporter = Exporter(tmp_path / "r.json", FakeClock())
-    run, interrupted = measure(make_orders(9), engine, None, [exporter], cores=(0,))
-
-    assert (True, 2, run) == (interrupted, len(run.cases), read_json(tmp_path / "r.json"))
-
-
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
-    """And is then the same as one without an interrupt."""
+    """What was finished is kept, in the run and in its file; it ends as one without interrupt."""
     orders = make_orders(9)
     exporter = Exporter(tmp_path / "r.json", FakeClock())
-    interrupted = FakeEngine({("case", "2"): [KeyboardInterrupt()]})
-    measure(orders, interrupted, None, [exporter], cores=(0,))
-    engine = FakeEngine()
-    run, _ = measure(orders, engine, read_json(tmp_path / "r.json"))
+    broken = FakeEngine({("case", "2"): [KeyboardInterrupt()]})
+    kept, interrupted = measure(orders, broken, None, [exporter], cores=(0,))
+    assert interrupted is True
+    assert 2 == len(kept.cases)
+    assert kept == read_json(tmp_path / "r.json")
 
-    assert ([order.case.label for order in orders], 7) == (
-        [record.label for record in run.cases],
-        len(engine.calls),
-    )
+    engine = FakeEngine()
+    run, _ = measure(orders, engine, kept)
+    assert [order.case.label for order in orders] == [record.label for record in run.cases]
+    assert 7 == len(engine.calls)
 
 
 def test_a_mistake_of_ours_keeps_what_was_finished(tmp_path: Path) -> None:
@@ -314,10 +275,8 @@ def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
     measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
     measured.execute(make_orders(3), CorePool((0, 1)), 2, None)
 
-    assert (3, True) == (
-        len(measured.run.cases),
-        "is not up to date: the database is gone" in capsys.readouterr().err,
-    )
+    assert 3 == len(measured.run.cases)
+    assert "is not up to date: the database is gone" in capsys.readouterr().err
 
 
 def measured_without_folder(
@@ -343,19 +302,15 @@ def measured_without_folder(
     return measured, exporter, recorder
 
 
-def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(tmp_path: Path) -> None:
-    """All is measured and stored, and it is known which file lacks it."""
-    measured, exporter, recorder = measured_without_folder(tmp_path)
-
-    assert (4, True, {exporter}) == (len(measured.run.cases), recorder.finished, measured.unsaved)
-
-
-def test_a_file_that_cannot_be_written_any_more_is_told_once(
+def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And not with each case."""
-    measured_without_folder(tmp_path)
+    """All is measured and stored; which file lacks it is known, and told once."""
+    measured, exporter, recorder = measured_without_folder(tmp_path)
 
+    assert 4 == len(measured.run.cases)
+    assert recorder.finished is True
+    assert {exporter} == measured.unsaved
     assert 1 == capsys.readouterr().err.count("r.json cannot be written: No such file")
 
 
@@ -363,10 +318,10 @@ def test_a_file_that_can_be_written_again_has_all(tmp_path: Path) -> None:
     """At the end it is tried once more."""
     measured, _, _ = measured_without_folder(tmp_path, made_again="3")
 
-    assert (set(), [4, 4]) == (
-        measured.unsaved,
-        [len(run.cases) for run in (measured.run, read_json(tmp_path / "results" / "r.json"))],
-    )
+    assert set() == measured.unsaved
+    assert [4, 4] == [
+        len(run.cases) for run in (measured.run, read_json(tmp_path / "results" / "r.json"))
+    ]
 
 
 class _Broken(Exporter):

@@ -87,14 +87,17 @@ def test_it_ends_when_its_controller_leaves(alone: Path) -> None:
     with os.fdopen(answers) as lines:
         hello = json.loads(lines.readline())
 
-    assert ("hello", PROTOCOL_VERSION, 0) == (hello["type"], hello["protocol"], process.wait(300))
+    assert "hello" == hello["type"]
+    assert PROTOCOL_VERSION == hello["protocol"]
+    assert 0 == process.wait(300)
 
 
 def test_without_descriptors_it_explains_itself(alone: Path) -> None:
     """Somebody may start it by hand."""
     done = subprocess.run([sys.executable, alone], capture_output=True, text=True, check=False)
 
-    assert (2, True) == (done.returncode, "--read-fd" in done.stderr)
+    assert 2 == done.returncode
+    assert "--read-fd" in done.stderr
 
 
 def test_an_unknown_request_ends_it(alone: Path) -> None:
@@ -114,11 +117,9 @@ def test_it_tells_who_it_is(alone: Path) -> None:
     with WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker:
         answer = worker.ask({"type": "identify"}, 60)
 
-    assert ("ok", ".".join(map(str, sys.version_info[:3])), True) == (
-        answer["status"],
-        answer["python"],
-        bool(answer["torch"]["version"]),
-    )
+    assert "ok" == answer["status"]
+    assert ".".join(map(str, sys.version_info[:3])) == answer["python"]
+    assert answer["torch"]["version"]
 
 
 @pytest.mark.slow

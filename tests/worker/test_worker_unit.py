@@ -216,10 +216,8 @@ def test_the_innermost_of_the_users_lines_is_named() -> None:
 
 def test_a_line_below_the_users_code_is_placed_at_its_call() -> None:
     """Where in a library it was raised says less."""
-    assert ("stmt line 2", "json.loads('{')") == (
-        described("import json\njson.loads('{')")["place"],
-        described("import json\njson.loads('{')")["code"],
-    )
+    assert "stmt line 2" == described("import json\njson.loads('{')")["place"]
+    assert "json.loads('{')" == described("import json\njson.loads('{')")["code"]
 
 
 def test_a_syntax_error_elsewhere_has_no_place() -> None:
@@ -311,11 +309,9 @@ def test_output_without_an_error_is_kept() -> None:
     """The last of it, where nothing better is known."""
     failure = compiler_failure("x" * 10_000 + "the end", case())
 
-    assert ("the C++ compiler failed", 4000, "the end") == (
-        failure["message"],
-        len(failure["output"]),
-        failure["output"][-7:],
-    )
+    assert "the C++ compiler failed" == failure["message"]
+    assert 4000 == len(failure["output"])
+    assert "the end" == failure["output"][-7:]
 
 
 # Models
@@ -352,7 +348,8 @@ def test_a_message_is_written_whole(tmp_path: Path) -> None:
     path = tmp_path / "result-000001"
     write_whole(path, {"status": "ok"})
 
-    assert ([path], {"status": "ok"}) == (list(tmp_path.iterdir()), json.loads(path.read_text()))
+    assert [path] == list(tmp_path.iterdir())
+    assert {"status": "ok"} == json.loads(path.read_text())
 
 
 # The loop of a Python case
@@ -394,7 +391,8 @@ def test_the_loop_over_the_windows_warms_up_idle() -> None:
     """Without a run, and with other hooks."""
     idle, events = run_loop("happens('run')", lengths=())
 
-    assert (["begin", "end"] * 40, []) == (idle, events)
+    assert ["begin", "end"] * 40 == idle
+    assert [] == events
 
 
 def test_a_window_may_decide_how_long_the_next_one_is() -> None:

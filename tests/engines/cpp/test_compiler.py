@@ -145,7 +145,8 @@ def run(library: ctypes.CDLL, *runs: int) -> tuple[int, str, list[int]]:
 def seen_by(compiler: Compiler, case: CppSource) -> int:
     """What ``seen`` is after a single run."""
     code, error, marks = run(loaded(compiler.case(case)), 1)
-    assert (0, "") == (code, error)
+    assert 0 == code
+    assert "" == error
     return marks[-1]
 
 
@@ -258,8 +259,9 @@ class TestErrors:
     ) -> None:
         """Part, line and text of the line."""
         failure = failure_of(compiler, case)
-        expected = (FailureKind.COMPILE, place, code)
-        assert expected == (failure.kind, failure.place, failure.code)
+        assert FailureKind.COMPILE == failure.kind
+        assert place == failure.place
+        assert code == failure.code
         assert "error: ‘nothing’ was not declared in this scope" == failure.message
         assert "‘nothing’" in failure.output
 
@@ -275,12 +277,14 @@ class TestErrors:
         """A fatal error is an error."""
         failure = failure_of(compiler, source(global_setup=f"{SEEN}#include <no/such.h>"))
         assert "error: no/such.h: No such file or directory" == failure.message
-        assert ("global_setup line 2", "#include <no/such.h>") == (failure.place, failure.code)
+        assert "global_setup line 2" == failure.place
+        assert "#include <no/such.h>" == failure.code
 
     def test_an_error_that_no_line_is_to_blame_for_has_no_place(self, compiler: Compiler) -> None:
         """As where a brace is left open and the end comes too soon."""
         failure = failure_of(compiler, source("if (seen) {"))
-        assert ("", "") == (failure.place, failure.code)
+        assert "" == failure.place
+        assert "" == failure.code
         assert "error: " in failure.message
 
     def test_a_function_that_is_nowhere_is_named_at_loading(self, compiler: Compiler) -> None:
@@ -332,7 +336,8 @@ class TestPreludes:
     def test_the_error_is_the_one_of_the_full_prelude(self, compiler: Compiler) -> None:
         """Names that the small prelude does not have are no mistake."""
         failure = failure_of(compiler, source("seen = tiny::thrice(3);\nseen = wrong;"))
-        assert ("stmt line 2", 1) == (failure.place, failure.output.count("error: "))
+        assert "stmt line 2" == failure.place
+        assert 1 == failure.output.count("error: ")
 
     @pytest.mark.parametrize("damage", ["", "garbage"])
     def test_a_precompiled_header_of_no_use_costs_time_alone(

@@ -46,4 +46,5 @@ def test_code_of_several_lines_stays_readable(code: str) -> None:
 
 def test_text_has_double_quotes_unless_it_holds_some() -> None:
     """As the formatter wants it."""
-    assert ('"a"', "'a \"b\"'") == (text("a"), text('a "b"'))
+    assert '"a"' == text("a")
+    assert "'a \"b\"'" == text('a "b"')

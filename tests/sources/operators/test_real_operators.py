@@ -17,7 +17,8 @@ def run(tmp_path: Path, *args: str) -> list[dict[str, object]]:
     output = tmp_path / "result.json"
     code = main(["run", *args, "--output", str(output), "--db", str(tmp_path / "runs.db")])
     cases: list[dict[str, object]] = json.loads(output.read_text(encoding="utf-8"))["cases"]
-    assert (code, {case["status"] for case in cases}) == (0, {"ok"}), cases
+    assert 0 == code, cases
+    assert {"ok"} == {case["status"] for case in cases}, cases
     return cases
 
 
@@ -47,11 +48,12 @@ def test_operators_can_be_listed_on_the_samples_that_torch_tests_them_with(
     assert main(["list", *SAMPLED, "--operators", "torch.dropout", "--samples", "2"]) == 0
     captured = capsys.readouterr()
     lines = captured.out.splitlines()
+    assert 16 == len(lines)
     assert (
-        16,
-        "op_db / torch.add / sample 1 · C++ · TorchScript · Forward + Backward · 1 thread",
-        "op_db: skipped: torch.dropout: torch has no samples\n16 cases\n",
-    ) == (len(lines), lines[-1], captured.err)
+        "op_db / torch.add / sample 1 · C++ · TorchScript · Forward + Backward · 1 thread"
+        == lines[-1]
+    )
+    assert "op_db: skipped: torch.dropout: torch has no samples\n16 cases\n" == captured.err
 
 
 @pytest.mark.slow

@@ -108,10 +108,8 @@ def test_plain_values_are_taken_over(described: Any, expected: Any) -> None:
 def test_tensors_in_a_list_are_made_one_by_one() -> None:
     """Each under a name of its own."""
     call = only(sample([tensor(1), tensor(2)], {"tuple": [tensor(3)]}))
-    assert (
-        ((Ref("input_0"), Ref("input_1")), (Ref("arg1_0"),)),
-        ["input_0", "input_1", "arg1_0"],
-    ) == (call.positional, [value.name for value in call.values])
+    assert ((Ref("input_0"), Ref("input_1")), (Ref("arg1_0"),)) == call.positional
+    assert ["input_0", "input_1", "arg1_0"] == [value.name for value in call.values]
 
 
 @pytest.mark.parametrize("name", ["input", "out", "gradient"])
@@ -177,7 +175,8 @@ def test_what_is_differentiated_is_the_first_tensor(
 ) -> None:
     """A number has no gradient."""
     call = only(sample(tensor(2, requires_grad=True)), schema(*returns))
-    assert (differentiates, expected) == (call.differentiates, python_code.expression(call))
+    assert differentiates == call.differentiates
+    assert expected == python_code.expression(call)
 
 
 def test_without_a_gradient_everything_that_is_returned_is_the_output() -> None:
@@ -195,10 +194,8 @@ def test_an_operator_without_a_schema_is_called_forward_alone() -> None:
 def test_what_works_in_place_has_no_gradient(name: str) -> None:
     """Torch refuses to change what requires one."""
     call = only(sample(tensor(2, requires_grad=True)), name=name)
-    assert ([False], False) == (
-        [value.requires_grad for value in call.values],
-        call.differentiates,
-    )
+    assert [False] == [value.requires_grad for value in call.values]
+    assert call.differentiates is False
 
 
 def test_where_no_schema_fits_what_all_return_holds() -> None:
@@ -212,11 +209,9 @@ def test_a_sample_gives_definitions_in_both_languages() -> None:
     schemas = schema("Tensor")
     made = definitions_of([only(sample(tensor(2, requires_grad=True)), schemas)], schemas)
     group = made["op_db", "torch.f", "sample 0"]
-    assert ("out = torch.f(input)", "auto out = torch::f(input);", True) == (
-        group.py_fwd_stmt,
-        group.cpp_fwd_stmt,
-        group.autograd,
-    )
+    assert "out = torch.f(input)" == group.py_fwd_stmt
+    assert "auto out = torch::f(input);" == group.cpp_fwd_stmt
+    assert group.autograd is True
 
 
 # What is left out
@@ -239,7 +234,8 @@ def test_what_cannot_be_written_down_is_left_out_with_the_reason(
 ) -> None:
     """Nothing else is put in its place."""
     found = calls_of([samples(sample(tensor(1), described))], {})
-    assert ((), (LeftOut("torch.f", reason),)) == (found.calls, found.left_out)
+    assert () == found.calls
+    assert (LeftOut("torch.f", reason),) == found.left_out
 
 
 def test_a_method_without_a_receiver_is_left_out() -> None:
@@ -286,10 +282,8 @@ def test_each_sample_is_a_call_or_is_left_out(several: list[Sample]) -> None:
     """Whatever it holds, and each tensor of a call is made under a name of its own."""
     found = calls_of([samples(*several)], {})
     names = [[value.name for value in call.values] for call in found.calls]
-    assert (len(several), [len(one) for one in names]) == (
-        len(found.calls) + len(found.left_out),
-        [len(set(one)) for one in names],
-    )
+    assert len(several) == len(found.calls) + len(found.left_out)
+    assert [len(one) for one in names] == [len(set(one)) for one in names]
 
 
 # Which operators

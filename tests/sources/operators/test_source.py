@@ -165,7 +165,8 @@ def test_shapes_of_inputs_win_over_shapes_by_name_of_the_file() -> None:
     """And the other way round: both say what the shapes are."""
     named, sized = Asked(("small",)), Asked(inputs={"x": ((1,),)})
 
-    assert (sized, named) == (sized.over(named), named.over(sized))
+    assert sized == sized.over(named)
+    assert named == named.over(sized)
 
 
 def test_shapes_by_name_and_by_input_exclude_each_other() -> None:

@@ -168,11 +168,9 @@ def test_paths_may_begin_with_the_home_folder(
         )
     )
 
-    assert (
-        str(tmp_path / "home" / "python"),
-        str(tmp_path / "home" / "runs.db"),
-        (tmp_path / "home" / "results",),
-    ) == (found.builds[0].python, found.reporters.database, found.reporters.directories)
+    assert str(tmp_path / "home" / "python") == found.builds[0].python
+    assert str(tmp_path / "home" / "runs.db") == found.reporters.database
+    assert (tmp_path / "home" / "results",) == found.reporters.directories
 
 
 @pytest.mark.parametrize(("stated", "screen"), [("screen", True), ("screen: false", False)])
@@ -222,19 +220,18 @@ def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> N
     """)
     found = read_specification(path)
 
+    assert 2.5 == found.timeout_s
+    assert "base" == found.builds[0].name
+    assert sys.executable == found.builds[0].python
+    assert {"A": "1"} == found.builds[0].env
     assert (
-        2.5,
-        ("base", sys.executable, {"A": "1"}),
         Reporters(
             True,
             (tmp_path / "results",),
             str(tmp_path / "runs.db"),
             (Endpoint("https://example.org/runs", "INSTRUCTION_COUNTS_TOKEN_RUNS"),),
-        ),
-    ) == (
-        found.timeout_s,
-        (found.builds[0].name, found.builds[0].python, found.builds[0].env),
-        found.reporters,
+        )
+        == found.reporters
     )
 
 
@@ -341,11 +338,11 @@ def test_a_model_is_loaded_from_its_file(write: WRITE, tmp_path: Path) -> None:
     digest = hashlib.sha256(b"a model").hexdigest()
     case = python_cases(write(model_entry(digest)))[0]
 
-    assert (True, "y = model(x)") == (
+    assert (
         f'model = torch.jit.load("{tmp_path / "net.pt"}")  # sha256 {digest}'
-        in case.timer_args.setup,
-        case.timer_args.stmt,
+        in case.timer_args.setup
     )
+    assert "y = model(x)" == case.timer_args.stmt
 
 
 def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path) -> None:
@@ -369,10 +366,8 @@ def test_a_model_that_was_changed_is_refused(write: WRITE, tmp_path: Path) -> No
 
     said = problem(path)
 
-    assert (True, True) == (
-        said.startswith("4: benchmarks[0].model.sha256\n"),
-        f"expected  the checksum of net.pt: {now}" in said,
-    )
+    assert said.startswith("4: benchmarks[0].model.sha256\n")
+    assert f"expected  the checksum of net.pt: {now}" in said
 
 
 def test_a_model_that_is_not_there_is_told(write: WRITE) -> None:
@@ -446,10 +441,8 @@ def test_every_mistake_is_told_with_its_place(
     told = [part for part in problem(write(TWELVE_MISTAKES)).split("\n") if part]
     blocks = dict(zip(told[::3], zip(told[1::3], told[2::3], strict=True), strict=True))
 
-    assert (True, True) == (
-        f"  found     {found}" in blocks[place][0],
-        expected in blocks[place][1],
-    )
+    assert f"  found     {found}" in blocks[place][0]
+    assert expected in blocks[place][1]
 
 
 def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
@@ -547,7 +540,8 @@ def test_a_mistake_around_the_entries_is_told(write: WRITE, line: str, said: str
     """A password is not repeated."""
     told = problem(write(f"{HEAD}  - {{id: a, statement: x}}\n{line}\n"))
 
-    assert (True, False) == (said in told, "secret" in told)
+    assert said in told
+    assert "secret" not in told
 
 
 def test_a_build_that_is_named_twice_is_told_at_its_place(write: WRITE) -> None:
