@@ -79,9 +79,15 @@ def test_all_that_is_shown_is_in_the_file() -> None:
     text = to_check_json(apply_limits(comparison(*CASES), LIMITS), {key("fails"): ["+1 kernels"]})
     one = json.loads(text)["cases"][0]
 
-    assert ("fails", "worse", 1000, 2000, 1000, 1.0, ["+1 kernels"]) == tuple(
-        one[name] for name in ("level", "verdict", "base", "new", "change", "relative", "causes")
-    )
+    assert {
+        "level": "fails",
+        "verdict": "worse",
+        "base": 1000,
+        "new": 2000,
+        "change": 1000,
+        "relative": 1.0,
+        "causes": ["+1 kernels"],
+    }.items() <= one.items()
 
 
 @pytest.mark.parametrize(

@@ -72,10 +72,10 @@ def test_an_alert_arrives_with_its_id_and_the_token(receiver: Receiver) -> None:
     hook(receiver, "secret").send("a1", '{"x": 1}')
     ((headers, body),) = receiver.got
 
-    assert ('{"x": 1}', "Bearer secret", "a1", "application/json") == (
-        body,
-        *(headers[name] for name in ("Authorization", "Idempotency-Key", "Content-Type")),
-    )
+    assert '{"x": 1}' == body
+    assert "Bearer secret" == headers["Authorization"]
+    assert "a1" == headers["Idempotency-Key"]
+    assert "application/json" == headers["Content-Type"]
 
 
 def test_without_a_token_none_is_sent(receiver: Receiver) -> None:

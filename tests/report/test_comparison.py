@@ -6,7 +6,6 @@ import io
 from typing import Any
 
 import attrs
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
@@ -210,26 +209,6 @@ def test_markdown_folds_what_is_not_worse() -> None:
     text = in_markdown(comparison(outcome(2000), outcome(1000)))
 
     assert "<details><summary>Better: 1 (not verified)</summary>" in text
-
-
-@pytest.mark.parametrize(
-    ("name", "special"),
-    [
-        ("a|b", "a\\|b"),
-        ("<script>", "&lt;script&gt;"),
-        ("*x*", "\\*x\\*"),
-        ("[x](y)", "\\[x\\](y)"),
-        ("`code`", "\\`code\\`"),
-        ("@torvalds #12 ~~x~~", "@<!-- -->torvalds #<!-- -->12 \\~\\~x\\~\\~"),
-    ],
-)
-def test_nothing_in_markdown_is_taken_for_markup(name: str, special: str) -> None:
-    """Labels hold what people write."""
-    text = in_markdown(
-        compare(side(record(name, cost=outcome(1000))), side(record(name, cost=outcome(2000))))
-    )
-
-    assert f"| {special} · C++" in text
 
 
 def model_side(count: int, title: str) -> Side:

@@ -320,17 +320,6 @@ def test_markdown_adds_up_as_well() -> None:
     assert [203] * 3 == [numbers(line)[2] for line in sums]
 
 
-def test_markdown_tables_have_as_many_cells_in_each_line() -> None:
-    """Whatever the names hold."""
-    new = costs_of([(CPU, "std::operator|(at::`a`)", 5), (CPU, "f||g", 7)])
-    text = markdown.explanation(Report(explained(side("base", BASE), side("new", new)), limit=3))
-    tables = [part.splitlines() for part in text.split("\n\n") if part.startswith("|")]
-
-    assert [4, 4, 6] == [len(re.findall(r"(?<!\\)\|", table[0])) - 1 for table in tables]
-    for table in tables:
-        assert 1 == len({len(re.findall(r"(?<!\\)\|", line)) for line in table})
-
-
 def test_json_holds_every_function() -> None:
     """Also those that did not change, with their whole names."""
     document = json.loads(json_format.explanation(Report(usual())))

@@ -124,9 +124,14 @@ def test_json_holds_all_points_and_steps() -> None:
     assert COUNTS == [point["count"] for point in segment["points"]]
     assert [4] == [place for place, point in enumerate(segment["points"]) if point["outlier"]]
     assert len(case["uncounted"]) == 1
-    assert (7, 8, 200, 0.2, True, ["+200 slow() from 8 to 9"]) == tuple(
-        step[name] for name in ("before", "after", "change", "relative", "confirmed", "causes")
-    )
+    assert {
+        "before": 7,
+        "after": 8,
+        "change": 200,
+        "relative": 0.2,
+        "confirmed": True,
+        "causes": ["+200 slow() from 8 to 9"],
+    }.items() <= step.items()
 
 
 def test_csv_has_a_line_for_each_count() -> None:

@@ -137,7 +137,9 @@ def test_junit_is_a_document_whatever_is_in_it(text: str) -> None:
     assert len(check.gate.findings) == len(list(root.iter("testcase")))
 
 
+@example("\n")
 @example("\r")
+@example('a,"b"\r\n')
 @given(TEXTS)
 def test_csv_gives_labels_back_as_they_are(text: str) -> None:
     """A cell is a cell, whatever it holds."""

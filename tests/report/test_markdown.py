@@ -43,10 +43,15 @@ def test_no_text_is_a_link_or_tells_somebody(text: str) -> None:
         ("@torvalds #12 ~~x~~", "@<!-- -->torvalds #<!-- -->12 \\~\\~x\\~\\~"),
         ("GH-12", "GH-<!-- -->12"),
         ("add / Tensor-Tensor · C++: 1.5", "add / Tensor-Tensor · C++: 1.5"),
+        ("a|b", "a\\|b"),
+        ("<script>", "&lt;script&gt;"),
+        ("*x*", "\\*x\\*"),
+        ("[x](y)", "\\[x\\](y)"),
+        ("`code`", "\\`code\\`"),
     ],
 )
-def test_what_would_be_a_link_is_broken(text: str, shown: str) -> None:
-    """By a comment, that nobody sees."""
+def test_what_would_be_markup_is_escaped(text: str, shown: str) -> None:
+    """A link is broken by a comment, that nobody sees."""
     assert shown == escaped(text)
 
 

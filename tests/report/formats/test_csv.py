@@ -6,7 +6,6 @@ import csv
 import io
 
 import attrs
-import pytest
 
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.report.formats.csv import run as to_csv
@@ -17,37 +16,25 @@ def test_csv_has_a_line_for_each_case() -> None:
     """With what was measured, in plain numbers."""
     (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("Top", "a, b")))))
 
-    assert ("Top/a, b", "python", "ok", "8899", "True", "2.2e-06", "") == tuple(
-        row[name]
-        for name in (
-            "label",
-            "language",
-            "status",
-            "instructions",
-            "exact",
-            "median_s",
-            "error",
-        )
-    )
+    expected = {
+        "label": "Top/a, b",
+        "language": "python",
+        "status": "ok",
+        "error": "",
+        "instructions": "8899",
+        "exact": "True",
+        "median_s": "2.2e-06",
+    }
+    assert expected.items() <= row.items()
 
 
 def test_csv_has_the_reason_of_a_failure() -> None:
     """And nothing where nothing was measured."""
     (row,) = csv.DictReader(io.StringIO(to_csv(make_run(make_record("a", outcome=failed())))))
 
-    assert ("failed", "", "", "ValueError: bad   (stmt line 1: x + y)") == tuple(
-        row[name] for name in ("status", "instructions", "median_s", "error")
-    )
-
-
-@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
-def test_csv_holds_any_label(end: str) -> None:
-    """Commas, quotes and line ends of any kind are part of it."""
-    text = to_csv(make_run(make_record('a,"b"', f"c{end}d", "é")))
-
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-
-    assert [f'a,"b"/c{end}d/é'] == [row["label"] for row in rows]
+    error = "ValueError: bad   (stmt line 1: x + y)"
+    expected = {"status": "failed", "instructions": "", "median_s": "", "error": error}
+    assert expected.items() <= row.items()
 
 
 def test_csv_has_what_a_case_uses_and_says_of_itself() -> None:

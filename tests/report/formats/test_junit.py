@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
@@ -78,11 +75,3 @@ def test_a_failure_says_what_changed_and_where() -> None:
         "message"
     )
     assert "+9 <kernels>" == failure.text
-
-
-@given(st.text())
-def test_any_label_gives_a_document(name: str) -> None:
-    """Also one with characters that XML cannot hold."""
-    gate = apply_limits(comparison(difference(1000, 2000, label=name)), LIMITS)
-
-    assert 1 == len(list(parsed(shown(gate)).iter("testcase")))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from core.types import RuntimeMode
 from instruction_counts.domain.records import Run
 from instruction_counts.report.formats import markdown
@@ -68,12 +66,6 @@ def test_markdown_lists_what_failed() -> None:
 def test_markdown_explains_its_numbers() -> None:
     """Readers have no help text at hand."""
     assert LEGEND in markdown.run(realistic())
-
-
-@pytest.mark.parametrize("label", ["a\nb", "a\r\nb"])
-def test_a_line_end_in_a_label_does_not_break_the_table(label: str) -> None:
-    """A label is one line there."""
-    assert 3 == len(table_lines(make_run(make_record(label))))
 
 
 def test_a_run_without_cases_is_still_markdown() -> None:
