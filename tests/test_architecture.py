@@ -109,7 +109,7 @@ def test_the_worker_imports_the_standard_library_and_torch() -> None:
 
 @pytest.mark.parametrize("path", WORKERS, ids=name_of)
 def test_what_runs_in_a_build_imports_nothing_else(path: Path) -> None:
-    """Each script that a build runs stands alone."""
+    """Nothing of this project but its neighbours."""
     packages = set(imported(ast.parse(path.read_text(encoding="utf-8"))))
 
     assert set() == packages - set(sys.stdlib_module_names) - {"torch"}

@@ -1,1 +1,1 @@
-"""The worker, one self-contained file."""
+"""What runs in a build: the worker, and what answers questions about the build."""

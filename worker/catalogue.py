@@ -1,64 +1,24 @@
-"""Tells what an installed torch offers, in the interpreter of the build that is asked.
+"""Tells what an installed torch offers.
 
-This one file is all that a build needs: it imports the standard library, and torch inside
-functions, and nothing else of this project. It runs on Python 3.9 and later. It is started with
-the path of a request and the path of its answer, both JSON; the key ``question`` says which:
-
-- ``locate``: where torch lies and what tells one torch from another, without importing it.
-- ``schemas``: every schema of the namespace aten.
-- ``public_operators``: every operator that users call, what it is called below, and how often
+- `locate`: where torch lies and what tells one torch from another, without importing it.
+- `absent`: which of some names, such as ``torch.compile``, torch does not have.
+- `schemas`: every schema of the namespace aten.
+- `public_operators`: every operator that users call, what it is called below, and how often
   torch's own Python calls it.
-- ``op_db``: sample inputs of operators, from the database that torch tests itself with.
-- ``capability``: what one core of this machine can do.
-- ``absent``: which of some names, such as ``torch.compile``, torch does not have.
 """
 
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import itertools
-import json
 import math
-import os
 import re
-import sys
-import time
 from collections import Counter
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Dict, Iterator, List, Set, Tuple
 
-Message = Dict[str, Any]
+from .installed import Message, identity, import_torch, torch_folder
+
 _NAMESPACE = "aten::"
-_KIB, _MIB = 1 << 10, 1 << 20
-
-
-class RefusalError(Exception):
-    """A question that this build cannot answer, and what to do about it."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message, self.hint = message, hint
-
-
-def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Answer the one question that the request file holds."""
-    request_path, answer_path = sys.argv[1:] if argv is None else argv
-    request = json.loads(Path(request_path).read_text(encoding="utf-8"))
-    questions = {
-        "locate": locate,
-        "schemas": schemas,
-        "public_operators": public_operators,
-        "op_db": op_db,
-        "capability": capability,
-        "absent": absent,
-    }
-    try:
-        answer = {"status": "ok", **questions[request["question"]](request)}
-    except RefusalError as error:
-        answer = {"status": "failed", "message": error.message, "hint": error.hint}
-    Path(answer_path).write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
-    return 0
 
 
 # ---------------------------------------------------------------------------------------------
@@ -68,7 +28,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 
 def locate(request: Message) -> Message:
     """The folder of torch, its version file, and size and time of its libraries."""
-    root = _root()
+    root = torch_folder()
     version = root / "version.py"
     libraries = [*root.glob("_C*.so"), *root.glob("lib/libtorch*.so*")]
     return {
@@ -85,7 +45,7 @@ def locate(request: Message) -> Message:
 
 def absent(request: Message) -> Message:
     """Those of ``names`` that lead to nothing from torch."""
-    torch = _torch()
+    torch = import_torch()
     return {"names": [name for name in request["names"] if not _has(torch, name)]}
 
 
@@ -108,33 +68,6 @@ def _sources(root: Path) -> str:
     return digest.hexdigest()
 
 
-def _root() -> Path:
-    spec = importlib.util.find_spec("torch")
-    if spec is None or not spec.origin:
-        raise RefusalError(
-            "%s has no torch" % sys.executable,
-            "%s -m pip install torch     or name another build" % sys.executable,
-        )
-    return Path(spec.origin).parent
-
-
-def _torch() -> Any:
-    _root()
-    try:
-        import torch
-    except Exception as error:  # a broken torch fails in many ways
-        message = "cannot import torch: %s: %s" % (type(error).__name__, error)
-        raise RefusalError(message, "%s -c 'import torch' shows more." % sys.executable) from error
-    return torch
-
-
-def _identity(torch: Any) -> Message:
-    return {
-        "torch_version": str(torch.__version__),
-        "git_version": getattr(torch.version, "git_version", None) or "",
-    }
-
-
 # ---------------------------------------------------------------------------------------------
 # Schemas
 # ---------------------------------------------------------------------------------------------
@@ -143,14 +76,14 @@ def _identity(torch: Any) -> Message:
 def schemas(request: Message) -> Message:
     """Every schema of the namespace aten, with its arguments as the dispatcher knows them."""
     del request
-    torch = _torch()
+    torch = import_torch()
     found = {
         (one.name[len(_NAMESPACE) :], one.overload_name): one
         for one in torch._C._jit_get_all_schemas()
         if one.name.startswith(_NAMESPACE)
     }
     return {
-        **_identity(torch),
+        **identity(torch),
         "schemas": [
             {
                 "name": name,
@@ -197,6 +130,7 @@ def plain(value: Any) -> Any:
 # Public operators
 # ---------------------------------------------------------------------------------------------
 
+
 _FUNCTIONAL = "torch.nn.functional"
 # Where operators are public, and what their native names begin with.
 _PREFIXES = {
@@ -218,7 +152,7 @@ _CONVERSIONS = {
 def public_operators(request: Message) -> Message:
     """Every public operator: its name, the native one, its tags, and how often it is called."""
     del request
-    torch = _torch()
+    torch = import_torch()
     natives = native_names(torch)
     uses = count_calls(python_sources(Path(torch.__file__).parent))
     found = []
@@ -235,7 +169,7 @@ def public_operators(request: Message) -> Message:
                         "uses": uses[namespace, name],
                     }
                 )
-    return {**_identity(torch), "operators": found}
+    return {**identity(torch), "operators": found}
 
 
 def native_names(torch: Any) -> Set[str]:
@@ -342,164 +276,3 @@ def count_calls(texts: Iterator[str]) -> "Counter[Tuple[str, str]]":
             namespace = _SPELLINGS.get(owner[1] if owner else "", "torch.Tensor")
             found[namespace, call[1]] += 1
     return found
-
-
-# ---------------------------------------------------------------------------------------------
-# Samples
-# ---------------------------------------------------------------------------------------------
-
-
-def op_db(request: Message) -> Message:
-    """Samples of the operators ``names``: of each variant ``limit`` at most, of type ``dtype``.
-
-    With ``requires_grad``, inputs require a gradient where torch says that there is one.
-    """
-    torch = _torch()
-    dtype = getattr(torch, request["dtype"], None)
-    if not isinstance(dtype, torch.dtype):
-        raise RefusalError("torch has no dtype %r" % request["dtype"], "For example: float32")
-    database = _database()
-    operators = []
-    for name in request["names"]:
-        for entry in database:
-            if name in spellings(entry):
-                made = _samples(torch, entry, dtype, request)
-                operators.append({"name": name, "variant": entry.variant_test_name, **made})
-    return {**_identity(torch), "operators": operators}
-
-
-def _database() -> Any:
-    try:
-        from torch.testing._internal.common_methods_invocations import op_db as database
-    except ModuleNotFoundError as error:
-        if str(error.name).startswith("torch."):
-            raise RefusalError("this torch has no samples of operators") from error
-        raise RefusalError(
-            "torch's samples of operators need the module %s" % error.name,
-            "%s -m pip install %s" % (sys.executable, error.name),
-        ) from error
-    except Exception as error:
-        message = "torch's samples of operators cannot be read: %s: %s"
-        raise RefusalError(message % (type(error).__name__, error)) from error
-    return database
-
-
-def spellings(entry: Any) -> Set[str]:
-    """All that an operator of the database is called: publicly, as a method, and natively."""
-    names = {entry.name, *(alias.name for alias in entry.aliases)}
-    public = {owner + one for owner in ("torch.", "torch.Tensor.") for one in names}
-    return {*names, *public, entry.aten_name}
-
-
-def _samples(torch: Any, entry: Any, dtype: Any, request: Message) -> Message:
-    if dtype not in entry.dtypes:
-        return {"samples": [], "reason": "it does not take %s" % dtype}
-    has_gradient = entry.supports_autograd and dtype in entry.backward_dtypes
-    torch.manual_seed(0)
-    try:
-        inputs = entry.sample_inputs(
-            "cpu", dtype, requires_grad=request["requires_grad"] and has_gradient
-        )
-        samples = [_sample(torch, one) for one in itertools.islice(inputs, request["limit"])]
-    except Exception as error:  # noqa: BLE001 - the database fails as it likes
-        return {"samples": [], "reason": "%s: %s" % (type(error).__name__, error)}
-    return {"samples": samples, "reason": ""}
-
-
-def _sample(torch: Any, sample: Any) -> Message:
-    return {
-        "input": described(torch, sample.input),
-        "args": [described(torch, one) for one in sample.args],
-        "kwargs": {name: described(torch, one) for name, one in sample.kwargs.items()},
-    }
-
-
-def described(torch: Any, value: Any) -> Any:
-    """A value as JSON; a tensor by what it is like, other objects by the code that makes them."""
-    if isinstance(value, torch.Tensor):
-        tensor = {
-            "tensor": list(value.shape),
-            "dtype": str(value.dtype).replace("torch.", ""),
-            "requires_grad": bool(value.requires_grad),
-        }
-        if str(value.dtype).startswith(("torch.int", "torch.uint")) and value.numel():
-            tensor["range"] = [int(value.min()), int(value.max())]  # often an index
-        if value.layout is not torch.strided:
-            tensor["layout"] = str(value.layout)
-        return tensor
-    if isinstance(value, list):
-        return [described(torch, one) for one in value]
-    if isinstance(value, tuple):
-        return {"tuple": [described(torch, one) for one in value]}
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else {"code": "float(%r)" % str(value)}
-    return {"code": repr(value)}
-
-
-# ---------------------------------------------------------------------------------------------
-# What the machine can do
-# ---------------------------------------------------------------------------------------------
-
-_REPEATS = 5
-_MATRIX_SIZE = 1024
-
-
-def capability(request: Message) -> Message:
-    """Copied bytes and operations of a matrix product in a second: on one core, with one thread."""
-    if request["core"] is not None:
-        os.sched_setaffinity(0, [request["core"]])
-    torch = _torch()
-    torch.set_num_threads(1)
-    return {
-        "copy_bytes_per_s": _copy_bytes_per_s(torch),
-        "matmul_flops_per_s": _matmul_flops_per_s(torch),
-    }
-
-
-def _copy_bytes_per_s(torch: Any) -> int:
-    """Bytes that a copy reads and writes; the best of several."""
-    half = copied_bytes(last_level_cache_bytes(Path("/sys/devices/system/cpu")), available_bytes())
-    source = torch.ones(half, dtype=torch.uint8)
-    target = torch.ones(half, dtype=torch.uint8)
-    return int(2 * half / _best_s(lambda: target.copy_(source)))
-
-
-def _matmul_flops_per_s(torch: Any) -> int:
-    """Multiplications and additions of a product of float32 matrices; the best of several."""
-    a, b, c = (torch.ones(_MATRIX_SIZE, _MATRIX_SIZE) for _ in range(3))
-    return int(2 * _MATRIX_SIZE**3 / _best_s(lambda: torch.mm(a, b, out=c)))
-
-
-def _best_s(function: Callable[[], Any]) -> float:
-    """The shortest time of several runs, after one to warm up."""
-    times_s = []
-    for _ in range(1 + _REPEATS):
-        begin = time.perf_counter()
-        function()
-        times_s.append(time.perf_counter() - begin)
-    return min(times_s[1:])
-
-
-def copied_bytes(cache_bytes: int, free_bytes: int) -> int:
-    """How much to copy: with its target four times the cache, unless memory is short."""
-    return max(64 * _MIB, min(2 * cache_bytes, free_bytes // 8))
-
-
-def last_level_cache_bytes(folder: Path) -> int:
-    """The largest cache that the system tells of; 64 MiB where it tells of none."""
-    sizes = [path.read_text().strip() for path in folder.glob("cpu*/cache/index*/size")]
-    return max((int(size[:-1]) * _KIB for size in sizes if size.endswith("K")), default=64 * _MIB)
-
-
-def available_bytes() -> int:
-    """Memory that can be had without swapping."""
-    for line in Path("/proc/meminfo").read_text(encoding="utf-8").splitlines():
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * _KIB
-    return 1024 * _MIB
-
-
-if __name__ == "__main__":
-    sys.exit(main())

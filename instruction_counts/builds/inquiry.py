@@ -1,7 +1,7 @@
 """Asking a build a question: a script of ours, run in the build's interpreter and environment.
 
-A script is one file in ``worker/`` that runs on Python 3.9 and later. It is started with two
-arguments, the path of a JSON file that holds the request and the path where it leaves its answer:
+A script is a module in ``worker/`` that runs on Python 3.9 and later. ``worker/answer.py`` starts
+it with the path of a JSON file that holds the request and the path where it leaves its answer:
 ``{"status": "ok", ...}``, or ``{"status": "failed", "message": ..., "hint": ...}`` where it
 refuses. stdout and stderr are not part of it, so that whatever torch or the user's code prints
 does no harm.
@@ -28,9 +28,10 @@ DEFAULT_TIMEOUT_S = 300.0
 _TAIL_BYTES = 64 * 1024
 
 
-def script_path(script: str) -> Path:
-    """Where the script of that name lies."""
-    return WORKER.with_name(f"{script}.py")
+def scripts_text() -> str:
+    """What answers questions, as text: with another one, answers may be others."""
+    paths = sorted(set(WORKER.parent.glob("*.py")) - {WORKER})
+    return "".join(path.read_text(encoding="utf-8") for path in paths)
 
 
 def inquire(
@@ -43,7 +44,8 @@ def inquire(
 ) -> dict[str, Any]:
     """What ``worker/<script>.py`` answers to ``request`` in ``build``, less its status.
 
-    The script runs in ``cwd``, or in an empty private folder.
+    The key ``question`` names a function of the script, which runs in ``cwd``, or in an empty
+    private folder.
 
     Raises:
         BuildError: the interpreter does not start, or ends or runs on without an answer.
@@ -61,11 +63,11 @@ def inquire(
 
 def _run(build: Build, script: str, folder: Path, timeout_s: float, cwd: Path) -> None:
     interpreter = interpreter_of(build)
-    files = [str(folder / "request.json"), str(folder / "answer.json")]
+    answerer = WORKER.with_name("answer.py")
     with (folder / "errors").open("wb") as errors:
         try:
             process = subprocess.Popen(
-                [interpreter, str(script_path(script)), *files],
+                [interpreter, answerer, folder / "request.json", folder / "answer.json", script],
                 env=environment(build),
                 cwd=cwd,
                 stdin=subprocess.DEVNULL,

@@ -9,7 +9,7 @@ import pytest
 
 from instruction_counts.builds.capability import measure_machine
 from instruction_counts.domain.build import default_build
-from worker.catalogue import available_bytes, copied_bytes, last_level_cache_bytes
+from worker.capability import available_bytes, copied_bytes, last_level_cache_bytes
 
 MIB = 1 << 20
 

@@ -162,3 +162,16 @@ def test_torch_is_located_without_importing_it(tmp_path: Path) -> None:
         "files": [[str(library), 5, library.stat().st_mtime_ns]],
         "sources": "",
     } == found
+
+
+def test_modules_of_a_user_may_have_the_names_of_ours(tmp_path: Path) -> None:
+    """Also on Pythons that put the folder of a script on the path."""
+    package = tmp_path / "torch"
+    package.mkdir()
+    (package / "__init__.py").write_text("from catalogue import a; from worker import b")
+    (tmp_path / "catalogue.py").write_text("a = 1")
+    (tmp_path / "worker.py").write_text("b = 1")
+    build = Build("made", sys.executable, env={"PYTHONPATH": str(tmp_path), "PYTHONSAFEPATH": ""})
+    request = {"question": "absent", "names": ["torch.a", "torch.b", "torch.c"]}
+
+    assert {"names": ["torch.c"]} == inquire(build, "catalogue", request)

@@ -1,4 +1,4 @@
-"""What the catalogue script makes of torch's names, sources and samples."""
+"""What the catalogue script makes of torch's names and sources."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ import torch
 from worker.catalogue import (
     _sources,
     count_calls,
-    described,
     is_operator,
     native_names,
     plain,
     python_sources,
-    spellings,
 )
 from worker.catalogue import public_operators as answer_to_public_operators
 
@@ -180,49 +178,6 @@ def test_tests_and_what_programs_wrote_are_no_sources(tmp_path: Path) -> None:
     assert ["a.py", "b/c.py"] == list(python_sources(tmp_path))
 
 
-# Values
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (torch.ones(2, 3), {"tensor": [2, 3], "dtype": "float32", "requires_grad": False}),
-        (
-            torch.tensor([3, 1]),
-            {"tensor": [2], "dtype": "int64", "requires_grad": False, "range": [1, 3]},
-        ),
-        (
-            torch.ones(0, dtype=torch.int32),
-            {"tensor": [0], "dtype": "int32", "requires_grad": False},
-        ),
-        (
-            torch.ones((), requires_grad=True),
-            {"tensor": [], "dtype": "float32", "requires_grad": True},
-        ),
-        (
-            torch.ones(2).to_sparse(),
-            {
-                "tensor": [2],
-                "dtype": "float32",
-                "requires_grad": False,
-                "layout": "torch.sparse_coo",
-            },
-        ),
-        ([1, (2.5, None)], [1, {"tuple": [2.5, None]}]),
-        (True, True),
-        (float("inf"), {"code": "float('inf')"}),
-        (torch.float64, {"code": "torch.float64"}),
-        (torch.channels_last, {"code": "torch.channels_last"}),
-        (slice(1, None), {"code": "slice(1, None, None)"}),
-        (1 + 2j, {"code": "(1+2j)"}),
-    ],
-    ids=str,
-)
-def test_a_value_is_described_in_json(value: Any, expected: Any) -> None:
-    """A tensor by what it is like; what JSON lacks, by code."""
-    assert expected == described(torch, value)
-
-
 @pytest.mark.parametrize(
     ("value", "expected"),
     [(None, None), ([1, 2.5], [1, 2.5]), (float("nan"), "nan"), (torch.float32, "torch.float32")],
@@ -230,18 +185,6 @@ def test_a_value_is_described_in_json(value: Any, expected: Any) -> None:
 def test_a_default_is_plain_or_its_text(value: Any, expected: Any) -> None:
     """Whatever it is."""
     assert expected == plain(value)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["linalg.norm", "torch.linalg.norm", "linalg_norm", "norm2", "torch.Tensor.norm2"],
-)
-def test_an_operator_of_the_database_goes_by_many_names(name: str) -> None:
-    """Its own, its aliases', and the native one."""
-    alias = SimpleNamespace(name="norm2")
-    entry = SimpleNamespace(name="linalg.norm", aliases=(alias,), aten_name="linalg_norm")
-
-    assert name in spellings(entry)
 
 
 def test_an_edited_source_makes_another_torch(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ import torch
 
 from tests.fixtures.models import small_models
 from worker import models
+from worker.installed import RefusalError
+from worker.model_modules import constructor_arguments
 
 FIXTURES = Path(small_models.__file__).parent
 IMAGE = {"name": None, "shape": [1, 4, 8, 8], "dtype": "float32", "high": None}
@@ -172,7 +174,7 @@ def test_modules_tell_how_they_were_made(
     module: torch.nn.Module, positional: list[Any], keywords: dict[str, Any]
 ) -> None:
     """Each keeps its arguments in a way of its own."""
-    assert (positional, keywords) == models._arguments(module)
+    assert (positional, keywords) == constructor_arguments(module)
 
 
 def test_the_type_of_parameters_is_noted() -> None:
@@ -300,7 +302,7 @@ def test_an_exported_program_refuses_other_inputs(
     program: dict[str, Any], changes: dict[str, Any]
 ) -> None:
     """What would be written could not run."""
-    with pytest.raises(models.RefusalError, match="fails on its input") as caught:
+    with pytest.raises(RefusalError, match="fails on its input") as caught:
         traced("", {**IMAGE, **changes}, **program)
 
     assert "that it was exported with" in caught.value.hint
@@ -312,7 +314,7 @@ def test_an_exported_program_of_other_inputs_than_tensors_is_refused(tmp_path: P
     example = (torch.ones(2, 4), 3)
     torch.export.save(torch.export.export(small_models.Scaled(), example), path)
 
-    with pytest.raises(models.RefusalError, match="an input of type int") as caught:
+    with pytest.raises(RefusalError, match="an input of type int") as caught:
         traced("", model=str(path), kind=".pt2")
 
     assert "inputs are tensors" in caught.value.hint
@@ -360,7 +362,7 @@ def test_what_cannot_be_taken_apart_says_why(
     changes: dict[str, Any], message: str, hint: str
 ) -> None:
     """And what to do about it."""
-    with pytest.raises(models.RefusalError) as caught:
+    with pytest.raises(RefusalError) as caught:
         models.trace({**request("net", IMAGE), **changes})
 
     assert message in caught.value.message

@@ -131,6 +131,7 @@ def take_apart(
         DataError: it cannot be loaded, or does not run.
     """
     request = {
+        "question": "trace",
         "model": source.target,
         "kind": source.kind,
         "inputs": [

@@ -9,11 +9,12 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.builds.inquiry import inquire, script_path
+from instruction_counts.builds.inquiry import inquire, scripts_text
 from instruction_counts.domain.build import Build
 from instruction_counts.system.cache import Cache, key_of
 
-_SCRIPT = "catalogue"
+_CATALOGUE, _SAMPLES = "catalogue", "samples"
+"""The scripts that are asked."""
 _TELLING_TAGS = (
     "pointwise",
     "reduction",
@@ -113,7 +114,7 @@ def load_schemas(build: Build, cache: Cache) -> tuple[Schema, ...]:
         BuildError: the interpreter does not work.
         DataError: it has no torch, or one that cannot be imported.
     """
-    answer = _kept(build, cache, {"question": "schemas"})
+    answer = _kept(build, cache, _CATALOGUE, {"question": "schemas"})
     return tuple(_schema(one) for one in answer["schemas"])
 
 
@@ -122,7 +123,7 @@ def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, .
 
     Private and deprecated ones are left out. Raises what `load_schemas` does.
     """
-    answer = _kept(build, cache, {"question": "public_operators"})
+    answer = _kept(build, cache, _CATALOGUE, {"question": "public_operators"})
     return tuple(
         PublicOperator(**{**one, "tags": tuple(one["tags"])}) for one in answer["operators"]
     )
@@ -154,7 +155,10 @@ def load_samples(
         "limit": limit,
         "requires_grad": requires_grad,
     }
-    answer = inquire(build, _SCRIPT, request) if cache is None else _kept(build, cache, request)
+    if cache is None:
+        answer = inquire(build, _SAMPLES, request)
+    else:
+        answer = _kept(build, cache, _SAMPLES, request)
     return tuple(_samples(one) for one in answer["operators"])
 
 
@@ -163,16 +167,16 @@ def _samples(found: Mapping[str, Any]) -> OperatorSamples:
     return OperatorSamples(found["name"], found["variant"], tuple(samples), found["reason"])
 
 
-def _kept(build: Build, cache: Cache, request: Mapping[str, Any]) -> dict[str, Any]:
+def _kept(build: Build, cache: Cache, script: str, request: Mapping[str, Any]) -> dict[str, Any]:
     """The answer to ``request``, asked once for each torch, script and request."""
     # Schemas come from the libraries; everything else is read from Python files, too.
     sources = request["question"] != "schemas"
-    torch = inquire(build, _SCRIPT, {"question": "locate", "sources": sources})
+    torch = inquire(build, _CATALOGUE, {"question": "locate", "sources": sources})
     texts = [json.dumps(one, sort_keys=True) for one in (torch, dict(build.env), dict(request))]
-    key = key_of(script_path(_SCRIPT).read_text(encoding="utf-8"), *texts)
+    key = key_of(scripts_text(), *texts)
 
     def ask(folder: Path) -> None:
-        answer = inquire(build, _SCRIPT, request)
+        answer = inquire(build, script, request)
         (folder / "answer.json").write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
 
     path = cache.entry("catalogue", key, ask) / "answer.json"

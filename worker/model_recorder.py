@@ -1,0 +1,272 @@
+"""Records what a model executes: calls of torch's own modules, and operators outside of these."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from typing import Any, Callable, Dict, Iterator, List, Optional, Set, Tuple
+
+from .installed import Message, summary
+from .model_modules import constructor_arguments, looks, tupled
+from .model_tensors import (
+    Names,
+    UnwritableError,
+    is_tensor,
+    is_usual,
+    needs_grad,
+    result_of,
+    tensors_in,
+)
+
+_CONTAINERS = {"Module", "Sequential", "ModuleList", "ModuleDict", "ParameterList", "ParameterDict"}
+_WITH_CHILDREN = {"MultiheadAttention"}
+_NO_WORK = {"alias", "detach", "detach_", "lift", "lift_fresh", "size", "stride", "dim", "numel"}
+_NOT_BUILT = (
+    UnwritableError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""What a constructor raises that does not take what its module tells."""
+
+
+class Recorder:
+    """Takes down calls of modules, and the operators outside of them."""
+
+    def __init__(self, torch: Any, request: Message) -> None:
+        self.torch = torch
+        self.by_modules = request["level"] == "modules"
+        self.backward = bool(request["backward"])
+        self.real_data = bool(request["real_data"])
+        self.path = ""
+        self.calls: List[Message] = []
+        self.taken_apart: Dict[str, str] = {}
+        self.left_out: Counter[str] = Counter()
+        self._inside = False
+        self._known: Dict[int, Optional[Message]] = {}
+        self._replaced: Set[int] = set()
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Every operator that runs is noted, unless a module that is noted runs it."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        recorder = self
+
+        class Listener(TorchDispatchMode):  # type: ignore[misc]
+            """Sees operators before fake tensors do."""
+
+            def __torch_dispatch__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                del types
+                return recorder.operator(func, args, kwargs or {})
+
+        with Listener():
+            yield
+
+    def watch(self, model: Any) -> None:
+        """Note every call of a module below ``model``."""
+        for path, module in model.named_modules():
+            if "forward" in vars(module):
+                self._replaced.add(id(module))
+            module.forward = _watched(self, path, module, module.forward)
+
+    def call(self, path: str, module: Any, forward: Any, args: Any, kwargs: Any) -> Any:
+        """Run a module, and note it where it can be built again."""
+        if self._inside:
+            return forward(*args, **kwargs)
+        before, self.path = self.path, path
+        try:
+            noted = self._module(module, args, kwargs) if self.by_modules else None
+            self._inside = noted is not None
+            output = forward(*args, **kwargs)
+        finally:
+            self.path, self._inside = before, False
+        if noted is not None:
+            noted["result"] = result_of(output, with_grad=self.backward)
+            self.calls.append(noted)
+        return output
+
+    def operator(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run an operator, and note it where it is outside of the modules that are noted."""
+        noted = None if self._inside else self._operator(func, args, kwargs)
+        output = func(*args, **kwargs)
+        tensors = list(tensors_in((args, kwargs)))
+        if func._schema.name != "aten::detach" and any(map(needs_grad, tensors)):
+            for one in tensors_in(output):
+                if one.is_floating_point() or one.is_complex():
+                    one._needs_grad = True
+        if noted is not None:
+            noted["result"] = result_of(output, with_grad=self.backward)
+            self.calls.append(noted)
+        return output
+
+    def _module(self, module: Any, args: Any, kwargs: Any) -> Optional[Message]:
+        kind = type(module).__name__
+        if id(module) not in self._known:
+            self._known[id(module)] = self._described(module)
+        described = self._known[id(module)]
+        if described is None:
+            return None
+        names = Names(args, kwargs)
+        try:
+            call = f"model({names.arguments(args, kwargs)})"
+        except UnwritableError as error:
+            self.taken_apart[kind] = str(error)
+            return None
+        high = getattr(module, "num_embeddings", None)
+        arguments = dict(described["keywords"])
+        if self.backward and arguments.get("inplace") and any(map(needs_grad, names.tensors)):
+            arguments["inplace"] = False  # a leaf of the graph cannot be written to
+        return {
+            **described,
+            "keywords": arguments,
+            "path": self.path,
+            "call": call,
+            "is_plain": not kwargs and all(map(is_tensor, args)),
+            "training": bool(module.training),
+            "inputs": names.inputs(high, backward=self.backward),
+        }
+
+    def _described(self, module: Any) -> Optional[Message]:
+        """How to build a module of torch's own again; None where it has to be taken apart."""
+        kind = type(module).__name__
+        is_own = type(module).__module__.startswith("torch.nn.modules.")
+        children = any(True for _ in module.children())
+        if not is_own or kind in _CONTAINERS or (children and kind not in _WITH_CHILDREN):
+            return None
+        if id(module) in self._replaced:
+            self.taken_apart[kind] = "its forward was replaced"
+            return None
+        parameters = list(module.parameters())
+        gets_gradient = {self.backward and one.requires_grad for one in parameters}
+        if len(gets_gradient) > 1:
+            self.taken_apart[kind] = "some of its parameters are frozen, and others are not"
+            return None
+        try:
+            positional, keywords = constructor_arguments(module)
+            again = self._again(module, positional, keywords)
+        except _NOT_BUILT as error:
+            self.taken_apart[kind] = summary(error)
+            return None
+        if again != looks(module):
+            self.taken_apart[kind] = "its attributes do not tell how it was made"
+            return None
+        dtypes = {str(one.dtype) for one in parameters if one.is_floating_point()}
+        return {
+            "kind": "module",
+            "type": kind,
+            "positional": positional,
+            "keywords": keywords,
+            "dtype": dtypes.pop() if len(dtypes) == 1 else "torch.float32",
+            "has_parameters": True in gets_gradient,
+            "is_frozen": self.backward and gets_gradient == {False},
+        }
+
+    def _again(self, module: Any, positional: List[Any], keywords: Message) -> Any:
+        from torch.utils._python_dispatch import _disable_current_modes
+
+        made = getattr(self.torch.nn, type(module).__name__)
+        with _disable_current_modes(), self.torch.device("meta"):
+            return looks(
+                made(*map(tupled, positional), **{k: tupled(v) for k, v in keywords.items()})
+            )
+
+    def _operator(self, func: Any, args: Any, kwargs: Any) -> Optional[Message]:
+        namespace, _, name = func._schema.name.partition("::")
+        if namespace == "prim" or name in _NO_WORK or name.startswith("sym_"):
+            return None
+        if namespace != "aten":
+            self.left_out[f"{namespace}::{name}: no operator of torch's own"] += 1
+            return None
+        names = Names(args, kwargs)
+        try:
+            func, written = self._out_of_place(func, names)
+            kwargs = {key: value for key, value in kwargs.items() if not is_usual(key, value)}
+            call = written or self._shortest(func, args, kwargs, names)
+        except UnwritableError as error:
+            self.left_out[f"{name}: {error}"] += 1
+            return None
+        first = names.tensors[0] if names.tensors else None
+        sizes = [] if first is None else list(first.shape)
+        high = sizes[0] if name == "embedding" else min(sizes, default=2)
+        return {
+            "kind": "operator",
+            "type": str(func).replace(".default", ""),
+            "path": self.path,
+            "call": call,
+            "inputs": names.inputs(max(high, 1), backward=self.backward),
+        }
+
+    def _out_of_place(self, func: Any, names: Names) -> Tuple[Any, str]:
+        """The operator itself, or the one that writes elsewhere where a gradient forbids it."""
+        packet, _, overload = str(func)[len("aten.") :].partition(".")
+        if not self.backward or not func._schema.is_mutable:
+            return func, ""
+        if not any(map(needs_grad, names.tensors)):
+            return func, ""
+        other = getattr(self.torch.ops.aten, packet.rstrip("_"), None)
+        if packet.endswith("_") and other is not None and overload in other.overloads():
+            return getattr(other, overload), ""
+        raise UnwritableError("writes to a tensor that has a gradient")
+
+    def _shortest(self, func: Any, args: Any, kwargs: Any, names: Names) -> str:
+        """The call as people write it, where that runs the very same operator."""
+        packet, _, overload = str(func)[len("aten.") :].partition(".")
+        exact = f"torch.ops.aten.{packet}.{overload}({names.arguments(args, kwargs)})"
+        if packet.startswith("_") or (self.real_data and func._schema.is_mutable):
+            return exact
+        texts = []
+        for place, owner in (
+            ("torch", self.torch),
+            ("torch.nn.functional", self.torch.nn.functional),
+        ):
+            if callable(getattr(owner, packet, None)):
+                texts.append(f"{place}.{packet}({names.arguments(args, kwargs)})")
+        if args and is_tensor(args[0]) and callable(getattr(args[0], packet, None)):
+            rest = names.arguments(args[1:], kwargs)
+            texts.append(f"{names.of(args[0])}.{packet}({rest})")
+        return next((text for text in texts if self._runs(text, func, names)), exact)
+
+    def _runs(self, text: str, func: Any, names: Names) -> bool:
+        """Whether ``text`` runs ``func``, and nothing else."""
+        from torch.utils._python_dispatch import TorchDispatchMode
+
+        seen: List[Any] = []
+
+        class Witness(TorchDispatchMode):  # type: ignore[misc]
+            """Remembers operators."""
+
+            def __torch_dispatch__(
+                self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+            ) -> Any:
+                del types
+                if not func._schema.name.startswith("prim::"):
+                    seen.append(func)
+                return func(*args, **(kwargs or {}))
+
+        copies = {name: _copy(one) for name, one in names.named.items()}
+        with contextlib.suppress(Exception), Witness():
+            eval(text, {"torch": self.torch, **copies})  # noqa: S307 - our own text
+        return seen == [func]
+
+
+def _watched(recorder: Recorder, path: str, module: Any, forward: Any) -> Callable[..., Any]:
+    def watched(*args: Any, **kwargs: Any) -> Any:
+        return recorder.call(path, module, forward, args, kwargs)
+
+    return watched
+
+
+def _copy(tensor: Any) -> Any:
+    import torch
+
+    if type(tensor) is torch.nn.Parameter:
+        return tensor
+    # What changes the shape of its argument must not change that of the model's.
+    return torch.ops.aten.alias.default(tensor)

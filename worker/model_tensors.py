@@ -1,0 +1,142 @@
+"""Tensors among the arguments and results of a call, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Dict, Iterator, List, Optional, Tuple
+
+from .installed import Message
+
+_LETTERS = "abcdefghijklmnopqrstuvw"
+
+
+class UnwritableError(Exception):
+    """An argument that has no text from which it could be made again."""
+
+
+class Names:
+    """Names for the tensors among the arguments of a call; one tensor has one name."""
+
+    def __init__(self, args: Any, kwargs: Any) -> None:
+        self.named: Dict[str, Any] = {}
+        self._by_id: Dict[int, str] = {}
+        found = {id(one): one for one in tensors_in((args, kwargs))}
+        letters = ["x"] if len(found) == 1 else list(_LETTERS)
+        for number, one in enumerate(found.values()):
+            name = letters[number] if number < len(letters) else f"t{number}"
+            self.named[name] = one
+            self._by_id[id(one)] = name
+
+    @property
+    def tensors(self) -> List[Any]:
+        """In the order of the arguments."""
+        return list(self.named.values())
+
+    def of(self, tensor: Any) -> str:
+        """The name of a tensor."""
+        return self._by_id[id(tensor)]
+
+    def inputs(self, high: Optional[int], *, backward: bool) -> List[Message]:
+        """The tensors as values."""
+        return [
+            {
+                "name": name,
+                **described(one, high),
+                "needs_grad": backward and needs_grad(one),
+            }
+            for name, one in self.named.items()
+        ]
+
+    def arguments(self, args: Any, kwargs: Any) -> str:
+        """The arguments as code."""
+        texts = [self._code(one) for one in args]
+        texts += [f"{name}={self._code(one)}" for name, one in kwargs.items()]
+        return ", ".join(texts)
+
+    def _code(self, value: Any) -> str:
+        if is_tensor(value):
+            return self.of(value)
+        if isinstance(value, (tuple, list)):
+            inner = ", ".join(map(self._code, value))
+            if isinstance(value, list):
+                return f"[{inner}]"
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        return self._plain_code(value)
+
+    def _plain_code(self, value: Any) -> str:
+        if isinstance(value, float) and not math.isfinite(value):
+            return f'float("{value}")'
+        if value is None or isinstance(value, (bool, int, float)):
+            return repr(value)
+        if isinstance(value, str):
+            return json.dumps(value)
+        text = str(value)
+        if text.startswith("torch.") and text[len("torch.") :].isidentifier():
+            return text  # a dtype, a layout or a memory format
+        raise UnwritableError(f"an argument is a {type(value).__name__}")
+
+
+def is_usual(name: str, value: Any) -> bool:
+    """Whether an argument of that name says no more than its default."""
+    return name in {"device", "pin_memory", "layout"} and (
+        value in {None, False} or str(value) in {"cpu", "torch.strided"}
+    )
+
+
+def is_tensor(value: Any) -> bool:
+    """Whether it is one, or of a subclass."""
+    import torch
+
+    return isinstance(value, torch.Tensor)
+
+
+def tensors_in(value: Any) -> Iterator[Any]:
+    """Those in nested lists, tuples and dictionaries, in their order."""
+    if is_tensor(value):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from tensors_in(one)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from tensors_in(one)
+
+
+def needs_grad(tensor: Any) -> bool:
+    """Whether a gradient flows into it; inference mode forgets that, the recorder does not."""
+    return bool(tensor.requires_grad or getattr(tensor, "_needs_grad", False))
+
+
+def described(tensor: Any, high: Optional[int]) -> Message:
+    """A tensor as a value: ``stride`` where it is not contiguous, ``high`` for integers."""
+    is_integer = not (tensor.is_floating_point() or tensor.is_complex())
+    return {
+        "shape": list(tensor.shape),
+        "stride": None if tensor.is_contiguous() else list(tensor.stride()),
+        "dtype": str(tensor.dtype)[len("torch.") :],
+        "high": (high or 2) if is_integer else None,
+    }
+
+
+def result_of(output: Any, *, with_grad: bool) -> Optional[Message]:
+    """The first tensor of an output, and how it is picked; of those with a gradient, if asked."""
+    for pick, one in _picked(output, ""):
+        if not with_grad or needs_grad(one):
+            return {
+                "pick": pick,
+                "shape": list(one.shape),
+                "dtype": str(one.dtype)[len("torch.") :],
+            }
+    return None
+
+
+def _picked(output: Any, pick: str) -> Iterator[Tuple[str, Any]]:
+    if is_tensor(output):
+        yield pick, output
+    elif isinstance(output, (tuple, list)):
+        for number, one in enumerate(output):
+            yield from _picked(one, f"{pick}[{number}]")
+    elif isinstance(output, dict):
+        for name, one in output.items():
+            yield from _picked(one, f"{pick}[{json.dumps(name)}]")
