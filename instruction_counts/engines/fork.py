@@ -7,14 +7,13 @@ compiled once, and their shared object serves both. See ``docs/explanation/measu
 from __future__ import annotations
 
 import contextlib
-import re
 import shutil
 import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import attrs
 
@@ -43,7 +42,6 @@ from instruction_counts.domain.outcomes import (
     Times,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines import counting
 from instruction_counts.engines.callgrind.lines import CallgrindFormatError
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.output_source import with_output
@@ -51,23 +49,13 @@ from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import case_message, timing_message
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
-from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses, remove_dumps
+from instruction_counts.engines.fork_counts import CaseCounts, Child
+from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.once import Once
 from instruction_counts.engines.waiting import Waiting
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import WorkerError
-
-_LOOP_TIMEOUT_S = 600.0
-_EMPTY_LOOP = {
-    Language.PYTHON: "pass",
-    # Without this the compiler drops the loop; with it, it is the loop that every case has.
-    Language.CPP: 'asm volatile("" ::: "memory");',
-}
-
-
-_Child: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
-"""Carries out a task of a case in a forked child."""
 
 _RESOURCES = {
     "allocated_bytes": TENSOR_BYTES,
@@ -76,9 +64,6 @@ _RESOURCES = {
     "moved_bytes": MOVED_BYTES,
 }
 """What the worker calls them."""
-
-_REMOVED = "the statement takes no time: the compiler removes it, since nothing uses it"
-"""The worker says the same where it is timed."""
 
 
 class ForkEngine:
@@ -97,7 +82,7 @@ class ForkEngine:
         self._processes = ForkProcesses(facts, profile, self._folder, compiler.shim())
         self._times = self._processes.server(TIMES)
         self._counts = self._processes.server(COUNTS)
-        self._loops = Once(self._measure_loop)
+        self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
         self._models = Once(self._make_model)
         self._untimed = Waiting()
@@ -164,15 +149,10 @@ class ForkEngine:
         """The build's own, with the allocator and the instruction set that are counted."""
         return attrs.evolve(
             self._facts.fingerprint,
-            allocator=self._allocator_name,
+            allocator=self._counting.allocator_name,
             pinned_isa=self._profile.pinned_isa,
             counted_capability=self._counts.ready.get("capability", ""),
         )
-
-    @property
-    def _allocator_name(self) -> str:
-        """What allocates in the counted process: what was asked for, unless that was refused."""
-        return self._profile.allocator if self._counts.ready.get("preloaded", True) else "system"
 
     def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
         """Begin to start the servers in the background, the counting one on the first core.
@@ -213,8 +193,8 @@ class ForkEngine:
             return beside
         self._work_until_ready(cores)
         self._losses.get(None)
-        loop = self._loops.get(order.case.autolabels.language)
-        counted = self._count(self._child(self._counts, order, cores, files), loop, order.case)
+        run = self._child(self._counts, order, cores, files)
+        counted = self._counting.of(order.case, run)
         return attrs.evolve(
             beside,
             instructions=counted.instructions,
@@ -233,7 +213,7 @@ class ForkEngine:
             if order.case.autolabels.language is Language.CPP:
                 if not order.cpp_output:
                     return None
-                source = with_output(_source_of(order.case))
+                source = with_output(CppSource.of(order.case))
                 files = {**files, "library": self._compiler.case(source, cores)}
             return self._run_output(order, cores, files)
         except (WorkerError, CompileError):
@@ -294,7 +274,7 @@ class ForkEngine:
         order: WorkOrder,
         cores: tuple[int, ...],
         files: Mapping[str, Path],
-    ) -> _Child:
+    ) -> Child:
         """Carries out tasks for an order in children of ``server``."""
         case = {"cores": list(cores), "case": case_message(order.case)}
 
@@ -304,47 +284,13 @@ class ForkEngine:
 
         return lambda task: server.run({**case, **task}, order.timeout_s, files, left_running=note)
 
-    def _count(
-        self, run: _Child, loop: counting.Loop, case: Case | None = None
-    ) -> counting.Counted:
-        request = {
-            "task": "counts",
-            "dumps": "dumps/cg",
-            "pilot_runs": counting.PILOT_RUNS,
-            "pattern": counting.PATTERN,
-            "schedule": counting.SCHEDULE,
-        }
-        dumps = self._counts.folder / "dumps"
-        answer = run(request)
-        try:
-            counted = counting.evaluate(answer["windows"], self._counts.folder, loop)
-            if case is not None and counted.instructions.per_run + loop.per_run == 0:
-                # Not even the loop is left of it.
-                raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))
-            others = counting.others_in(dumps, answer["pid"])
-            if case is not None and self._profile.callgrind_out is not None:
-                last = self._counts.folder / f"{answer['windows'][-1]['dump']}-01"
-                shutil.copy(last, self._profile.callgrind_out / callgrind_name(case))
-        finally:
-            remove_dumps(dumps, answer["pid"])
-        if self._allocator_name != "steady":
-            counted = counted.unallocated()
-        if not others:
-            return counted
-        # Callgrind dumps other threads only at the end of a process. A second process with fewer
-        # runs has the same costs around them.
-        shorter = run({**request, "pattern": ()})
-        fewer = counting.others_in(dumps, shorter["pid"])
-        remove_dumps(dumps, shorter["pid"])
-        return counted.with_others((others - fewer) / (answer["runs"] - shorter["runs"]))
-
     def _files(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> dict[str, Path]:
         """What the case needs that has to be made first: its scripted model, its shared object."""
         files: dict[str, Path] = {}
         if case.model_source is not None:
             files["model_file"] = self._models.get(case.model_source, cores, timeout_s)
         if case.autolabels.language is Language.CPP:
-            files["library"] = self._compiler.case(_source_of(case), cores)
+            files["library"] = self._compiler.case(CppSource.of(case), cores)
         return files
 
     def _make_model(self, source: str, cores: tuple[int, ...], timeout_s: float) -> Path:
@@ -352,19 +298,6 @@ class ForkEngine:
         task = {"task": "script", "cores": list(cores), "case": {"model_source": source}}
         self._times.run(task, timeout_s, made={"model_file": folder / "model.pt"})
         return folder / "model.pt"
-
-    def _measure_loop(self, language: Language) -> counting.Loop:
-        stmt = _EMPTY_LOOP[language]
-        case = {"stmt": stmt, "setup": "", "global_setup": "", "language": language.value}
-        files = {}
-        if language is Language.CPP:
-            files["library"] = self._compiler.case(CppSource("", "", stmt))
-        task = {"case": {**case, "num_threads": 1}, "cores": []}
-
-        def run(request: Mapping[str, Any]) -> dict[str, Any]:
-            return self._counts.run({**task, **request}, _LOOP_TIMEOUT_S, files)
-
-        return counting.per_run_loop(self._count(run, counting.Loop()))
 
     def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""
@@ -374,17 +307,12 @@ class ForkEngine:
                 "Address randomisation cannot be turned off here (setarch -R is refused): "
                 "counts may differ from run to run, mostly by less than 0.1%."
             )
-        if self._allocator_name != self._profile.allocator:
+        if self._counting.allocator_name != self._profile.allocator:
             self._notice(
                 "The steady allocator could not be preloaded, so the C library's is counted: "
                 "counts may differ between memory layouts by some percent, "
                 "and allocations are not counted."
             )
-
-
-def _source_of(case: Case) -> CppSource:
-    args = case.timer_args
-    return CppSource(args.global_setup, args.setup, args.stmt)
 
 
 def output_of(answer: Mapping[str, Any]) -> Output:
@@ -393,12 +321,6 @@ def output_of(answer: Mapping[str, Any]) -> Output:
         TensorValue(**{**tensor, "shape": tuple(tensor["shape"])}) for tensor in answer["tensors"]
     )
     return Output(answer["inputs"], tuple(tensors))
-
-
-def callgrind_name(case: Case) -> str:
-    """The name of the file that ``--callgrind-out`` writes for a case: readable, and unique."""
-    readable = re.sub(r"[^A-Za-z0-9+]+", "-", case.title).strip("-")
-    return f"callgrind.out.{readable[:150]}.{case.definition_hash[:8]}"
 
 
 def _warm_up(server: ForkServer) -> None:

@@ -36,7 +36,8 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.counting import PATTERN
 from instruction_counts.engines.cpp.compiler import CASES, Compiler
 from instruction_counts.engines.entry import Profile
-from instruction_counts.engines.fork import ForkEngine, callgrind_name
+from instruction_counts.engines.fork import ForkEngine
+from instruction_counts.engines.fork_counts import callgrind_name
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.session.observer import Silent
 from instruction_counts.session.selftest import Condition, measure

@@ -16,6 +16,7 @@ import re
 import attrs
 
 from core.runtimes.torchscript import MODEL_PATH
+from core.types import Case
 
 MODEL_BUFFER = "instruction_counts_model"
 MODEL_BUFFER_SIZE = 4096
@@ -28,6 +29,12 @@ class CppSource:
     global_setup: str
     setup: str
     stmt: str
+
+    @classmethod
+    def of(cls, case: Case) -> CppSource:
+        """What ``case`` is compiled from."""
+        args = case.timer_args
+        return cls(args.global_setup, args.setup, args.stmt)
 
     @property
     def text(self) -> str:

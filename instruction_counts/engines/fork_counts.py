@@ -1,0 +1,104 @@
+"""Counts cases in children of the counting server of the fork engine."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+from core.types import Case, Language
+from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.engines import counting
+from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.cpp.source import CppSource
+from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.fork_processes import remove_dumps
+from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.engines.once import Once
+from instruction_counts.system.worker_process import WorkerError
+
+Child: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
+"""Carries out a task of a case in a forked child."""
+
+_LOOP_TIMEOUT_S = 600.0
+_EMPTY_LOOP = {
+    Language.PYTHON: "pass",
+    # Without this the compiler drops the loop; with it, it is the loop that every case has.
+    Language.CPP: 'asm volatile("" ::: "memory");',
+}
+_REMOVED = "the statement takes no time: the compiler removes it, since nothing uses it"
+"""The worker says the same where it is timed."""
+
+
+class CaseCounts:
+    """What ``server`` counts in a case, less what the same number of empty loops costs."""
+
+    def __init__(self, server: ForkServer, compiler: Compiler, profile: Profile) -> None:
+        self._server, self._compiler, self._profile = server, compiler, profile
+        self._loops = Once(self._measure_loop)
+
+    @property
+    def allocator_name(self) -> str:
+        """What allocates in the counted process: what was asked for, unless that was refused."""
+        return self._profile.allocator if self._server.ready.get("preloaded", True) else "system"
+
+    def of(self, case: Case, run: Child) -> counting.Counted:
+        """Count ``case``, for which ``run`` carries out tasks.
+
+        Raises:
+            WorkerError, ServerStartError, CompileError: the case or the empty loop fails.
+            CallgrindFormatError, OSError: Callgrind left no usable dump.
+        """
+        return self._count(run, self._loops.get(case.autolabels.language), case)
+
+    def _count(self, run: Child, loop: counting.Loop, case: Case | None = None) -> counting.Counted:
+        request = {
+            "task": "counts",
+            "dumps": "dumps/cg",
+            "pilot_runs": counting.PILOT_RUNS,
+            "pattern": counting.PATTERN,
+            "schedule": counting.SCHEDULE,
+        }
+        dumps = self._server.folder / "dumps"
+        answer = run(request)
+        try:
+            counted = counting.evaluate(answer["windows"], self._server.folder, loop)
+            if case is not None and counted.instructions.per_run + loop.per_run == 0:
+                # Not even the loop is left of it.
+                raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))
+            others = counting.others_in(dumps, answer["pid"])
+            if case is not None and self._profile.callgrind_out is not None:
+                last = self._server.folder / f"{answer['windows'][-1]['dump']}-01"
+                shutil.copy(last, self._profile.callgrind_out / callgrind_name(case))
+        finally:
+            remove_dumps(dumps, answer["pid"])
+        if self.allocator_name != "steady":
+            counted = counted.unallocated()
+        if not others:
+            return counted
+        # Callgrind dumps other threads only at the end of a process. A second process with fewer
+        # runs has the same costs around them.
+        shorter = run({**request, "pattern": ()})
+        fewer = counting.others_in(dumps, shorter["pid"])
+        remove_dumps(dumps, shorter["pid"])
+        return counted.with_others((others - fewer) / (answer["runs"] - shorter["runs"]))
+
+    def _measure_loop(self, language: Language) -> counting.Loop:
+        stmt = _EMPTY_LOOP[language]
+        case = {"stmt": stmt, "setup": "", "global_setup": "", "language": language.value}
+        files = {}
+        if language is Language.CPP:
+            files["library"] = self._compiler.case(CppSource("", "", stmt))
+        task = {"case": {**case, "num_threads": 1}, "cores": []}
+
+        def run(request: Mapping[str, Any]) -> dict[str, Any]:
+            return self._server.run({**task, **request}, _LOOP_TIMEOUT_S, files)
+
+        return counting.per_run_loop(self._count(run, counting.Loop()))
+
+
+def callgrind_name(case: Case) -> str:
+    """The name of the file that ``--callgrind-out`` writes for a case: readable, and unique."""
+    readable = re.sub(r"[^A-Za-z0-9+]+", "-", case.title).strip("-")
+    return f"callgrind.out.{readable[:150]}.{case.definition_hash[:8]}"
