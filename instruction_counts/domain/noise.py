@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import enum
-import math
 
 import attrs
 
 
 def _is_share(_: object, field: attrs.Attribute[float], value: float) -> None:
-    if not 0 <= value < math.inf:  # NaN is not, either
+    if not 0 <= value <= 1:  # NaN is not, either
         raise ValueError(f"{field.name} is {value}, and should be a share of a count")
 
 

@@ -12,6 +12,7 @@ from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
@@ -91,15 +92,14 @@ def _kept(was: BaselineCase, record: Record) -> BaselineCase:
     """The count that was accepted, with what has been found out of its noise since."""
     counted = record.outcome.instructions
     assert counted is not None, "asked of counted cases only"
-    spread, noise = max(was.spread, counted.spread), record.noise
-    if noise is None:
-        return attrs.evolve(was, spread=spread)
-    moved = noise.layout_spread if noise.layouts else 0.0
+    most, noise = was.instructions, record.noise or Noise()
+    spread = max(was.spread, counted.spread, math.ceil(noise.server_spread * most))
+    moved = math.ceil(noise.layout_spread * most) if noise.layouts else 0
     return attrs.evolve(
         was,
-        spread=max(spread, math.ceil(noise.server_spread * was.instructions)),
+        spread=min(spread, most),
         layouts=max(was.layouts, noise.layouts),
-        layout_spread=max(was.layout_spread, math.ceil(moved * was.instructions)),
+        layout_spread=min(max(was.layout_spread, moved), most),
     )
 
 
@@ -122,9 +122,18 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
             f"{side.title}: {len(failed)} cases failed: {_some(failed)}",
             "Measure them again, or exclude them with --only.",
         )
-    records = {
-        key: one for key, one in side.records.items() if one.outcome.instructions is not None
+    counted = {
+        key: (one, one.outcome.instructions.per_run)
+        for key, one in side.records.items()
+        if one.outcome.instructions is not None
     }
+    negative = [key for key, (_, count) in counted.items() if count < 0]
+    if negative:
+        raise UsageError(
+            f"{side.title}: {len(negative)} cases cost less than the empty loop: {_some(negative)}",
+            "Nothing of them was executed: exclude them with --only.",
+        )
+    records = {key: one for key, (one, _) in counted.items()}
     if not records:
         raise UsageError(f"{side.title}: no case was counted", "Measure without --no-counts.")
     return records

@@ -88,7 +88,7 @@ class BaselineCase:
     instructions: int
     exact: bool
     spread: int
-    """What windows, or fresh servers, disagree by."""
+    """What windows, or fresh servers, disagree by; at most the count, as what layouts move."""
     metrics: Amounts
     layouts: int
     """In how many further memory layouts it was counted; 0 says that nothing is known of them."""
@@ -98,9 +98,14 @@ class BaselineCase:
     """Instructions by layer, which add up; empty where the costs of functions are not known."""
 
     def __attrs_post_init__(self) -> None:
-        for name in ("instructions", "spread", "layouts", "layout_spread", "num_threads"):
+        for name in ("instructions", "spread", "layouts", "layout_spread"):
             if getattr(self, name) < 0:
                 raise Mismatch("0 or more", at=(name,))
+        if self.num_threads < 1:
+            raise Mismatch("1 or more", at=("num_threads",))
+        for name in ("spread", "layout_spread"):
+            if getattr(self, name) > self.instructions:  # every change would pass as noise
+                raise Mismatch(f"at most {self.instructions}, the count", at=(name,))
         total = sum(self.layers.values())
         if self.layers and total != self.instructions:
             raise Mismatch(f"layers that add up to {self.instructions}", str(total), ("layers",))
@@ -122,10 +127,10 @@ class BaselineCase:
             record.definition_hash,
             counted.per_run,
             counted.exact,
-            max(counted.spread, math.ceil(fresh * counted.per_run)),
+            min(counted.per_run, max(counted.spread, math.ceil(fresh * counted.per_run))),
             _kept(record.outcome.metrics),
             max((one.layouts for one in seen), default=0),
-            math.ceil(moved * counted.per_run),
+            min(counted.per_run, math.ceil(moved * counted.per_run)),
             layer_counts(record),
         )
 

@@ -10,7 +10,7 @@ import cattrs
 
 from core.modes import Mode, by_option
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.domain.effects import EXPECTED, Effect
+from instruction_counts.domain.effects import EXPECTED, NEVER, Effect
 from instruction_counts.domain.selection import matches
 from instruction_counts.reading.nodes import one_of
 from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
@@ -105,12 +105,28 @@ def _mode(value: Any, kind: type[Mode]) -> Mode:
     return found
 
 
+def _possible(rule: Rule) -> Rule:
+    """The rule, unless its limits contradict each other, or its band lets everything pass."""
+    soft, hard = rule.soft, rule.hard
+    if rule.band == NEVER:
+        raise Mismatch("a size; to enforce nothing, write `hard: never`", "never", ("band",))
+    if (
+        not (soft is None or hard is None or soft in {NEVER, hard})
+        and soft.relative >= hard.relative
+        and soft.absolute >= hard.absolute
+    ):
+        raise Mismatch(f"at most the hard limit, {hard}", str(soft), ("soft",))
+    return rule
+
+
 def _make_converter() -> cattrs.Converter:
     converter = strict_converter()
     converter.register_structure_hook(Effect, _effect)
     converter.register_structure_hook(Language, _mode)
     converter.register_structure_hook(RuntimeMode, _mode)
     converter.register_structure_hook(AutogradMode, _mode)
+    plain_rule = converter.get_structure_hook(Rule)
+    converter.register_structure_hook(Rule, lambda value, kind: _possible(plain_rule(value, kind)))
     plain = converter.get_structure_hook(Limits)
 
     def limits(value: Any, kind: Any) -> Any:

@@ -17,6 +17,7 @@ import yaml
 
 from core.errors import quoted
 from instruction_counts.domain.errors import DataError, ValidationError
+from instruction_counts.reading.contents import read_bytes
 from instruction_counts.reading.nodes import Node, join
 
 _DEEPEST = 100
@@ -43,7 +44,7 @@ def read(path: Path, remedy: str = "", *, as_json: bool | None = None) -> Node:
     except ValidationError as error:
         raise ValidationError(error.problems, remedy) from error.__cause__
     except DataError as error:
-        raise DataError(error.message, remedy) from error.__cause__
+        raise DataError(error.message, remedy or error.remedy) from error.__cause__
 
 
 def is_json(path: Path) -> bool:
@@ -52,18 +53,14 @@ def is_json(path: Path) -> bool:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file.
+    """The text of a file, unpacked if it is called ``.gz``.
 
     Raises:
         DataError: the file cannot be read.
         ValidationError: it is too large, or not UTF-8.
     """
     limit = _LARGEST
-    try:
-        with path.open("rb") as stream:  # a pipe or a device may have no size, and no end
-            data = stream.read(limit + 1)
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror}") from error
+    data = read_bytes(path, limit + 1)
     whole = Node(str(path), 1, 1, "$", None)
     if len(data) > limit:
         raise whole.unlike(f"a file of at most {limit >> 20} MiB", "a larger one")

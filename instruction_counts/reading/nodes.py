@@ -99,6 +99,14 @@ def join(path: str, name: str) -> str:
     return f"{path}.{name}" if name.isidentifier() else f"{path}[{json.dumps(name)}]"
 
 
+def path_to(steps: Iterable[str | int]) -> str:
+    """The path that names and positions lead along, from the whole file on."""
+    path = "$"
+    for step in steps:
+        path = f"{path}[{step}]" if isinstance(step, int) else join(path, step)
+    return path
+
+
 def mapping(node: Node) -> Mapping[str, Node]:
     """A mapping with any names."""
     if not isinstance(node.value, dict):

@@ -243,6 +243,6 @@ def _layout_noise(side: Side, layouts: Sequence[Mapping[CaseKey, int]]) -> dict[
         counts = [by_key[key] for by_key in layouts if key in by_key]
         if counted is not None and len(counts) == len(layouts):
             counts.append(counted.per_run)
-            spread = (max(counts) - min(counts)) / max(1, *counts)
+            spread = min(1.0, (max(counts) - min(counts)) / max(1, *counts))
             found[key] = Noise(layout_spread=spread, layouts=len(layouts))
     return found

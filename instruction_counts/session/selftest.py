@@ -145,7 +145,7 @@ def _is_exact(outcome: Outcome) -> bool:
 
 def _spread(counts: Sequence[int | None]) -> float:
     known = [count for count in counts if count is not None]
-    return (max(known) - min(known)) / max(1, *known) if known else 0.0
+    return min(1.0, (max(known) - min(known)) / max(1, *known)) if known else 0.0
 
 
 @attrs.frozen

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from types import GenericAlias
 from typing import Any
 
 import attrs
@@ -14,23 +11,11 @@ from cattrs.preconf.json import make_converter
 
 from core.modes import mode_of
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.errors import ValidationError
 from instruction_counts.domain.metrics import Amounts
-from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import (
-    Failure,
-    FunctionCosts,
-    Instructions,
-    Machine,
-    Outcome,
-    Output,
-    TensorValue,
-    Times,
-    Window,
-)
+from instruction_counts.domain.outcomes import FunctionCosts, Outcome
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.storage import rules
+from instruction_counts.storage import cross_checks, schema
 from instruction_counts.storage.function_rows import functions_from_json, functions_to_json
 
 
@@ -48,143 +33,65 @@ def record_to_values(record: Record) -> dict[str, Any]:
     return {**data, **outcome}
 
 
-def run_from_values(values: object) -> Run:
-    """What `head_to_values` gave, with the ``cases`` of `record_to_values`.
+def run_from_values(values: object, name: str) -> Run:
+    """What `head_to_values` gave, with the ``cases`` of `record_to_values`, of a file of that name.
 
     Raises:
-        DataError: ``values`` do not fit the schema; it names the place of each problem.
+        ValidationError: ``values`` do not fit the schema, or are impossible; it names the place of
+            each problem.
     """
-    try:
-        return _CONVERTER.structure(values, Run)
-    except cattrs.BaseValidationError as error:
-        problems = cattrs.transform_error(error, path="$", format_exception=rules.reason)
-        raise DataError("\n  ".join(map(_as_stored, problems))) from error
+    found = schema.problems(values, name)
+    if not found:
+        assert isinstance(values, dict), "it fits the schema"
+        found = cross_checks.problems(values, name)
+    if found:
+        raise ValidationError(
+            found,
+            "Was it edited? Restore it, or measure again; only JSON files that --output or "
+            "`runs export` wrote can be read.",
+        )
+    return _CONVERTER.structure(values, Run)
 
 
-def _as_stored(problem: str) -> str:
+_OF_OUTCOME = {field.alias for field in attrs.fields(Outcome)} - {"failure"} | {"error"}
+
+
+def _unflattened(case: dict[str, Any]) -> dict[str, Any]:
     # A file has the fields of an outcome beside those of its record, and calls a failure error.
-    text, at, place = problem.rpartition(" @ ")
-    for name, stored in ((".outcome", ""), (".failure", ".error")):
-        place = place.replace(name, stored)
-    return text + at + place
-
-
-def _unflattened(case: object) -> dict[str, Any]:
-    if not isinstance(case, dict):
-        raise TypeError(f"{case!r} is no case")
-    names = {field.alias for field in attrs.fields(Outcome)} - {"failure"} | {"error"}
-    outcome = {key: value for key, value in case.items() if key in names}
-    rest = {key: value for key, value in case.items() if key not in names}
+    outcome = {key: value for key, value in case.items() if key in _OF_OUTCOME}
+    rest = {key: value for key, value in case.items() if key not in _OF_OUTCOME}
     return {**rest, "outcome": outcome}
 
 
 def _make_converter() -> cattrs.Converter:
-    converter = make_converter(forbid_extra_keys=True)
-    for kind in (str, int, float, bool):
-        converter.register_structure_hook(kind, rules.scalar)
-    converter.register_structure_hook_factory(
-        lambda kind: getattr(kind, "__origin__", None) is tuple,
-        functools.partial(_list_hook, converter),
-    )
+    # The schema was asked first: nothing is checked again.
+    converter = make_converter(detailed_validation=False)
     for mode in (Language, RuntimeMode, AutogradMode):
         converter.register_structure_hook(mode, lambda option, kind: mode_of(kind, option))
         converter.register_unstructure_hook(mode, lambda mode: mode.option)
+    converter.register_structure_hook(Amounts, lambda numbers, _: Amounts(numbers))
     converter.register_unstructure_hook(Amounts, dict)
-    converter.register_structure_hook(Amounts, rules.amounts)
-    for stored, fields in _fields(converter).items():
-        _register(converter, stored, fields)
+    converter.register_structure_hook(FunctionCosts, lambda data, _: functions_from_json(data))
+    converter.register_unstructure_hook(FunctionCosts, functions_to_json)
+    _register(converter, Outcome, failure=override(rename="error"))
+    _register(
+        converter,
+        Record,
+        stored_in=override(omit=True),
+        metadata=override(unstruct_hook=lambda metadata: metadata),
+    )
+    read_record = converter.get_structure_hook(Record)
+    converter.register_structure_hook(
+        Record, lambda case, kind: read_record(_unflattened(case), kind)
+    )
     return converter
 
 
-def _fields(converter: cattrs.Converter) -> dict[type[attrs.AttrsInstance], dict[str, Any]]:
-    """How the fields of each type are stored, where that is not as their types say.
-
-    A type comes after those that it holds.
-    """
-    count, positive = (override(struct_hook=rules.whole(least)) for least in (0, 1))
-    some = override(struct_hook=rules.filled(converter.structure))
-    of_costs = override(
-        unstruct_hook=_costs_to_json,
-        struct_hook=lambda data, _: None if data is None else functions_from_json(data),
-    )
-    return {
-        Fingerprint: {},
-        Machine: {"copy_bytes_per_s": count, "matmul_flops_per_s": count},
-        Window: {"runs": positive, "instructions": count},
-        Instructions: {"windows": some},
-        Times: {
-            "median_s": override(struct_hook=rules.number(0, beyond=True)),
-            "iqr_s": override(struct_hook=rules.number(0)),
-            "median_bounds_s": override(struct_hook=rules.bounds),
-            "values_s": some,
-            "runs": positive,
-        },
-        TensorValue: {
-            "shape": override(struct_hook=rules.counts),
-            "nans": count,
-            "sample": override(struct_hook=rules.doubles),
-        },
-        Output: {},
-        Failure: {},
-        Noise: {
-            "server_spread": override(struct_hook=rules.number(0)),
-            "layout_spread": override(struct_hook=rules.number(0)),
-            "layouts": count,
-        },
-        Outcome: {
-            "functions": of_costs,
-            "failure": override(rename="error"),
-            "duration_s": override(struct_hook=rules.number(0)),
-            "attempts": positive,
-        },
-        Record: {
-            "stored_in": override(omit=True),
-            "label": some,
-            "num_threads": positive,
-            "definition_hash": override(
-                struct_hook=rules.matching("[0-9a-f]{16}", "16 hexadecimal digits")
-            ),
-            "metadata": override(
-                struct_hook=rules.json_object, unstruct_hook=lambda metadata: metadata
-            ),
-        },
-        Run: {"engine": override(struct_hook=rules.matching(r"\S.*", "the name of an engine"))},
-    }
-
-
-def _register(
-    converter: cattrs.Converter, kind: type[attrs.AttrsInstance], fields: dict[str, Any]
-) -> None:
-    with_default = [
-        one
-        for one in attrs.fields(kind)
-        if one.default is not attrs.NOTHING and not getattr(fields.get(one.name), "omit", False)
-    ]
-    stored = [getattr(fields.get(one.name), "rename", None) or one.alias for one in with_default]
+def _register(converter: cattrs.Converter, kind: type[attrs.AttrsInstance], **fields: Any) -> None:
     write = make_dict_unstructure_fn(kind, converter, **fields)
-    read = make_dict_structure_fn(kind, converter, **fields, _cattrs_forbid_extra_keys=True)
-    hook = rules.complete(kind, stored, read)
+    read = make_dict_structure_fn(kind, converter, _cattrs_detailed_validation=False, **fields)
     converter.register_unstructure_hook(kind, write)
-    if kind is Record:
-        converter.register_structure_hook(kind, lambda data, _: hook(_unflattened(data), kind))
-    else:
-        converter.register_structure_hook(kind, hook)
-
-
-def _list_hook(converter: cattrs.Converter, kind: Any) -> Callable[[Any, Any], tuple[Any, ...]]:
-    as_list = GenericAlias(list, kind.__args__[:1])
-    hook = converter.get_structure_hook(as_list)
-
-    def structure(value: Any, _: Any) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise TypeError(f"expected a list, found {value!r}")
-        return tuple(hook(value, as_list))
-
-    return structure
-
-
-def _costs_to_json(functions: FunctionCosts | None) -> dict[str, Any] | None:
-    return None if functions is None else functions_to_json(functions)
+    converter.register_structure_hook(kind, read)
 
 
 _CONVERTER = _make_converter()

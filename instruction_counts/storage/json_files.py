@@ -5,19 +5,27 @@ JSON schema history: 1, the first. ``schema.json`` beside this module describes 
 
 from __future__ import annotations
 
-import gzip
+import contextlib
+import gc
 import json
+import os
 import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
+from instruction_counts.reading.contents import read_bytes
 from instruction_counts.storage.conversion import head_to_values, record_to_values, run_from_values
 
 SCHEMA_VERSION = 1
+LARGEST_VARIABLE = "INSTRUCTION_COUNTS_MAX_FILE_MIB"
+"""The environment variable that says how much a result file may hold, unpacked."""
+_LARGEST_MIB = 1024
+"""About 20,000 cases with their costs by function. 2 MB of gzip's can unpack to GBs."""
+_REMEDY = "Was it written by --output? If so, it is damaged or incomplete: measure again."
 _GZIP = 16
 """Added to the size of zlib's window, it asks for gzip's format."""
 _ESCAPES = re.compile(
@@ -39,7 +47,23 @@ def from_json(text: str, name: str) -> Run:
     Raises:
         DataError: the text is no JSON, of another schema version, or does not fit the schema.
     """
-    data = _parsed(text, name)
+    with _uncollected():
+        return _run_of(_parsed(text, name), name)
+
+
+@contextlib.contextmanager
+def _uncollected() -> Iterator[None]:
+    # What is read is kept: looking for garbage among it takes a third of the time.
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def _run_of(data: Any, name: str) -> Run:
     version = data.get("schema_version") if isinstance(data, dict) else None
     if type(version) is not int or version != SCHEMA_VERSION:
         raise DataError(
@@ -47,11 +71,9 @@ def from_json(text: str, name: str) -> Run:
             "Use the version of instruction-counts that wrote the file, or measure again.",
         )
     try:
-        return run_from_values(
-            {key: value for key, value in data.items() if key != "schema_version"}
-        )
-    except DataError as error:
-        raise DataError(f"{name} does not fit the schema:\n  {error.message}") from error
+        return run_from_values(data, name)
+    except RecursionError as error:
+        raise DataError(f"{name} is nested too deep", _REMEDY) from error
 
 
 def _parsed(text: str, name: str) -> Any:
@@ -61,9 +83,9 @@ def _parsed(text: str, name: str) -> Any:
     try:
         return json.loads(_without_surrogates(text), parse_constant=refuse)
     except ValueError as error:
-        raise DataError(f"{name} is not JSON: {error}", "Was it written by --output?") from error
+        raise DataError(f"{name} is not JSON: {error}", _REMEDY) from error
     except RecursionError as error:
-        raise DataError(f"{name} is nested too deep", "Was it written by --output?") from error
+        raise DataError(f"{name} is nested too deep", _REMEDY) from error
 
 
 def _without_surrogates(text: str) -> str:
@@ -79,12 +101,28 @@ def read_json(path: Path) -> Run:
     Raises:
         DataError: the file cannot be read, or holds something else.
     """
+    most = _largest_mib() << 20
+    data = read_bytes(path, most + 1)
+    if len(data) > most:
+        raise DataError(
+            f"{path} holds more than {most >> 20:,} MiB, unpacked",
+            f"If it is a result file, allow more: {LARGEST_VARIABLE}={2 * (most >> 20)}",
+        )
     try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode()
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not JSON: {error}", _REMEDY) from error
+    del data  # the text alone can be large
     return from_json(text, str(path))
+
+
+def _largest_mib() -> int:
+    asked = os.environ.get(LARGEST_VARIABLE) or str(_LARGEST_MIB)
+    if not re.fullmatch("[1-9][0-9]{0,8}", asked):
+        raise UsageError(
+            f"{LARGEST_VARIABLE} is {asked!r}", "Give a whole number of MiB, such as 4096."
+        )
+    return int(asked)
 
 
 def is_file_name(text: str) -> bool:

@@ -143,6 +143,20 @@ def test_failed_cases_are_refused() -> None:
         accept(None, broken, {})
 
 
+def test_cases_that_cost_less_than_the_empty_loop_are_refused() -> None:
+    """They are an artefact, and no baseline holds them."""
+    with pytest.raises(UsageError, match="1 cases cost less than the empty loop: a"):
+        accept(None, run(a=-2, b=100), {})
+
+
+def test_a_count_that_stays_keeps_no_more_noise_than_itself() -> None:
+    """Whatever disturbed a window of the run."""
+    before = first(a=50)
+    after = accepted(before, side(cpp("a", outcome=counted(51, spread=8_000)))).after
+
+    assert (50, 50) == (after.cases[key("a")].instructions, after.cases[key("a")].spread)
+
+
 def test_a_run_without_counts_is_refused() -> None:
     """There is nothing to accept."""
     with pytest.raises(UsageError, match="no case was counted"):

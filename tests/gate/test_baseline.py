@@ -34,7 +34,10 @@ STEADY = Noise(0.0, 0.0, 4)
 
 LAYERS = st.dictionaries(st.sampled_from(Layer), st.integers(1, 10**12))
 CASES = st.builds(
-    BaselineCase,
+    lambda noise, **fields: BaselineCase(
+        **fields, **{name: fields["instructions"] * share // 10 for name, share in noise.items()}
+    ),
+    noise=st.fixed_dictionaries(dict.fromkeys(["spread", "layout_spread"], st.integers(0, 10))),
     label=st.lists(st.text(max_size=5), min_size=1, max_size=3).map(tuple),
     language=st.sampled_from(Language),
     runtime=st.sampled_from(RuntimeMode),
@@ -43,10 +46,8 @@ CASES = st.builds(
     definition_hash=st.text(max_size=16),
     instructions=st.integers(0, 10**12),
     exact=st.booleans(),
-    spread=st.integers(0, 10**6),
     metrics=st.builds(Amounts, st.dictionaries(st.just("allocations"), st.integers(0, 10**6))),
     layouts=st.integers(0, 9),
-    layout_spread=st.integers(0, 10**6),
     layers=st.just({}),
 )
 
@@ -125,6 +126,12 @@ def test_a_suite_takes_little_room() -> None:
         ({"instructions": "9"}, '$.cases[0].instructions\n  found     "9"'),
         ({"instructions": 99}, "layers\n  found     100\n  expected  layers that add up to 99"),
         ({"spread": -1}, "$.cases[0].spread\n  found     -1 (int)\n  expected  0 or more"),
+        (
+            {"spread": 99_999_999},
+            "$.cases[0].spread\n  found     99999999 (int)\n  expected  at most 100, the count",
+        ),
+        ({"layout_spread": 101}, "$.cases[0].layout_spread\n  found     101 (int)"),
+        ({"num_threads": 0}, "$.cases[0].num_threads\n  found     0 (int)\n  expected  1 or more"),
         ({"exact": 1}, "$.cases[0].exact\n  found     1 (int)\n  expected  true or false"),
         ({"time": 1}, '$.cases[0].time\n  found     a field "time"'),
         ({"layers": {"magic": 100}}, "$.cases[0].layers.magic"),
@@ -244,6 +251,13 @@ def test_what_is_known_of_noise_is_kept() -> None:
     assert 4 == one.layouts
     assert 13 == one.layout_spread
     assert 13 == one.noise_floor
+
+
+def test_no_more_noise_than_the_count_is_kept() -> None:
+    """A baseline has to be readable, whatever disturbed a window."""
+    one = BaselineCase.of(cpp("add", outcome=counted(50, spread=8_000)), [Noise(1.0, 1.0, 4)])
+
+    assert (50, 50) == (one.spread, one.layout_spread)
 
 
 @pytest.mark.parametrize(

@@ -128,6 +128,12 @@ def test_limits_are_told_as_they_are_written(limit: Effect, text: str) -> None:
         ("5", "$\n  found     5 (int)\n  expected  a mapping"),
         ("limits: {a: b}", "$.limits\n  found     {'a': 'b'} (dict)\n  expected  a list"),
         ("a: [", "expected  YAML"),
+        (
+            "default: {soft: 5%, hard: 0.5%}",
+            "$.default.soft\n  found     5%\n  expected  at most the hard limit, 0.5%",
+        ),
+        ('limits: [{soft: "1%,20", hard: "1%,10"}]', "$.limits[0].soft\n  found     1% and 20 ins"),
+        ("limits: [{band: never}]", "$.limits[0].band\n  found     never\n  expected  a size; to"),
         ('default: {hard: "5%,0.1%"}', '$.default.hard\n  found     "5%,0.1%"'),
         ('default: {hard: "5,1"}', '$.default.hard\n  found     "5,1"'),
         (f"default: {{hard: 1{'0' * 400}}}", "$.default.hard"),
@@ -145,6 +151,20 @@ def test_what_does_not_fit_is_named_with_its_place(text: str, message: str, tmp_
 
     assert "limits.yaml" in str(caught.value)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "default: {soft: 0.5%, hard: 0.5%}",
+        "default: {soft: never, hard: 0.5%}",
+        "default: {soft: 20, hard: 0.5%}",
+        "default: {soft: 0.1%}\nlimits: [{only: a, hard: 0}]",
+    ],
+)
+def test_limits_that_may_make_sense_are_taken(text: str, tmp_path: Path) -> None:
+    """Which of two is the larger one depends on the count; a default stands back."""
+    assert isinstance(read(text, tmp_path), Limits)
 
 
 def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:

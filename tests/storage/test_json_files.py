@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
 import stat
@@ -18,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import DataError, UsageError, ValidationError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
@@ -40,6 +41,7 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage import json_files as export
 from instruction_counts.storage.json_files import (
+    LARGEST_VARIABLE,
     from_json,
     read_json,
     to_compressed_json,
@@ -57,18 +59,27 @@ COUNT = st.integers(0, 10**15)
 SECONDS = st.floats(1e-12, 1e4)
 OPTIONAL = st.none() | COUNT
 METRICS = st.builds(Amounts, st.dictionaries(TEXT, COUNT | SECONDS, max_size=3))
-INSTRUCTIONS = st.builds(
-    Instructions,
-    per_run=st.integers(-1000, 10**12),
-    exact=st.booleans(),
-    windows=st.lists(
-        st.builds(Window, st.integers(1, 10**6), COUNT, METRICS), min_size=1, max_size=3
-    ).map(tuple),
-    spread=COUNT,
-    loop=COUNT,
-    all_threads_per_run=OPTIONAL,
-    varying=st.lists(TEXT, max_size=2).map(tuple),
-)
+WINDOWS = st.lists(
+    st.builds(Window, st.integers(1, 10**6), COUNT, METRICS), min_size=1, max_size=3
+).map(tuple)
+
+
+@st.composite
+def counts(draw: st.DrawFn) -> Instructions:
+    """A count that is possible."""
+    loop = draw(COUNT)
+    per_run = draw(st.integers(-loop, 10**12))
+    return Instructions(
+        per_run,
+        draw(st.booleans()),
+        draw(WINDOWS),
+        spread=draw(st.integers(0, per_run + loop)),
+        loop=loop,
+        all_threads_per_run=draw(OPTIONAL),
+        varying=draw(st.lists(TEXT, max_size=2).map(tuple)),
+    )
+
+
 TIMES = st.builds(Times.of, st.lists(SECONDS, min_size=1, max_size=5), st.integers(1, 10**9))
 COST = st.builds(FunctionCost, TEXT, TEXT, TEXT, COUNT, OPTIONAL)
 CALL = st.builds(CallCost, st.integers(0, 2), st.integers(0, 2), COUNT, st.integers())
@@ -106,19 +117,30 @@ JSON = st.recursive(
     max_leaves=4,
 )
 FAILURE = st.builds(Failure, st.sampled_from(FailureKind), TEXT, TEXT, TEXT, TEXT)
-OUTCOME = st.builds(
-    Outcome,
-    st.sampled_from(Status),
-    st.none() | INSTRUCTIONS,
-    st.none() | TIMES,
-    st.none() | FUNCTIONS,
-    st.none() | OUTPUT,
-    st.none() | FAILURE,
-    st.floats(0, 1e6),
-    st.integers(1, 9),
-    METRICS,
-    st.none() | TEXT,
-)
+
+
+@st.composite
+def outcomes(draw: st.DrawFn) -> Outcome:
+    """An outcome whose costs add up to its count."""
+    counted, functions = draw(st.none() | counts()), draw(st.none() | FUNCTIONS)
+    if counted is not None and functions is not None:
+        rest = counted.per_run * functions.runs - sum(one.exclusive for one in functions.costs)
+        costs = (*functions.costs, FunctionCost("", "", "the rest", rest))
+        functions = attrs.evolve(functions, costs=costs)
+    return Outcome(
+        draw(st.sampled_from(Status)),
+        counted,
+        draw(st.none() | TIMES),
+        functions,
+        draw(st.none() | OUTPUT),
+        draw(st.none() | FAILURE),
+        draw(st.floats(0, 1e6)),
+        draw(st.integers(1, 9)),
+        draw(METRICS),
+        draw(st.none() | TEXT),
+    )
+
+
 RECORD = st.builds(
     Record,
     label=st.lists(TEXT, min_size=1, max_size=4).map(tuple),
@@ -131,7 +153,7 @@ RECORD = st.builds(
     stmt=TEXT,
     setup=TEXT,
     global_setup=TEXT,
-    outcome=OUTCOME,
+    outcome=outcomes(),
     metadata=st.dictionaries(TEXT, JSON, max_size=2),
     noise=st.none() | st.builds(Noise, st.floats(0, 1), st.floats(0, 1), st.integers(0, 9)),
 )
@@ -252,10 +274,10 @@ def test_a_file_that_was_cut_is_refused(share: float) -> None:
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        (lambda data: data.pop("cases"), "$.cases"),
-        (lambda data: data.update(cases={}), "$.cases"),
-        (lambda data: data.update(cases="text"), "$.cases"),
-        (lambda data: data.update(more=1), "extra fields found (more) @ $"),
+        (lambda data: data.pop("cases"), "$.cases\n"),
+        (lambda data: data.update(cases={}), "$.cases\n"),
+        (lambda data: data.update(cases="text"), "$.cases\n"),
+        (lambda data: data.update(more=1), '$.more\n  found     a field "more"'),
         (lambda data: data["cases"].append("text"), "$.cases[2]"),
         (lambda data: data["cases"][1].update(label="text"), "$.cases[1].label"),
         (lambda data: data["cases"][1].update(label=["a", 3]), "$.cases[1].label[1]"),
@@ -265,15 +287,18 @@ def test_a_file_that_was_cut_is_refused(share: float) -> None:
         (lambda data: data["cases"][1].update(status="fine"), "$.cases[1].status"),
         (lambda data: data["cases"][1].pop("status"), "$.cases[1].status"),
         (lambda data: data["cases"][1].update(language="Rust"), "$.cases[1].language"),
-        (lambda data: data["cases"][1].update(more=1), "extra fields found (more) @ $.cases[1]"),
+        (
+            lambda data: data["cases"][1].update(more=1),
+            '$.cases[1].more\n  found     a field "more"',
+        ),
         (lambda data: data["cases"][1].update(error={"kind": "?", "message": ""}), "].error.kind"),
         (lambda data: data["cases"][1]["times"].update(values_s=["x"]), ".times.values_s[0]"),
         (lambda data: data["cases"][1]["instructions"].update(exact="no"), ".instructions.exact"),
         (lambda data: data["cases"][1].update(functions=3), "$.cases[1].functions"),
         (lambda data: data["cases"][1].update(metadata=[]), "$.cases[1].metadata"),
-        (lambda data: data["cases"][1].update(metrics={"flops": "2"}), "].metrics"),
+        (lambda data: data["cases"][1].update(metrics={"flops": "2"}), "].metrics.flops"),
         (lambda data: data.update(machine={"copy_bytes_per_s": 1}), ".matmul_flops_per_s"),
-        (lambda data: data["builds"]["default"].pop("torch"), "$.builds['default'].torch"),
+        (lambda data: data["builds"]["default"].pop("torch"), "$.builds.default.torch"),
     ],
 )
 def test_a_damaged_file_names_the_place(
@@ -284,7 +309,7 @@ def test_a_damaged_file_names_the_place(
         from_json(changed(change), "bad.json")
 
     assert (True, True) == (
-        caught.value.message.startswith("bad.json does not fit the schema"),
+        caught.value.message.startswith("bad.json: $"),
         place in caught.value.message,
     )
 
@@ -293,7 +318,7 @@ FULL = attrs.evolve(
     OK,
     functions=FunctionCosts(
         5,
-        (FunctionCost("lib", "f.cpp", "f", 50, 60), FunctionCost("lib", "g.cpp", "g", 10)),
+        (FunctionCost("lib", "f.cpp", "f", 44_485, 44_495), FunctionCost("lib", "g.cpp", "g", 10)),
         (CallCost(0, 1, 5, 10),),
     ),
     output=Output("d1", (TensorValue("z", (1, 2), "float32", "d2", 0, "AAAAAAAA8D8="),)),
@@ -357,28 +382,27 @@ def in_case(*place: str | int) -> Callable[[dict[str, Any], Any], None]:
     ],
 )
 def test_a_value_that_the_schema_forbids_is_refused(place: list[str | int], value: Any) -> None:
-    """With its place; of costs, the place is that of all of them."""
+    """With its place."""
     with pytest.raises(DataError) as caught:
         from_json(changed(lambda data: in_case(*place)(data, value), EXAMPLE), "bad.json")
 
-    shown = place[: 1 if place[0] == "functions" else None]
-    path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in shown)
-    assert f" @ $.cases[0]{path}" in caught.value.message
+    path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)
+    assert f"bad.json: $.cases[0]{path}" in caught.value.message
 
 
 @pytest.mark.parametrize(
     ("change", "place"),
     [
-        (lambda data: data.update(engine=""), "the name of an engine, found '' @ $.engine"),
+        (lambda data: data.update(engine=""), '$.engine\n  found     ""'),
         (lambda data: data["machine"].update(copy_bytes_per_s=-1), "$.machine.copy_bytes_per_s"),
-        (lambda data: data.pop("machine"), "required field missing @ $.machine"),
-        (lambda data: data.pop("started_at"), "required field missing @ $.started_at"),
-        (lambda data: data["cases"][0].pop("times"), "required field missing @ $.cases[0].times"),
-        (lambda data: data["cases"][0].pop("error"), "required field missing @ $.cases[0].error"),
+        (lambda data: data.pop("machine"), "$.machine\n  found     nothing"),
+        (lambda data: data.pop("started_at"), "$.started_at\n  found     nothing"),
+        (lambda data: data["cases"][0].pop("times"), "$.cases[0].times\n  found     nothing"),
+        (lambda data: data["cases"][0].pop("error"), "$.cases[0].error\n  found     nothing"),
         (lambda data: data["cases"][0].pop("metadata"), "$.cases[0].metadata"),
-        (lambda data: data["cases"][0]["functions"].pop("calls"), "$.cases[0].functions"),
+        (lambda data: data["cases"][0]["functions"].pop("calls"), "$.cases[0].functions.calls"),
         (lambda data: data["cases"][0]["instructions"].pop("spread"), ".instructions.spread"),
-        (lambda data: data["builds"]["default"].pop("allocator"), "['default'].allocator"),
+        (lambda data: data["builds"]["default"].pop("allocator"), ".default.allocator"),
     ],
 )
 def test_a_file_of_today_that_breaks_the_schema_is_refused(
@@ -389,6 +413,38 @@ def test_a_file_of_today_that_breaks_the_schema_is_refused(
         from_json(changed(change, EXAMPLE), "bad.json")
 
     assert place in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "expected"),
+    [
+        (["instructions", "spread"], 99_999_999, "at most 26,697"),
+        (["instructions", "spread"], -1, "a whole number, at least 0"),
+        (["instructions", "per_run"], -1, "at least 0"),
+        (["instructions", "loop"], -1, "at least 0"),
+        (["noise", "server_spread"], 1.5, "a number, at most 1"),
+        (["noise", "layout_spread"], 99_999_999, "a number, at most 1"),
+        (["noise", "layouts"], -1, "at least 0"),
+        (["times", "min_s"], -1e-9, "at least 0"),
+        (["functions", "costs", 0, 0], 99_999_999, "costs that add up to 8,899 instructions"),
+        (["functions", "costs", 0, 0], 0, "costs that add up to 8,899 instructions"),
+        (["runtime"], "jit", "one of eager, torchscript, explicit"),
+    ],
+)
+def test_an_impossible_figure_is_refused_by_name(
+    place: list[str | int], value: Any, expected: str
+) -> None:
+    """It would let everything pass, or nothing."""
+    noisy = attrs.evolve(EXAMPLE.cases[0], noise=Noise(0.1, 0.2, 3))
+    text = changed(lambda data: in_case(*place)(data, value), make_run(noisy))
+    with pytest.raises(ValidationError) as caught:
+        from_json(text, "bad.json")
+
+    (problem,) = caught.value.problems
+    path = "".join(f".{one}" for one in place if isinstance(one, str))
+    assert problem.path.startswith(f"$.cases[0]{path}")
+    assert expected in problem.expected
+    assert "measure again" in caught.value.remedy
 
 
 def places_in(value: Any, above: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
@@ -479,7 +535,7 @@ def test_a_number_that_no_float_can_be_is_refused(
 def test_a_whole_number_that_no_float_can_be_is_no_time() -> None:
     """It is a number of JSON, whose size has no limit."""
     text = changed(lambda data: in_case("duration_s")(data, 10**400), EXAMPLE)
-    with pytest.raises(DataError, match=r" @ \$\.cases\[0\]\.duration_s"):
+    with pytest.raises(DataError, match=r": \$\.cases\[0\]\.duration_s"):
         from_json(text, "bad.json")
 
 
@@ -522,7 +578,7 @@ def test_a_number_that_is_no_json_is_not_written(value: float) -> None:
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     """With the reason of the system."""
-    with pytest.raises(DataError, match=r"absent\.json cannot be read: .*No such file"):
+    with pytest.raises(DataError, match=r"absent\.json: No such file"):
         read_json(tmp_path / "absent.json")
 
 
@@ -530,7 +586,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     """With what is wrong in it."""
     path = tmp_path / "bytes.json"
     path.write_bytes(b"\xff")
-    with pytest.raises(DataError, match=r"bytes\.json cannot be read"):
+    with pytest.raises(DataError, match=r"bytes\.json is not JSON: .*0xff"):
         read_json(path)
 
 
@@ -539,13 +595,51 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
 def test_a_damaged_compressed_file_is_refused(tmp_path: Path, share: float) -> None:
-    """With its name, and no traceback."""
+    """With its name and a remedy, and no traceback."""
     data = to_compressed_json(make_run(make_record()))
     path = tmp_path / "r.json.gz"
     path.write_bytes(data[: int(share * len(data))] + b"x")
 
-    with pytest.raises(DataError, match=r"r\.json\.gz"):
+    with pytest.raises(DataError, match=r"r\.json\.gz cannot be unpacked: .*\n.*measure again"):
         read_json(path)
+
+
+@pytest.mark.parametrize("name", ["bomb.json", "bomb.json.gz"])
+def test_a_file_that_holds_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Some kB unpack to more than any memory: what is unpacked counts, and the limit is named."""
+    path = tmp_path / name
+    data = b" " * (3 << 20)
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    monkeypatch.setenv(LARGEST_VARIABLE, "2")
+
+    with pytest.raises(DataError, match="holds more than 2 MiB, unpacked") as caught:
+        read_json(path)
+    assert f"{LARGEST_VARIABLE}=4" in caught.value.remedy
+
+
+def test_a_larger_file_is_read_where_that_is_allowed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the error says."""
+    run = make_run(make_record())
+    path = tmp_path / "r.json.gz"
+    path.write_bytes(gzip.compress(b" " * (3 << 20) + to_json(run).encode()))
+    monkeypatch.setenv(LARGEST_VARIABLE, "4")
+
+    assert run == read_json(path)
+
+
+@pytest.mark.parametrize("asked", ["0", "many", "-1", "1.5", "9" * 5000])
+def test_a_limit_that_is_none_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    """With what it should be."""
+    monkeypatch.setenv(LARGEST_VARIABLE, asked)
+
+    with pytest.raises(UsageError, match="a whole number of MiB"):
+        read_json(tmp_path / "r.json")
 
 
 def test_the_same_run_is_compressed_to_the_same_bytes() -> None:
