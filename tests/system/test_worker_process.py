@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import resource
-import signal
 import sys
 import textwrap
 import threading
@@ -100,23 +99,25 @@ def test_answers_that_come_together_are_told_apart(start: START) -> None:
         assert [{"n": 1}, {"n": 2}] == [worker.receive(300), worker.receive(300)]
 
 
-def test_the_environment_is_the_one_that_was_given(start: START) -> None:
-    """Nothing is inherited."""
-    with start("send({'names': sorted(os.environ)})") as worker:
-        # Python sets LC_CTYPE itself where no locale is named.
-        assert {"PATH"} == set(worker.receive(300)["names"]) - {"LC_CTYPE"}
+def test_a_worker_inherits_nothing(start: START, tmp_path: Path) -> None:
+    """It has the environment that was given, its folder, no input, and a session of its own."""
+    code = """
+        send({
+            "names": sorted({*os.environ} - {"LC_CTYPE"}),  # Python sets it itself
+            "folder": os.getcwd(),
+            "input": sys.stdin.read(),
+            "leads its session": os.getsid(0) == os.getpid(),
+        })
+    """
+    with start(code) as worker:
+        answer = worker.receive(300)
 
-
-def test_the_working_directory_is_the_folder(start: START, tmp_path: Path) -> None:
-    """Files that a case writes land there."""
-    with start("send({'folder': os.getcwd()})") as worker:
-        assert {"folder": str(tmp_path.resolve())} == worker.receive(300)
-
-
-def test_standard_input_is_empty(start: START) -> None:
-    """A case that asks its user something is not left waiting."""
-    with start("send({'input': sys.stdin.read()})") as worker:
-        assert {"input": ""} == worker.receive(300)
+    assert answer == {
+        "names": ["PATH"],
+        "folder": str(tmp_path.resolve()),
+        "input": "",
+        "leads its session": True,
+    }
 
 
 def test_a_prefix_starts_the_interpreter(tmp_path: Path) -> None:
@@ -144,19 +145,20 @@ def test_the_worker_of_the_project_speaks_the_same_protocol(tmp_path: Path) -> N
         assert "" == worker.output
 
 
-def test_another_protocol_is_refused(start: START) -> None:
-    """A worker of another version would misunderstand requests."""
-    with pytest.raises(WorkerError, match="uses protocol 99 instead of 1") as caught:
-        start("time.sleep(60)", hello='send({"type": "hello", "protocol": 99})\n')
+@pytest.mark.parametrize(
+    ("hello", "version"),
+    [
+        ('send({"type": "hello", "protocol": 99})\n', "99 instead of 1"),
+        ('send({"protocol": None})\n', "None"),
+        ("send({})\n", "None"),
+    ],
+)
+def test_another_protocol_is_refused(start: START, hello: str, version: str) -> None:
+    """A worker of another version, or that is not ours, would misunderstand requests."""
+    with pytest.raises(WorkerError, match=f"uses protocol {version}") as caught:
+        start("time.sleep(60)", hello=hello)
 
     assert FailureKind.REFUSED is caught.value.failure.kind
-
-
-@pytest.mark.parametrize("hello", ["send({})\n", 'send({"protocol": None})\n'])
-def test_a_worker_without_a_version_is_refused(start: START, hello: str) -> None:
-    """It is not ours."""
-    with pytest.raises(WorkerError, match="uses protocol None"):
-        start("", hello=hello)
 
 
 def test_an_end_before_the_hello_shows_what_was_printed(start: START) -> None:
@@ -168,33 +170,26 @@ def test_an_end_before_the_hello_shows_what_was_printed(start: START) -> None:
     assert "no hello today" == caught.value.failure.output
 
 
-def test_an_interpreter_that_does_not_exist_is_named(tmp_path: Path) -> None:
-    """With the reason of the system."""
-    with pytest.raises(WorkerError, match=r"^/nowhere/python does not start: No such file"):
-        WorkerProcess("/nowhere/python", {}, tmp_path)
-
-
-def test_a_file_that_is_no_program_is_named(tmp_path: Path) -> None:
-    """With the reason of the system."""
-    (tmp_path / "python").write_text("")
-    with pytest.raises(WorkerError, match="does not start: Permission denied"):
-        WorkerProcess(str(tmp_path / "python"), {}, tmp_path)
-
-
-def test_a_failed_start_leaves_no_descriptor_open(tmp_path: Path) -> None:
-    """Many failures do not use up what a process may open."""
+@pytest.mark.parametrize(
+    ("interpreter", "reason"),
+    [("/nowhere/python", "No such file"), ("/etc/passwd", "Permission denied")],
+)
+def test_what_is_no_interpreter_is_named(tmp_path: Path, interpreter: str, reason: str) -> None:
+    """With the reason of the system; many failures do not use up what a process may open."""
     before = open_descriptors()
     for _ in range(5):
-        with pytest.raises(WorkerError):
-            WorkerProcess("/nowhere/python", {}, tmp_path)
+        with pytest.raises(WorkerError, match=f"^{interpreter} does not start: {reason}"):
+            WorkerProcess(interpreter, {}, tmp_path)
 
     assert before == open_descriptors()
 
 
 def test_a_closed_worker_leaves_no_descriptor_open(start: START) -> None:
-    """Many cases do not use up what a process may open."""
+    """Many cases do not use up what a process may open; closing twice is allowed."""
     before = open_descriptors()
-    start("time.sleep(60)").close()
+    worker = start("time.sleep(60)")
+    worker.close()
+    worker.close()
 
     assert before == open_descriptors()
 
@@ -202,39 +197,49 @@ def test_a_closed_worker_leaves_no_descriptor_open(start: START) -> None:
 # Failures
 
 
-@pytest.mark.parametrize("line", ["hello world", "[1, 2]", "17", "", '{"half": ', "\\x00\\xff"])
+@pytest.mark.parametrize(
+    "line", ["hello world", "[1, 2]", "17", "", '{"half": ', "\\x00\\xff", "x" * 5000]
+)
 def test_garbage_on_the_channel_is_shown(start: START, line: str) -> None:
-    """What is no object in JSON is no answer."""
+    """What is no object in JSON is no answer; a failure stays readable."""
     failure = failure_in(start(f"os.write(write_fd, b'{line}' + b'\\n'); time.sleep(60)"))
 
     assert FailureKind.EXIT == failure.kind
-    assert "the worker answered " == failure.message[:20]
-
-
-def test_endless_garbage_is_cut(start: START) -> None:
-    """A failure stays readable."""
-    failure = failure_in(start("os.write(write_fd, b'x' * 5000 + b'\\n'); time.sleep(60)"))
-
+    assert failure.message.startswith("the worker answered ")
     assert len(failure.message) < 120
 
 
-@pytest.mark.parametrize("code", [0, 1, 42])
-def test_an_exit_without_an_answer_tells_its_code(start: START, code: int) -> None:
-    """Also a successful one."""
-    failure = failure_in(start(f"receive(); os._exit({code})"))
+@pytest.mark.parametrize(
+    ("code", "kind", "message"),
+    [
+        *(
+            (f"os._exit({code})", FailureKind.EXIT, f"the process ended with exit code {code}")
+            for code in (0, 1, 42)
+        ),
+        *(
+            (
+                f"os.kill(os.getpid(), signal.{name})",
+                FailureKind.SIGNAL,
+                f"the process was killed by {name}",
+            )
+            for name in ("SIGKILL", "SIGSEGV", "SIGABRT", "SIGFPE", "SIGTERM")
+        ),
+        # Nothing more can be heard from a process that closed its channel.
+        (
+            "requests.close(); os.close(write_fd); time.sleep(0.2); os._exit(9)",
+            FailureKind.EXIT,
+            "the process ended with exit code 9",
+        ),
+    ],
+)
+def test_an_end_without_an_answer_is_told(
+    start: START, code: str, kind: FailureKind, message: str
+) -> None:
+    """Also a successful one; signals have names, since numbers are for machines."""
+    failure = failure_in(start(f"receive(); {code}"))
 
-    assert FailureKind.EXIT == failure.kind
-    assert f"the process ended with exit code {code}" == failure.message
-
-
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGSEGV", "SIGABRT", "SIGFPE", "SIGTERM"])
-def test_death_by_a_signal_names_it(start: START, name: str) -> None:
-    """Numbers are for machines."""
-    code = f"receive(); signal.signal(signal.{name}, signal.SIG_DFL)" * (name != "SIGKILL")
-    failure = failure_in(start(f"{code}\nos.kill(os.getpid(), signal.{name})"))
-
-    assert FailureKind.SIGNAL == failure.kind
-    assert f"the process was killed by {name}" == failure.message
+    assert kind == failure.kind
+    assert message == failure.message
 
 
 def test_a_failure_shows_what_was_printed_last(start: START) -> None:
@@ -245,19 +250,12 @@ def test_a_failure_shows_what_was_printed_last(start: START) -> None:
     assert "out\nerr" == failure.output
 
 
-def test_no_answer_in_time_is_a_timeout(start: START) -> None:
-    """The message says how long was waited."""
-    failure = failure_in(start("time.sleep(60)"), timeout_s=0.2)
+@pytest.mark.parametrize("code", ["pass", "os.write(write_fd, b'{')"])
+def test_no_answer_in_time_is_a_timeout(start: START, code: str) -> None:
+    """The message says how long was waited, be it for the end of a line."""
+    failure = failure_in(start(f"{code}; time.sleep(60)"), timeout_s=0.2)
 
-    assert FailureKind.TIMEOUT == failure.kind
-    assert "no answer within 0.2 s" == failure.message
-
-
-def test_half_an_answer_in_time_is_a_timeout(start: START) -> None:
-    """A line is waited for to its end."""
-    failure = failure_in(start("os.write(write_fd, b'{'); time.sleep(60)"), timeout_s=0.3)
-
-    assert FailureKind.TIMEOUT is failure.kind
+    assert Failure(FailureKind.TIMEOUT, "no answer within 0.2 s") == failure
 
 
 def test_a_worker_that_reads_nothing_is_a_timeout(start: START) -> None:
@@ -266,13 +264,6 @@ def test_a_worker_that_reads_nothing_is_a_timeout(start: START) -> None:
         worker.ask({"text": "x" * 3_000_000}, 0.3)
 
     assert FailureKind.TIMEOUT is caught.value.failure.kind
-
-
-def test_a_closed_channel_of_a_living_process_is_an_end(start: START) -> None:
-    """Nothing more can be heard from it."""
-    code = "receive(); requests.close(); os.close(write_fd); time.sleep(0.2); os._exit(9)"
-
-    assert "the process ended with exit code 9" == failure_in(start(code)).message
 
 
 def test_a_dead_worker_is_noticed_when_it_is_asked(start: START) -> None:
@@ -293,8 +284,9 @@ def test_a_dead_worker_is_noticed_when_it_is_asked(start: START) -> None:
     ],
 )
 def test_every_way_to_end_has_a_message(code: int | None, message: str) -> None:
-    """Signals without a name have their number."""
+    """Signals without a name have their number; the summary in a table is the same line."""
     assert message == ending(code, "").message
+    assert message == ending(code, "").summary
 
 
 def test_an_error_of_the_worker_can_be_shown() -> None:
@@ -322,18 +314,13 @@ def test_the_failures_own_output_comes_first() -> None:
 
 
 def test_a_failure_holds_nothing_that_cannot_be_written() -> None:
-    """A user's exception may hold half a character; files and terminals refuse it."""
-    message = {"kind": "exception", "message": "bad \udc80 é", "code": "'\udc80'"}
+    """Half a character, which files and terminals refuse, or a whole tensor."""
+    message = {"kind": "exception", "message": "bad \udc80 é" + "x" * 10**7, "code": "'\udc80'"}
+    failure = failure_of(message)
 
-    assert "bad ? é" == failure_of(message).message
-    assert "'?'" == failure_of(message).code
-
-
-def test_a_failure_is_no_longer_than_people_read() -> None:
-    """An exception may print a whole tensor."""
-    message = {"kind": "exception", "message": "x" * 10_000_000}
-
-    assert 4000 == len(failure_of(message).message)
+    assert "bad ? éxxx" == failure.message[:10]
+    assert 4000 == len(failure.message)
+    assert "'?'" == failure.code
 
 
 # Output
@@ -416,21 +403,3 @@ def test_a_kill_from_another_thread_ends_the_waiting(start: START) -> None:
     failure = failure_in(worker)
 
     assert "the process was killed by SIGKILL" == failure.message
-
-
-def test_closing_twice_is_allowed(start: START) -> None:
-    """The second time there is nothing to do."""
-    worker = start("time.sleep(60)")
-    worker.close()
-    worker.close()
-
-
-def test_an_interrupt_of_the_terminal_does_not_reach_the_worker(start: START) -> None:
-    """It leads a session of its own; the controller decides."""
-    with start("send({'own': os.getsid(0) == os.getpid()}); time.sleep(60)") as worker:
-        assert {"own": True} == worker.receive(300)
-
-
-def test_the_message_of_a_signal_is_for_people() -> None:
-    """The summary in a table is the same line."""
-    assert "the process was killed by SIGSEGV" == ending(-signal.SIGSEGV, "").summary

@@ -56,39 +56,31 @@ def test_a_message_is_one_line(pipes: PIPES) -> None:
     assert b'{"text": "two\\nlines"}\n' == os.read(answers, 1000)
 
 
-def test_messages_that_come_together_are_told_apart(pipes: PIPES) -> None:
-    """One read of the pipe may hold several."""
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        # One read of the pipe may hold several messages, or a part of one.
+        (['{"n": 1}\n{"n": 2}\n'], [{"n": 1}, {"n": 2}]),
+        (['{"n": 1}\n{"n":', " 2}\n"], [{"n": 1}, {"n": 2}]),
+        # The controller is gone, or was killed while it wrote.
+        ([""], [None]),
+        (['{"type": "fork"'], [None]),
+    ],
+)
+def test_messages_are_received_one_by_one(
+    pipes: PIPES, parts: list[str], expected: list[Any]
+) -> None:
+    """However they come; what is no whole message before the end is none."""
     channel, requests, _ = pipes
-    os.write(requests, b'{"n": 1}\n{"n": 2}\n')
-
-    assert [{"n": 1}, {"n": 2}] == [channel.receive(), channel.receive()]
-
-
-def test_a_message_that_comes_in_parts_is_put_together(pipes: PIPES) -> None:
-    """A pipe may deliver it so."""
-    channel, requests, _ = pipes
-    os.write(requests, b'{"n": 1}\n{"n":')
-    channel.receive()
-    os.write(requests, b" 2}\n")
-
-    assert {"n": 2} == channel.receive()
-
-
-def test_the_end_of_the_channel_is_no_message(pipes: PIPES) -> None:
-    """The controller is gone."""
-    channel, requests, _ = pipes
+    received = []
+    for part in parts:
+        os.write(requests, part.encode())
+        if part is not parts[-1]:
+            received.append(channel.receive())
     os.close(requests)
+    received += [channel.receive() for _ in expected[len(received) :]]
 
-    assert None is channel.receive()
-
-
-def test_half_a_message_before_the_end_is_no_message(pipes: PIPES) -> None:
-    """The controller was killed while it wrote."""
-    channel, requests, _ = pipes
-    os.write(requests, b'{"type": "fork"')
-    os.close(requests)
-
-    assert None is channel.receive()
+    assert expected == received
 
 
 # Results as values
@@ -198,6 +190,14 @@ def described(text: str) -> dict[str, Any]:
             "sys.exit('bye')",
         ),
         ("raise ValueError", "exception", "ValueError", "line 1", "raise ValueError"),
+        # The innermost of the users' lines: a function that they defined says more than its call.
+        (
+            "def f():\n    return 1 / 0\nf()",
+            "exception",
+            "ZeroDivisionError: division by zero",
+            "line 2",
+            "return 1 / 0",
+        ),
     ],
 )
 def test_a_failure_names_the_users_line(
@@ -207,11 +207,6 @@ def test_a_failure_names_the_users_line(
     failure = {"kind": kind, "message": message, "place": f"stmt {place}", "code": code}
 
     assert failure == described(text)
-
-
-def test_the_innermost_of_the_users_lines_is_named() -> None:
-    """A function that they defined says more than its call."""
-    assert "stmt line 2" == described("def f():\n    return 1 / 0\nf()")["place"]
 
 
 def test_a_line_below_the_users_code_is_placed_at_its_call() -> None:
@@ -325,19 +320,12 @@ def test_a_case_without_a_model_stays_as_it_is() -> None:
 
 
 def test_a_model_that_is_there_stands_in_the_setup() -> None:
-    """By the name under which the case finds it."""
+    """By the name under which the case finds it; the case itself may be measured again."""
     setup = f'model = torch.jit.load("{MODEL_PATH}")'
     scripted = {**case(setup=setup), "model_source": "…", "model_file": "./model-000001"}
 
     assert 'model = torch.jit.load("./model-000001")' == with_model(scripted, "")["setup"]
-
-
-def test_the_case_itself_is_not_changed() -> None:
-    """It may be measured again."""
-    scripted = {**case(setup=MODEL_PATH), "model_source": "…", "model_file": "m"}
-    with_model(scripted, "")
-
-    assert MODEL_PATH == scripted["setup"]
+    assert setup == scripted["setup"]
 
 
 # Files
@@ -370,14 +358,6 @@ def run_loop(
     loop._function.__globals__["events"] = events
     loop.run(list(lengths), (hook(events, "begin"), hook(events, "end")))
     return idle, events
-
-
-def loop_failure(stmt: str, setup: str = "") -> tuple[str, str, str]:
-    """How a case fails: the message, the place and the code."""
-    with pytest.raises(MeasurementError) as caught:
-        run_loop(stmt, setup)
-    failure = caught.value.failure
-    return failure["message"], failure["place"], failure["code"]
 
 
 def test_a_loop_runs_the_setup_and_then_its_windows() -> None:
@@ -414,41 +394,41 @@ def test_a_case_finds_torch() -> None:
     assert ["torch"] == run_loop("happens(torch.__name__)", lengths=(1,))[1][1:-1]
 
 
-@pytest.mark.parametrize(
-    ("stmt", "setup", "place", "code"),
-    [
-        ("1 / 0", "", "stmt line 1", "1 / 0"),
-        ("x = 1\n\n1 / 0", "", "stmt line 3", "1 / 0"),
-        ("x = (\n    1 /\n    0\n)", "", "stmt line 2", "1 /"),
-        ("if True:\n    1 / 0", "", "stmt line 2", "1 / 0"),
-        ("x", "1 / 0", "setup line 2", "1 / 0"),
-        ("x", "a = 1\n1 / 0\nb = 2\n", "setup line 3", "1 / 0"),
-        ("f()", "def f():\n    return 1 / 0", "setup line 3", "return 1 / 0"),
-        ("1 / 0", "a = 1\n\n\n", "stmt line 1", "1 / 0"),
-    ],
-)
-def test_the_users_line_of_a_failure_is_named(stmt: str, setup: str, place: str, code: str) -> None:
-    """Also in statements of several lines."""
-    assert ("ZeroDivisionError: division by zero", place, code) == loop_failure(stmt, setup)
+DIVIDED = "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize(
     ("stmt", "setup", "message", "place", "code"),
     [
+        ("1 / 0", "", DIVIDED, "stmt line 1", "1 / 0"),
+        ("x = 1\n\n1 / 0", "", DIVIDED, "stmt line 3", "1 / 0"),
+        ("x = (\n    1 /\n    0\n)", "", DIVIDED, "stmt line 2", "1 /"),
+        ("if True:\n    1 / 0", "", DIVIDED, "stmt line 2", "1 / 0"),
+        ("x", "1 / 0", DIVIDED, "setup line 2", "1 / 0"),
+        ("x", "a = 1\n1 / 0\nb = 2\n", DIVIDED, "setup line 3", "1 / 0"),
+        ("f()", "def f():\n    return 1 / 0", DIVIDED, "setup line 3", "return 1 / 0"),
+        ("1 / 0", "a = 1\n\n\n", DIVIDED, "stmt line 1", "1 / 0"),
+        # What does not compile is placed before anything of it runs.
         ("x = = 1", "", "SyntaxError: invalid syntax", "stmt line 1", "x = = 1"),
         ("x", "y = (", "SyntaxError: '(' was never closed", "setup line 2", "y = ("),
         ("a\n  b", "", "IndentationError: unexpected indent", "stmt line 2", "b"),
+        # It would end the child without a result.
+        (
+            "import sys\nsys.exit(0)",
+            "",
+            "SystemExit: the code called sys.exit(0)",
+            "stmt line 2",
+            "sys.exit(0)",
+        ),
     ],
 )
-def test_code_that_does_not_compile_is_placed(
+def test_the_users_line_of_a_failure_is_named(
     stmt: str, setup: str, message: str, place: str, code: str
 ) -> None:
-    """Before anything of it runs."""
-    assert (message, place, code) == loop_failure(stmt, setup)
+    """Also in statements of several lines."""
+    with pytest.raises(MeasurementError) as caught:
+        run_loop(stmt, setup)
 
-
-def test_a_loop_that_is_left_by_sys_exit_is_a_failure() -> None:
-    """It would end the child without a result."""
-    assert ("SystemExit: the code called sys.exit(0)", "stmt line 2", "sys.exit(0)") == (
-        loop_failure("import sys\nsys.exit(0)")
-    )
+    assert message == caught.value.failure["message"]
+    assert place == caught.value.failure["place"]
+    assert code == caught.value.failure["code"]

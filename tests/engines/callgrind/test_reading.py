@@ -106,19 +106,16 @@ def test_calls_carry_their_number_and_the_inclusive_instructions() -> None:
 def test_the_header_says_what_was_run_and_why_the_part_was_written() -> None:
     """The trigger keeps the text of a client request whole, colons included."""
     profile = parse(SMALL)
-    facts = (profile.creator, profile.command, profile.pid, profile.part, profile.descriptions[-1])
-    expected = ("callgrind-3.19.0", "./app --fast", 42, 3, ("Trigger", "Client Request: window 3"))
-    assert facts == expected
+    assert profile.creator == "callgrind-3.19.0"
+    assert profile.command == "./app --fast"
+    assert profile.pid == 42
+    assert profile.part == 3
+    assert profile.descriptions[-1] == ("Trigger", "Client Request: window 3")
 
 
 def test_a_description_without_a_second_colon_has_an_empty_text() -> None:
     """The reader does not insist on the shape of what it does not use."""
     assert parse("desc: alone\nevents: Ir\ntotals: 0\n").descriptions == (("alone", ""),)
-
-
-def test_an_unknown_header_line_is_passed_over() -> None:
-    """Later versions of Valgrind may add some."""
-    assert parse("novelty: 7\nevents: Ir\ntotals: 5\n").totals == 5
 
 
 def test_a_profile_without_cost_is_read() -> None:
@@ -129,60 +126,86 @@ def test_a_profile_without_cost_is_read() -> None:
     assert profile.calls == ()
 
 
-def test_recursion_levels_are_one_function() -> None:
-    """The suffix of a level is removed, and the costs are added up."""
-    text = "events: Ir\nfn=(1) f\n1 2\nfn=(2) f'2\n1 3\nfn=(3) f'17\n1 4\ntotals: 9\n"
-    assert parse(text).exclusive == {function("f"): 9}
+SELF_COSTS = {
+    "recursion levels are one function": (
+        "events: Ir\nfn=(1) f\n1 2\nfn=(2) f'2\n1 3\nfn=(3) f'17\n1 4\ntotals: 9\n",
+        {function("f"): 9},
+    ),
+    "inlined code costs the function that it was inlined into": (
+        "events: Ir\nfl=a.c\nfn=f\n1 2\nfi=b.h\n7 3\nfe=a.c\n2 4\ntotals: 9\n",
+        {Function("???", "a.c", "f"): 9},
+    ),
+    # Callgrind leaves out ``fl=`` where inlined code has just named the same file.
+    "a function without a file line is of the file named last": (
+        "events: Ir\nfl=a.c\nfn=f\n1 2\nfi=b.h\n7 3\nfn=g\n2 4\ntotals: 9\n",
+        {Function("???", "a.c", "f"): 5, Function("???", "b.h", "g"): 4},
+    ),
+    "callers use the numbers of names that callees defined": (
+        body("cob=(1) o", "cfi=(1) h", "cfn=(1) g", "calls=1 1", "1 5").replace(
+            "totals", "ob=(1)\nfl=(1)\nfn=(1)\n1 5\ntotals"
+        ),
+        {Function("o", "h", "g"): 5},
+    ),
+    "objects, files and functions are numbered apart": (
+        "events: Ir\nob=(1) o\nfl=(1) f\nfn=(1) g\n1 5\ntotals: 5\n",
+        {Function("o", "f", "g"): 5},
+    ),
+    "costs that are left out are zero": (
+        "events: Dr Ir\nfn=f\n12 4\n13 4 5\ntotals: 8 5\n",
+        {function("f"): 5},
+    ),
+    "an empty name is unknown": (
+        "events: Ir\nfl=\nfn=f\n1 5\ntotals: 5\n",
+        {function("f"): 5},
+    ),
+    "comments and empty lines are passed over": (
+        body("# note", "", "1 5", "   "),
+        {function("f"): 5},
+    ),
+    # Later versions of Valgrind may add some.
+    "an unknown header line is passed over": (
+        "novelty: 7\nevents: Ir\nfn=f\n1 5\ntotals: 5\n",
+        {function("f"): 5},
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), SELF_COSTS.values(), ids=SELF_COSTS.keys())
+def test_self_costs_are_read(text: str, expected: dict[Function, int]) -> None:
+    """Each function has what its own lines cost."""
+    assert parse(text).exclusive == expected
+
+
+CALLEES = {
+    "a callee without a file line is of the file named last": (
+        "events: Ir\nfl=a.c\nfn=f\nfi=b.h\ncfn=g\ncalls=1 1\n1 5\ntotals: 0\n",
+        {Function("???", "b.h", "g")},
+    ),
+    "the place of a callee holds for one call": (
+        body("cob=o", "cfi=h", "cfn=g", "calls=1 1", "1 5", "cfn=k", "calls=1 1", "1 5"),
+        {Function("o", "h", "g"), function("k")},
+    ),
+    "the file of a callee": (
+        body("cfi=h.c", "cfn=g", "calls=1 1", "1 5"),
+        {Function("???", "h.c", "g")},
+    ),
+    "the file of a callee, in its older spelling": (
+        body("cfl=h.c", "cfn=g", "calls=1 1", "1 5"),
+        {Function("???", "h.c", "g")},
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), CALLEES.values(), ids=CALLEES.keys())
+def test_callees_are_read(text: str, expected: set[Function]) -> None:
+    """With their objects and files, which may be left out."""
+    assert {call.callee for call in parse(text).calls} == expected
 
 
 def test_calls_between_recursion_levels_are_summed() -> None:
     """Levels call each other, which is a call of a function by itself."""
     text = body("cfn=f'2", "calls=1 1", "1 9", "fn=f'2", "cfn=f'2", "calls=3 1", "1 6")
     assert parse(text).calls == (Call(function("f"), function("f"), 4, 15),)
-
-
-def test_inlined_code_costs_the_function_that_it_was_inlined_into() -> None:
-    """``fi=`` and ``fe=`` change the file and leave the function."""
-    text = "events: Ir\nfl=a.c\nfn=f\n1 2\nfi=b.h\n7 3\nfe=a.c\n2 4\ntotals: 9\n"
-    assert parse(text).exclusive == {Function("???", "a.c", "f"): 9}
-
-
-def test_a_function_without_a_file_line_is_of_the_file_named_last() -> None:
-    """Callgrind leaves out ``fl=`` where inlined code has just named the same file."""
-    text = "events: Ir\nfl=a.c\nfn=f\n1 2\nfi=b.h\n7 3\nfn=g\n2 4\ntotals: 9\n"
-    assert parse(text).exclusive[Function("???", "b.h", "g")] == 4
-
-
-def test_a_callee_without_a_file_line_is_of_the_file_named_last() -> None:
-    """The same holds for ``cfi=``."""
-    text = "events: Ir\nfl=a.c\nfn=f\nfi=b.h\ncfn=g\ncalls=1 1\n1 5\ntotals: 0\n"
-    assert parse(text).calls[0].callee == Function("???", "b.h", "g")
-
-
-def test_the_place_of_a_callee_holds_for_one_call() -> None:
-    """The next callee is of the caller's object and file again."""
-    text = body("cob=o", "cfi=h", "cfn=g", "calls=1 1", "1 5", "cfn=k", "calls=1 1", "1 5")
-    assert {call.callee for call in parse(text).calls} == {Function("o", "h", "g"), function("k")}
-
-
-@pytest.mark.parametrize("spelling", ["cfi", "cfl"])
-def test_both_spellings_of_the_file_of_a_callee_are_read(spelling: str) -> None:
-    """The older one is still part of the format."""
-    text = body(f"{spelling}=h.c", "cfn=g", "calls=1 1", "1 5")
-    assert parse(text).calls[0].callee.file == "h.c"
-
-
-def test_numbers_of_names_are_shared_between_callers_and_callees() -> None:
-    """``cob``, ``cfi`` and ``cfn`` may define what ``ob``, ``fl`` and ``fn`` use later."""
-    text = body("cob=(1) o", "cfi=(1) h", "cfn=(1) g", "calls=1 1", "1 5")
-    text = text.replace("totals", "ob=(1)\nfl=(1)\nfn=(1)\n1 5\ntotals")
-    assert parse(text).exclusive == {Function("o", "h", "g"): 5}
-
-
-def test_the_same_number_stands_for_different_objects_files_and_functions() -> None:
-    """Each of the three kinds counts for itself."""
-    text = "events: Ir\nob=(1) o\nfl=(1) f\nfn=(1) g\n1 5\ntotals: 5\n"
-    assert parse(text).exclusive == {Function("o", "f", "g"): 5}
 
 
 @pytest.mark.parametrize("kind", ["jfi", "jfn"])
@@ -209,12 +232,6 @@ def test_instructions_are_taken_from_among_several_events(events: str, cost: str
     profile = parse(text)
     assert profile.totals == 7
     assert profile.exclusive == {function("f"): 7}
-
-
-def test_a_cost_line_that_ends_before_the_instructions_has_none() -> None:
-    """Costs that are left out are zero."""
-    text = "events: Dr Ir\nfn=f\n12 4\n13 4 5\ntotals: 8 5\n"
-    assert parse(text).exclusive == {function("f"): 5}
 
 
 @pytest.mark.parametrize(
@@ -256,16 +273,6 @@ def test_names_are_kept_whole(name: str, spelling: str) -> None:
     """Whatever a demangled name holds, it is one name."""
     text = f"events: Ir\nfn={spelling.format(name)}\n1 5\ntotals: 5\n"
     assert parse(text).exclusive == {function(name): 5}
-
-
-def test_an_empty_name_is_unknown() -> None:
-    """The format allows a name of no characters."""
-    assert parse("events: Ir\nfl=\nfn=f\n1 5\ntotals: 5\n").exclusive == {function("f"): 5}
-
-
-def test_comments_and_empty_lines_are_passed_over() -> None:
-    """They may stand between any two lines."""
-    assert parse(body("# note", "", "1 5", "   ")).exclusive == {function("f"): 5}
 
 
 def test_a_combined_file_is_refused_where_one_part_is_expected() -> None:
@@ -352,16 +359,15 @@ def test_malformed_text_is_refused_with_its_place_and_what_was_expected(
     assert error.expected.startswith(expected)
 
 
-def test_an_error_prints_its_place_what_was_expected_and_what_was_found() -> None:
-    """One line says it all."""
-    error = CallgrindFormatError(Path("cg.7.1"), 3, "1 x", "a cost line")
-    assert str(error) == "cg.7.1, line 3: expected a cost line, found '1 x'"
-
-
-def test_an_error_without_a_path_prints_without() -> None:
-    """Text need not come from a file."""
-    error = CallgrindFormatError(None, 3, "1 x", "a cost line")
-    assert str(error) == "Callgrind profile, line 3: expected a cost line, found '1 x'"
+@pytest.mark.parametrize(
+    ("path", "place"), [(Path("cg.7.1"), "cg.7.1"), (None, "Callgrind profile")]
+)
+def test_an_error_prints_its_place_what_was_expected_and_what_was_found(
+    path: Path | None, place: str
+) -> None:
+    """One line says it all; text need not come from a file."""
+    error = CallgrindFormatError(path, 3, "1 x", "a cost line")
+    assert str(error) == f"{place}, line 3: expected a cost line, found '1 x'"
 
 
 def test_an_error_shows_the_start_of_a_long_line() -> None:
