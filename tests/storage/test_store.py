@@ -231,55 +231,49 @@ def test_usual_text_is_stored_as_it_is(store: Store, where: str) -> None:
         assert [code] == list(connection.scalars(text("SELECT stmt FROM cases")))
 
 
-def test_all_parts_of_an_outcome_come_back(store: Store) -> None:
-    """The calls between functions and the output, too."""
-    outcome = attrs.evolve(OK, functions=CALLED, output=OUTPUT, duration_s=1.5, attempts=3)
-    run = attrs.evolve(make_run(make_record(outcome=outcome)), started_at="2026-01-02T03:04:05")
-
-    assert run == store.load(store.import_run(run))
+def timed(seconds: float) -> Run:
+    """A run with a duration wherever there is one."""
+    times = attrs.evolve(OK.times, median_s=seconds, iqr_s=seconds, values_s=(seconds,))
+    return make_run(make_record(outcome=attrs.evolve(OK, times=times, duration_s=seconds)))
 
 
-@pytest.mark.parametrize("seconds", [float("inf"), float("-inf"), 5e-324, 1.7e308, 0.1 + 0.2])
-def test_any_time_comes_back(store: Store, seconds: float) -> None:
-    """To the last digit."""
-    timed = attrs.evolve(OK.times, median_s=seconds, iqr_s=seconds, values_s=(seconds,))
-    run = make_run(make_record(outcome=attrs.evolve(OK, times=timed, duration_s=seconds)))
+def counting(count: int) -> Run:
+    """A run of a case with this count."""
+    counted = attrs.evolve(OK.instructions, per_run=count, loop=count)
+    return make_run(make_record(outcome=attrs.evolve(OK, instructions=counted)))
 
+
+WHOLE = attrs.evolve(OK, functions=CALLED, output=OUTPUT, duration_s=1.5, attempts=3)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        attrs.evolve(make_run(make_record(outcome=WHOLE)), started_at="2026-01-02T03:04:05"),
+        make_run(make_record(build="gone"), make_record(build="default")),
+        *map(timed, [float("inf"), float("-inf"), 5e-324, 1.7e308, 0.1 + 0.2]),
+        *map(counting, [2**63 - 1, -(2**63)]),
+    ],
+    ids=["all", "no fingerprint", "inf", "-inf", "tiny", "huge", "0.1 + 0.2", "most", "least"],
+)
+def test_what_is_rare_comes_back(store: Store, run: Run) -> None:
+    """All parts of an outcome, builds without a fingerprint, any time, counts of 64 bits."""
     assert run == store.load(store.import_run(run))
 
 
 def test_a_time_that_is_no_number_comes_back(store: Store) -> None:
     """SQLite has no such value by itself."""
-    timed = attrs.evolve(OK.times, median_s=float("nan"), iqr_s=float("nan"))
-    run = make_run(make_record(outcome=attrs.evolve(OK, times=timed, duration_s=float("nan"))))
+    run = timed(float("nan"))
 
     assert repr(run) == repr(store.load(store.import_run(run)))
 
 
-@pytest.mark.parametrize("count", [2**63 - 1, -(2**63)])
-def test_the_largest_counts_come_back(store: Store, count: int) -> None:
-    """Counts have 64 bits."""
-    counted = attrs.evolve(OK.instructions, per_run=count, loop=count)
-    run = make_run(make_record(outcome=attrs.evolve(OK, instructions=counted)))
-
-    assert run == store.load(store.import_run(run))
-
-
 def test_a_larger_count_is_refused(store: Store) -> None:
     """A file can say anything."""
-    counted = attrs.evolve(OK.instructions, per_run=2**63)
-    run = make_run(make_record(outcome=attrs.evolve(OK, instructions=counted)))
     with pytest.raises(DataError):
-        store.import_run(run)
+        store.import_run(counting(2**63))
 
     assert () == store.summaries()
-
-
-def test_a_build_without_fingerprint_comes_back(store: Store) -> None:
-    """A file may have been cut by hand."""
-    run = make_run(make_record(build="gone"), make_record(build="default"))
-
-    assert run == store.load(store.import_run(run))
 
 
 def test_a_run_with_a_case_twice_is_refused(store: Store) -> None:
@@ -441,25 +435,19 @@ def test_a_name_that_would_mislead_is_no_tag(store: Store, name: str) -> None:
 
 
 def test_a_tag_moves_only_by_force(store: Store) -> None:
-    """To the same run it may be given again."""
+    """To the same run it may be given again; the run stays when it is taken away."""
     first, second = store.import_run(make_run()), store.import_run(make_run())
     store.tag(first, "base")
     store.tag(first, "base")
     with pytest.raises(UsageError, match=f'run {first} has the tag "base"\n  Move it with --force'):
         store.tag(second, "base")
-    held = store.find("base")
+    assert first == store.find("base")
     store.tag(second, "base", force=True)
-
-    assert (first, second) == (held, store.find("base"))
-
-
-def test_a_tag_is_taken_away(store: Store) -> None:
-    """The run stays."""
-    number = store.import_run(make_run())
-    store.tag(number, "base")
+    assert second == store.find("base")
     store.untag("base")
 
-    assert (None, number) == (store.find("base"), store.find(str(number)))
+    assert store.find("base") is None
+    assert second == store.find(str(second))
 
 
 def test_a_name_that_is_unknown_brings_similar_ones(store: Store) -> None:
@@ -490,20 +478,14 @@ def test_deleting_the_last_run_leaves_nothing(store: Store, where: str) -> None:
 
 
 def test_deleting_a_run_leaves_the_others(store: Store) -> None:
-    """With the builds and cases that they share."""
+    """With the builds and cases that they share; its number is not given again."""
     other = make_run(make_record("a"), make_record("b"))
-    numbers = [store.import_run(make_run(make_record("a"))), store.import_run(other)]
-    store.delete(numbers[0])
+    numbers = [store.import_run(run) for run in (other, make_run(make_record("a")))]
+    store.delete(numbers[1])
 
-    assert (other, 1) == (store.load(numbers[1]), len(store.summaries()))
-
-
-def test_a_number_is_not_given_twice(store: Store) -> None:
-    """It may have been noted somewhere."""
-    first = store.import_run(make_run())
-    store.delete(first)
-
-    assert first != store.import_run(make_run())
+    assert other == store.load(numbers[0])
+    assert 1 == len(store.summaries())
+    assert store.import_run(make_run()) not in numbers
 
 
 def test_what_runs_share_is_stored_once(store: Store, where: str) -> None:
@@ -523,7 +505,8 @@ def test_builds_that_differ_anywhere_are_two(store: Store, where: str) -> None:
     store.import_run(attrs.evolve(make_run(), builds={"a": FINGERPRINT, "b": other}))
     counts = rows(where)
 
-    assert (1, 2) == (counts["machines"], counts["builds"])
+    assert 1 == counts["machines"]
+    assert 2 == counts["builds"]
 
 
 # Schema
@@ -616,11 +599,9 @@ def test_a_killed_process_leaves_every_finished_outcome(where: str) -> None:
 
         # One may have been stored that nobody was told of.
         state = "running" if "://" in where else "killed"
-        assert (found, state, len(found) + 1) == (
-            [str(name) for name in range(told + (len(found) > told))],
-            store.summary(1).state,
-            len(store.load(1).cases),
-        )
+        assert found == [str(name) for name in range(told + (len(found) > told))]
+        assert state == store.summary(1).state
+        assert len(found) + 1 == len(store.load(1).cases)
 
 
 def test_a_process_that_is_killed_within_an_outcome_leaves_nothing_of_it(where: str) -> None:
@@ -644,7 +625,8 @@ def test_a_process_that_is_killed_within_an_outcome_leaves_nothing_of_it(where: 
     process.kill()
     finish(process)
     with Store.open(where) as store:
-        assert ("inserted\n", make_run(make_record("a"))) == (said, store.load(1))
+        assert "inserted\n" == said
+        assert make_run(make_record("a")) == store.load(1)
 
 
 def test_processes_write_at_once(where: str) -> None:
@@ -670,10 +652,8 @@ def test_processes_write_at_once(where: str) -> None:
     ends = [finish(process) for process in processes]
     expected = make_run(*[make_record(str(name)) for name in range(25)])
     with Store.open(where) as store:
-        assert ([(0, "")] * 3, [expected] * 3) == (
-            ends,
-            [store.load(one.id) for one in store.summaries()],
-        )
+        assert [(0, "")] * 3 == ends
+        assert [expected] * 3 == [store.load(one.id) for one in store.summaries()]
 
 
 def test_threads_write_at_once(store: Store) -> None:
@@ -701,7 +681,8 @@ def test_runs_are_written_while_others_are_deleted(store: Store, where: str) -> 
     with ThreadPoolExecutor(3) as pool:
         found = list(pool.map(work, range(3)))
 
-    assert ([(make_record("a"),)] * 3, 3) == (found, len(store.summaries()))
+    assert [(make_record("a"),)] * 3 == found
+    assert 3 == len(store.summaries())
 
 
 def test_a_database_that_stays_locked_is_told(where: str) -> None:
@@ -721,7 +702,8 @@ def test_readers_do_not_wait_for_a_writer(where: str) -> None:
         holder = Database.at(where)
         with holder.writing() as connection:
             build_number(connection, attrs.evolve(FINGERPRINT, torch="3"))
-            assert (make_run(), 1) == (store.load(number), len(store.summaries()))
+            assert make_run() == store.load(number)
+            assert 1 == len(store.summaries())
         holder.close()
 
 
@@ -766,7 +748,9 @@ def test_a_case_that_failed_is_found_with_the_reason(store: Store) -> None:
     store.import_run(make_run(make_record("a", outcome=failed(message="bad\nworse"))))
     (one,) = store.counts(store.case_keys())
 
-    assert (Status.FAILED, None, "bad") == (one.status, one.instructions, one.failure)
+    assert Status.FAILED == one.status
+    assert one.instructions is None
+    assert "bad" == one.failure
 
 
 def test_all_builds_of_a_run_are_found(store: Store) -> None:
@@ -782,11 +766,9 @@ def test_counts_of_nothing_are_none(store: Store) -> None:
     name = attrs.evolve(make_record().key, label=("b",))
     store.import_run(make_run(make_record("a")))
 
-    assert ((), (), None) == (
-        store.counts([]),
-        store.counts([name]),
-        store.details(1, "default", name).functions,
-    )
+    assert () == store.counts([])
+    assert () == store.counts([name])
+    assert store.details(1, "default", name).functions is None
 
 
 def test_costs_per_function_are_read_for_one_case(store: Store) -> None:
@@ -811,20 +793,12 @@ def test_details_are_read_when_they_are_asked_for(store: Store) -> None:
     assert whole == store.completed(light)
 
 
-def test_a_deleted_run_has_no_details(store: Store) -> None:
-    """The rest of its records stays as it was."""
-    number = store.import_run(make_run(make_record()))
-    (light,) = store.load(number, details=False).cases
-    store.delete(number)
-
-    assert Details() == store.completed(light).outcome.details
-
-
 def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:
     """Outcomes of a new run can have the numbers of those that were deleted."""
     number = store.import_run(make_run(make_record()))
     (light,) = store.load(number, details=False).cases
     store.delete(number)
+    assert Details() == store.completed(light).outcome.details
     store.import_run(make_run(make_record(outcome=attrs.evolve(OK, functions=CALLED))))
 
     assert store.completed(light).outcome.functions is None
