@@ -105,7 +105,7 @@ def _exit_code(args: list[str] | None) -> int:
         error.show()
         return error.exit_code
     except (UsageError, DefinitionError, DefinitionErrors) as error:
-        console.error(str(error))
+        console.failure(error)
         return ExitCode.ERROR
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.report.visible import visible
+from instruction_counts.system.program import program_name
 
 if TYPE_CHECKING:
     from instruction_counts.execution.events import Event
@@ -23,6 +25,11 @@ def write(text: str) -> None:
 def error(text: str) -> None:
     """An error to stderr, in red on a terminal."""
     _remark(text, "red")
+
+
+def failure(problem: Exception) -> None:
+    """What went wrong, to stderr; a remedy calls the program by the name it was started with."""
+    error(problem.text(program_name()) if isinstance(problem, UsageError) else str(problem))
 
 
 def note(text: str) -> None:

@@ -64,7 +64,7 @@ class Reporting:
         try:
             body = to_json(run, complete)
         except DataError as error:
-            console.error(str(error))
+            console.failure(error)
             return False
         key = hashlib.sha256(body.encode()).hexdigest()[:32]
         done = [self._sent(webhook, key, body) for webhook in self.webhooks]
@@ -75,7 +75,7 @@ class Reporting:
         try:
             webhook.send(key, body)
         except DataError as error:
-            console.error(str(error))
+            console.failure(error)
             return False
         console.line(f"Sent to {_host(webhook.url)}")
         return True

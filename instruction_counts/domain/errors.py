@@ -14,14 +14,22 @@ class UsageError(Exception):
 
     message: str
     remedy: str = ""
+    command: str = ""
+    """What to type after the name of this program, as the end of the remedy: ``runs list``."""
 
     def __str__(self) -> str:
-        return f"{self.message}\n  {self.remedy}" if self.remedy else self.message
+        return self.text()
+
+    def text(self, program: str = "instruction-counts") -> str:
+        """The message with its remedy, for a reader who starts this program as ``program``."""
+        typed = f"{program} {self.command}" if self.command else ""
+        remedy = f"{self.remedy} {typed}".strip()
+        return f"{self.message}\n  {remedy}" if remedy else self.message
 
 
 @attrs.define(eq=False)
 class BuildError(UsageError):
-    """A build cannot be measured: it lacks something, or does not start."""
+    """A build cannot be measured: something is missing, or it does not start."""
 
 
 @attrs.define(eq=False)

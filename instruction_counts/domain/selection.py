@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 
 import attrs
 
-from core.types import Case, CaseKey, Label
+from core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 
 
@@ -57,16 +58,26 @@ def select(cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
     """
     for glob in selection.only:
         if not any(matches(glob, case.label) for case in cases):
-            raise UsageError(f"No case matches --only '{glob}'.{_near(glob, cases)}", "See: list")
+            problem = f"No case matches --only '{glob}'.{_near(glob, cases)}"
+            raise UsageError(problem, "See:", "list")
     kept = tuple(case for case in cases if selection.keeps(case))
     if not kept:
-        asked = ", ".join(
-            f"--{name.removesuffix('s').replace('num_thread', 'num-threads')} {value or 'explicit'}"
-            for name, values in attrs.asdict(selection).items()
-            for value in values
-        )
-        raise UsageError(f"No case matches {asked or 'anything'} together.", "See: list")
+        asked = " ".join(_options(selection))
+        problem = f"No case matches {asked}." if asked else "There are no cases."
+        raise UsageError(problem, "See:", "list")
     return kept
+
+
+def _options(selection: Selection) -> Iterator[str]:
+    """The selection as it is typed: ``--only 'MatMul/*'``, ``--language c++``."""
+    yield from (f"--only {shlex.quote(glob)}" for glob in selection.only)
+    for value in selection.languages:
+        yield f"--language {Language(value).option}"
+    for value in selection.runtimes:
+        yield f"--runtime {RuntimeMode(value).option}"
+    for value in selection.autograds:
+        yield f"--autograd {AutogradMode(value).option}"
+    yield from (f"--num-threads {number}" for number in selection.num_threads)
 
 
 def _near(glob: str, cases: Iterable[Case]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -246,9 +247,8 @@ def read_baseline(path: Path) -> Baseline:
         ValidationError: it is not JSON, of another version, or holds something else.
     """
     if not path.exists():
-        raise DataError(
-            f"{path}: no such baseline", f"Create it: baseline accept RUN --output {path}"
-        )
+        command = f"baseline accept RUN --output {shlex.quote(str(path))}"
+        raise DataError(f"{path}: no such baseline", "Create it:", command)
     return read_as(path, Baseline, _CONVERTER, _AGAIN, as_json=True)
 
 

@@ -17,6 +17,7 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.analysis.verdicts.times import TimeChange
 from instruction_counts.report import format as fmt
 from instruction_counts.report import skipped_by_budget
+from instruction_counts.system.program import program_name
 
 CAUSES = 3
 
@@ -260,6 +261,6 @@ def last_line(comparison: Comparison) -> str:
     if unverified:
         text += (
             "\nNot verified: a difference may be memory layout. To verify, measure both builds: "
-            "compare base new --build base=PYTHON --build new=PYTHON"
+            f"{program_name()} compare base new --build base=PYTHON --build new=PYTHON"
         )
     return text

@@ -95,12 +95,16 @@ class CheckRequest:
             f"{one.name}: {one.base or 'none'} in the baseline, {one.new or 'none'} now"
             for one in refused
         )
-        remedy = (
-            "Check where the baseline was made, or make a new one: baseline accept"
+        instead = (
+            "Check where the baseline was made"
             if any(one.prevents for one in refused)
-            else "Compare anyway with --allow-different, or make a new baseline."
+            else "Compare anyway with --allow-different"
         )
-        raise UsageError(f"{self.file} was recorded under different conditions:\n  {texts}", remedy)
+        raise UsageError(
+            f"{self.file} was recorded under different conditions:\n  {texts}",
+            f"{instead}, or make a new baseline:",
+            "baseline accept RUN",
+        )
 
     def check(self, compared: Compared) -> Check:
         """What the limits make of a comparison with the baseline."""

@@ -230,7 +230,8 @@ def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) 
     keys = frozenset(case.key for case in load_cases(request.definitions, request.selection))
     kept = {key: one for key, one in side.records.items() if key in keys}
     if not kept:
-        raise UsageError(f"{side.title} contains no cases from these definitions", "See: runs show")
+        problem = f"{side.title} contains no cases from these definitions"
+        raise UsageError(problem, "See:", "runs show")
     return attrs.evolve(side, records=kept)
 
 

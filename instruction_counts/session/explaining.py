@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Sequence
 
 import attrs
@@ -15,7 +16,6 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FunctionCosts, Status
 from instruction_counts.domain.records import Complete, as_it_is
 from instruction_counts.domain.selection import Selection
-from instruction_counts.system.program import program_name
 
 _NAMED = 12
 
@@ -61,7 +61,8 @@ def _costs(key: CaseKey, side: Side, sides: Sequence[Side]) -> FunctionCosts:
         other = next(one for one in sides if key in one.records)
         raise UsageError(
             f"{key.title} is in {other.title}, and not in {side.title}",
-            f"Measure it on both sides: {program_name()} run --only …",
+            "Measure it on both sides:",
+            f"run --only {shlex.quote(key.path)}",
         )
     outcome = record.outcome
     if outcome.status is not Status.OK:

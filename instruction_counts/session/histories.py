@@ -79,7 +79,8 @@ def _selected(known: Collection[CaseKey], selection: Selection) -> set[CaseKey]:
     hint = f" Near: {', '.join(near)}." if near else ""
     raise UsageError(
         f"no stored case matches '{label}'.{hint}",
-        "LABEL is a glob over the label path, as for --only. `run` stores cases.",
+        "LABEL is a glob over the label path, as for --only. Cases are stored by:",
+        "run",
     )
 
 
@@ -104,7 +105,9 @@ def _narrowed(
         runs = list(dict.fromkeys(point.run_id for point in kept))[-last:]
         kept = [point for point in kept if point.run_id in set(runs)]
     if not kept:
-        raise UsageError("no run with this case is left", "Widen --since and --tag. See: runs list")
+        raise UsageError(
+            "no run with this case is left", "Widen --since and --tag. See:", "runs list"
+        )
     return kept
 
 

@@ -47,7 +47,6 @@ from instruction_counts.sources.operators.python_code import literal
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.program import program_name
 
 _LABELLED = {"dtype", "run_backward", "seed"}
 _OWN_ARGUMENTS = "torch.nn.functional."
@@ -172,8 +171,9 @@ def _name_of(op: Callable[..., Any], known: Collection[str]) -> str:
         if torch is not None and functools.reduce(_attribute, path, torch) is op:
             return name
     raise UsageError(
-        f"{op!r} is no operator that is known",
-        f'Name it: "torch.add". See: {program_name()} operators list',
+        f"{op!r} is not a known operator",
+        'Name it: "torch.add". See:',
+        "operators list",
     )
 
 

@@ -12,7 +12,6 @@ from instruction_counts.analysis.models.prediction import Prediction, predict
 from instruction_counts.analysis.verdicts.sides import Runs, Side, read_side
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.session.observer import Observer
-from instruction_counts.system.program import program_name
 
 
 @attrs.frozen
@@ -50,10 +49,10 @@ def _present(side: Side, request: PredictionRequest, observer: Observer) -> list
     spelled = ", ".join(mode.option for mode in modes)
     text = f"{side.title} has no layers of {names} in {spelled}"
     if request.models or not present:
-        remedy = f"Measure them: {program_name()} run --definitions …"
+        written = "a file that generate wrote"
         if any(model.layers for model in missing):
-            remedy += ", of a file that generate wrote with --backward"
-        raise UsageError(text, remedy)
+            written += " with --backward"
+        raise UsageError(text, f"Measure {written}:", "run --definitions FILE")
     observer.note(text)
     return present
 
@@ -63,7 +62,8 @@ def _names(side: Side, asked: Sequence[str]) -> Sequence[str]:
     if not known:
         raise UsageError(
             f"{side.title} has no layers of models",
-            f"Measure a definition file that generate wrote: {program_name()} generate --help",
+            "Measure a definition file that generate wrote:",
+            "generate --help",
         )
     for name in asked:
         if name not in known:

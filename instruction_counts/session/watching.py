@@ -37,6 +37,7 @@ from instruction_counts.session.observer import Observer
 from instruction_counts.session.watch_files import state_file_of
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
+from instruction_counts.system.program import program_name
 
 
 def place_of(store: Store) -> str:
@@ -152,7 +153,7 @@ def watch(
             try:
                 state = look(state, listed(request.list_command), builds, reporters, save)
             except BuildError as error:
-                observer.error(str(error))
+                observer.error(error.text(program_name()))
             time.sleep(every_s)
         after = look(state, listed(request.list_command), builds, reporters, save)
         return len(after.alerts) - len(state.alerts)

@@ -310,7 +310,8 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
         if must_exist:
             raise UsageError(
                 f"{path}: there is no such database",
-                "`run` makes it, or name another one with --db.",
+                "Name another one with --db, or measure something:",
+                "run",
             )
         return
     if not (header.startswith(_MAGIC) or _MAGIC.startswith(header)):

@@ -16,7 +16,8 @@ from instruction_counts.storage.store_tables import (
     runs,
     tags,
 )
-from instruction_counts.system.program import program_name
+
+_LIST = "Stored runs and their tags:"
 
 
 def require_run(connection: Connection, run_id: int) -> None:
@@ -31,13 +32,15 @@ def require_run(connection: Connection, run_id: int) -> None:
 
 def no_such_run(run_id: int) -> UsageError:
     """The error that there is no run of that number (any more)."""
-    return UsageError(f"there is no stored run {run_id} (any more)", _list())
+    return UsageError(f"there is no stored run {run_id} (any more)", _LIST, "runs list")
 
 
 def no_such_name(connection: Connection, problem: str, name: str) -> UsageError:
     """The error ``problem``, with tags that are spelled like ``name``."""
     near = difflib.get_close_matches(name, connection.scalars(select(tags.c.name)))
-    return UsageError(problem, f"Similar tags: {', '.join(near)}" if near else _list())
+    if near:
+        return UsageError(problem, f"Similar tags: {', '.join(near)}")
+    return UsageError(problem, _LIST, "runs list")
 
 
 def check_tag(name: str) -> None:
@@ -48,14 +51,15 @@ def check_tag(name: str) -> None:
     """
     if not name or not name.isprintable() or name != name.strip() or set(name) & {":", "/"}:
         raise UsageError(
-            f"{name!r} can be no tag",
-            "A tag is a word or several, without colon and slash.",
+            f"{name!r} is not a valid tag",
+            "A tag is one or more words, without colons and slashes.",
         )
     if is_file_name(name):
-        raise UsageError(f'"{name}" can be no tag', "It would be taken for a file.")
+        raise UsageError(f'"{name}" is not a valid tag', "It would be taken for a file.")
     if name.isdecimal() or name.startswith("-"):
         raise UsageError(
-            f'"{name}" can be no tag', "It would be taken for a number of a run, or for an option."
+            f'"{name}" is not a valid tag',
+            "It would be taken for the number of a run, or for an option.",
         )
 
 
@@ -69,7 +73,3 @@ def understood(name: str, run_id: int) -> Iterator[None]:
             f"{name}: run {run_id} cannot be read: {error}",
             "It was changed by another program, or is damaged. The other runs are not concerned.",
         ) from error
-
-
-def _list() -> str:
-    return f"Stored runs and their tags: {program_name()} runs list"

@@ -116,7 +116,7 @@ def test_tests_of_one_operator_have_labels_of_their_own() -> None:
     ("arguments", "expected"),
     [
         ({"op": "torch.ad"}, "^No operator matches 'torch.ad'. Near: torch.add"),
-        ({"op": print}, "is no operator that is known"),
+        ({"op": print}, "is not a known operator"),
         ({"op": "torch.add", "inputs": {"input": (3,)}}, "is no list of dictionaries"),
         ({"op": "torch.add", "inputs": [{"othr": (3,)}]}, "has no argument othr"),
         ({"op": "torch.add", "seed": "x"}, "seed='x'"),

@@ -430,7 +430,7 @@ def test_a_run_is_found_by_number_and_tag(store: Store) -> None:
 def test_a_name_that_would_mislead_is_no_tag(store: Store, name: str) -> None:
     """Numbers, options, files, and builds of a run have names of their own."""
     number = store.import_run(make_run())
-    with pytest.raises(UsageError, match="can be no tag"):
+    with pytest.raises(UsageError, match="is not a valid tag"):
         store.tag(number, name)
 
 

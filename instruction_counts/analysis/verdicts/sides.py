@@ -16,7 +16,6 @@ from instruction_counts.domain.outcomes import Output
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.storage.json_files import is_file_name, read_json
-from instruction_counts.system.program import program_name
 
 
 class Runs(Protocol):
@@ -106,7 +105,7 @@ def narrowed(side: Side, selection: Selection) -> Side:
     """
     kept = {key: one for key, one in side.records.items() if selection.keeps_key(key)}
     if not kept:
-        raise UsageError(f"{side.title} contains no selected case", "See: runs show")
+        raise UsageError(f"{side.title} contains no selected case", "See:", "runs show")
     return attrs.evolve(side, records=kept)
 
 
@@ -120,14 +119,15 @@ def _find(text: str, runs: Runs, *, details: bool) -> tuple[Run, int | None, str
     # Not looked for in the store, whose own absence would be reported instead.
     for name, _ in names:
         if is_file_name(name):
-            raise UsageError(f"there is no file {name}", "`run --output FILE.json` writes one.")
+            raise UsageError(f"there is no file {name}", "Write one:", "run --output FILE.json")
     for name, build in names:
         number = runs.find(name)
         if number is not None:
             return runs.load(number, details=details), number, build
     raise UsageError(
         f'"{text}" is neither a JSON file nor a stored run',
-        f"Stored runs and their tags: {program_name()} runs list",
+        "Stored runs and their tags:",
+        "runs list",
     )
 
 

@@ -23,7 +23,6 @@ from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.registry import OperatorRequest, unheard
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.places import HOME
-from instruction_counts.system.program import program_name
 
 _CATEGORY = "category:"
 _NAMED = 3
@@ -141,7 +140,8 @@ def selected(
         if not any(matches(pattern, entry) for entry in entries):
             raise UsageError(
                 f"No operator matches '{pattern}'.{_near(pattern, entries)}",
-                remedy or f"See: {program_name()} operators list",
+                remedy or "See:",
+                "" if remedy else "operators list",
             )
     return tuple(entry for entry in entries if any(matches(one, entry) for one in patterns))
 

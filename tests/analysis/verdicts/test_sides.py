@@ -130,7 +130,7 @@ def test_what_is_not_there_is_named(text: str) -> None:
     with pytest.raises(UsageError, match="neither a JSON file nor a stored run") as caught:
         read_side(text, NONE)
 
-    assert "runs list" in caught.value.remedy
+    assert "runs list" == caught.value.command
 
 
 @pytest.mark.parametrize("text", ["gone.json", "gone.json.gz:new", "results/gone"])
