@@ -53,27 +53,17 @@ def test_a_build_is_a_name_and_an_interpreter(text: str, name: str) -> None:
     assert Build(name, sys.executable) == parse_build(text.format(sys.executable))
 
 
-def test_a_virtual_environment_stands_for_its_interpreter(virtual_environment: Path) -> None:
-    """The link is kept: what it points to does not know the environment's packages."""
-    assert str(virtual_environment / "bin" / "python") == (
-        parse_build(f"new={virtual_environment}").python
-    )
-
-
-def test_a_command_is_looked_up(virtual_environment: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A bare name is searched on PATH."""
-    monkeypatch.setenv("PATH", str(virtual_environment / "bin"))
-
-    assert str(virtual_environment / "bin" / "python") == parse_build("new=python").python
-
-
-def test_a_relative_path_becomes_absolute(
-    virtual_environment: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("text", ["new={folder}/venv", "new=venv", "new=python"])
+def test_an_interpreter_is_found_by_its_folder_or_its_name(
+    virtual_environment: Path, monkeypatch: pytest.MonkeyPatch, text: str
 ) -> None:
-    """Workers run in folders of their own."""
-    monkeypatch.chdir(virtual_environment.parent)
+    """As a link, since what it points to does not know the environment's packages; absolute."""
+    folder = virtual_environment.parent
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PATH", str(virtual_environment / "bin"))
+    found = parse_build(text.format(folder=folder))
 
-    assert str(virtual_environment / "bin" / "python") == parse_build("new=venv").python
+    assert str(virtual_environment / "bin" / "python") == found.python
 
 
 @pytest.mark.parametrize("text", ["", "=", "new=", "=python"])

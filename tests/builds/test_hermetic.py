@@ -68,28 +68,23 @@ def test_the_path_of_the_user_is_not_inherited(monkeypatch: pytest.MonkeyPatch) 
     assert "/somewhere/else" not in environment(BUILD)["PATH"]
 
 
-def test_hashes_are_the_same_in_every_process() -> None:
-    """Sets and dictionaries would differ from process to process."""
-    assert "0" == environment(BUILD)["PYTHONHASHSEED"]
-
-
-def test_a_build_adds_variables() -> None:
+@pytest.mark.parametrize(
+    ("of_build", "of_engine", "name", "value"),
+    [
+        # Sets and dictionaries would differ from process to process.
+        ({}, {}, "PYTHONHASHSEED", "0"),
+        ({"MKL_NUM": "1"}, {}, "MKL_NUM", "1"),
+        ({}, {"LANG": "engine"}, "LANG", "engine"),
+        # A build wins over the profile and the engine: its user knows why.
+        ({"PYTHONHASHSEED": "7"}, {}, "PYTHONHASHSEED", "7"),
+        ({"EXTRA": "build"}, {"EXTRA": "engine"}, "EXTRA", "build"),
+    ],
+)
+def test_builds_and_engines_add_variables(
+    of_build: dict[str, str], of_engine: dict[str, str], name: str, value: str
+) -> None:
     """They are part of what is measured."""
-    assert "1" == environment(Build("b", "/p", env={"MKL_NUM": "1"}))["MKL_NUM"]
-
-
-def test_a_build_wins_over_the_profile() -> None:
-    """Its user knows why."""
-    build = Build("b", "/p", env={"PYTHONHASHSEED": "7", "EXTRA": "build"})
-
-    assert ("7", "build") == tuple(
-        environment(build, {"EXTRA": "engine"})[name] for name in ("PYTHONHASHSEED", "EXTRA")
-    )
-
-
-def test_an_engine_adds_variables() -> None:
-    """Over the fixed ones."""
-    assert "engine" == environment(BUILD, {"LANG": "engine"})["LANG"]
+    assert value == environment(Build("b", "/p", env=of_build), of_engine)[name]
 
 
 # source_cmd
@@ -104,11 +99,17 @@ def test_a_source_command_leaves_its_variables() -> None:
     }
 
 
-def test_a_source_command_may_be_several_lines() -> None:
-    """As it would be typed, with comments."""
-    build = sourcing("# the environment\nA=1\nif true; then\n  export B=$A\nfi  # done\n")
-
-    assert "1" == sourced_environment(build)["B"]
+@pytest.mark.parametrize(
+    ("command", "value"),
+    [
+        ("# the environment\nA=1\nif true; then\n  export B=$A\nfi  # done\n", "1"),
+        # There is nobody to answer what it asks.
+        ("read -r B || export B=unanswered", "unanswered"),
+    ],
+)
+def test_a_source_command_may_be_what_would_be_typed(command: str, value: str) -> None:
+    """In several lines, with comments."""
+    assert value == sourced_environment(sourcing(command))["B"]
 
 
 def test_what_a_source_command_prints_is_no_variable() -> None:
@@ -128,14 +129,6 @@ def test_the_bookkeeping_of_the_shell_is_left_out() -> None:
     names = set(sourced_environment(sourcing("cd /")))
 
     assert set() == names & {"HOME", "PWD", "OLDPWD", "SHLVL", "_"}
-
-
-def test_a_source_command_that_asks_something_is_not_waited_for() -> None:
-    """There is nobody to answer."""
-    assert (
-        "unanswered"
-        == sourced_environment(sourcing("read -r ANSWER || export ANSWER=unanswered"))["ANSWER"]
-    )
 
 
 @pytest.mark.parametrize(

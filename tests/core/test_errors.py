@@ -138,24 +138,22 @@ def fields(error: DefinitionError) -> tuple[object, ...]:
     return error.field, error.found, error.expected, error.label, error.source
 
 
-def through_pickle(value: Any) -> Any:
-    """What another process gets."""
-    return pickle.loads(pickle.dumps(value))  # noqa: S301 - our own bytes
+def all_fields(error: DefinitionError | DefinitionErrors) -> list[tuple[object, ...]]:
+    """The data of one error, or of several."""
+    return [fields(one) for one in (getattr(error, "errors", None) or [error])]
 
 
-@pytest.mark.parametrize("duplicate", [through_pickle, copy.copy, copy.deepcopy])
-def test_an_error_keeps_its_data_in_pickles_and_copies(duplicate: Callable[[Any], Any]) -> None:
-    """It crosses processes whole."""
-    assert fields(ERROR) == fields(duplicate(ERROR))
-
-
-@pytest.mark.parametrize("duplicate", [through_pickle, copy.copy, copy.deepcopy])
-def test_several_errors_keep_their_data_in_pickles_and_copies(
-    duplicate: Callable[[Any], Any],
+@pytest.mark.parametrize("error", [ERROR, ERRORS])
+@pytest.mark.parametrize(
+    "duplicate",
+    [lambda value: pickle.loads(pickle.dumps(value)), copy.copy, copy.deepcopy],  # noqa: S301
+    ids=["pickle", "copy", "deepcopy"],
+)
+def test_an_error_keeps_its_data_in_pickles_and_copies(
+    error: DefinitionError | DefinitionErrors, duplicate: Callable[[Any], Any]
 ) -> None:
-    """All of them do."""
-    expected = [fields(error) for error in ERRORS.errors]
-    assert expected == [fields(error) for error in duplicate(ERRORS).errors]
+    """It crosses processes whole."""
+    assert all_fields(error) == all_fields(duplicate(error))
 
 
 @pytest.mark.parametrize("error", [ERROR, ERRORS])
@@ -165,16 +163,10 @@ def test_errors_are_value_errors(error: Exception) -> None:
 
 
 def test_an_error_is_placed_at_a_label() -> None:
-    """The rest of it stays."""
+    """The original stays, since a mistake in a shared setup is reported at each label."""
     error = DefinitionError("stmt", "1 (int)", "text", source="suite.py")
     expected = ("stmt", "1 (int)", "text", ("a", "b"), "suite.py")
     assert expected == fields(error.labelled(("a", "b")))
-
-
-def test_placing_an_error_leaves_the_original_alone() -> None:
-    """One mistake in a shared setup is reported at each label that uses it."""
-    error = DefinitionError("stmt", "1 (int)", "text")
-    error.labelled(("a",))
     assert error.label is None
 
 
@@ -268,13 +260,9 @@ def test_a_deferred_value_knows_its_mistake(build: Callable[[], Any]) -> None:
         assert "1 (int)" == build().mistake().found
 
 
-def test_nothing_is_deferred_by_default() -> None:
-    """Deferring is for those who ask for it."""
-    assert not is_deferring()
-
-
 def test_deferring_ends_with_its_block() -> None:
-    """Even when the block raises."""
+    """Even when the block raises; nothing is deferred for those who do not ask for it."""
+    assert not is_deferring()
     with pytest.raises(RuntimeError), deferring():
         raise RuntimeError
     assert not is_deferring()

@@ -143,26 +143,33 @@ def test_the_hash_changes_with_the_code(change: dict[str, Any]) -> None:
     assert CASE.definition_hash != changed.definition_hash
 
 
-def test_the_hash_changes_with_the_scripted_model() -> None:
-    """The source of a scripted model is code too."""
-    sources = ("jit_model = f\n", "jit_model = g\n", None)
-    assert 3 == len({attrs.evolve(CASE, model_source=text).definition_hash for text in sources})
+PYTHON_LABELS = AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, Language.PYTHON)
+LOADING = attrs.evolve(CASE.timer_args, setup='load("/a/net.pt");')
 
 
-def test_the_hash_tells_the_parts_of_the_code_apart() -> None:
-    """The same text is other code in another place."""
-    args = (TimerArgs("a;", "b;", language="cpp"), TimerArgs("a;\nb;", "", language="cpp"))  # type: ignore[arg-type]
-    assert 2 == len({Case(("a",), EAGER_CPP, arg).definition_hash for arg in args})
-
-
-def test_the_hash_tells_the_languages_apart() -> None:
-    """A statement that is legal in both languages is two definitions."""
-    python = AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, Language.PYTHON)
-    cases = (
-        Case(("a",), python, TimerArgs("x", "", language=Language.PYTHON)),
-        Case(("a",), EAGER_CPP, TimerArgs("x", "", language=Language.CPP)),
-    )
-    assert 2 == len({case.definition_hash for case in cases})
+@pytest.mark.parametrize(
+    "cases",
+    [
+        [attrs.evolve(CASE, model_source=text) for text in ("jit_model = f\n", "g\n", None)],
+        # The same text is other code in another place, and in another language.
+        [
+            Case(("a",), EAGER_CPP, TimerArgs(stmt, setup, language=Language.CPP))
+            for stmt, setup in (("a;", "b;"), ("a;\nb;", ""))
+        ],
+        [
+            Case(("a",), PYTHON_LABELS, TimerArgs("x", "", language=Language.PYTHON)),
+            Case(("a",), EAGER_CPP, TimerArgs("x", "", language=Language.CPP)),
+        ],
+        [
+            attrs.evolve(CASE, timer_args=LOADING, paths={"/a/net.pt": name})
+            for name in ("net.pt", "other.pt")
+        ],
+    ],
+    ids=["scripted model", "part of the code", "language", "what identifies a path"],
+)
+def test_the_hash_tells_definitions_apart(cases: list[Case]) -> None:
+    """Whatever makes the code another one."""
+    assert len(cases) == len({case.definition_hash for case in cases})
 
 
 @pytest.mark.parametrize(
@@ -190,25 +197,13 @@ def test_the_hash_holds_what_identifies_a_path_instead_of_it(
     path: str, literal: Callable[[str], str]
 ) -> None:
     """The same definition in another folder is the same."""
-    labels = AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, Language.PYTHON)
     code = TimerArgs("y = model(x)", f"model = torch.jit.load({literal(path)})")
     plain = TimerArgs("y = model(x)", "model = torch.jit.load(<net.pt>)")
 
     assert (
-        Case(("a",), labels, plain).definition_hash
-        == Case(("a",), labels, code, paths={path: "net.pt"}).definition_hash
+        Case(("a",), PYTHON_LABELS, plain).definition_hash
+        == Case(("a",), PYTHON_LABELS, code, paths={path: "net.pt"}).definition_hash
     )
-
-
-def test_the_hash_changes_with_what_identifies_a_path() -> None:
-    """Another model is another case."""
-    code = attrs.evolve(CASE.timer_args, setup='load("/a/net.pt");')
-    hashes = {
-        attrs.evolve(CASE, timer_args=code, paths={"/a/net.pt": name}).definition_hash
-        for name in ("net.pt", "other.pt")
-    }
-
-    assert 2 == len(hashes)
 
 
 def test_the_hash_ignores_how_the_code_is_indented_in_the_file() -> None:

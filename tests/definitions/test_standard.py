@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import enum
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import attrs
 import pytest
 
 from core.api import GroupedBenchmark
@@ -81,11 +83,6 @@ def test_addition_is_filed_under_pointwise_math() -> None:
     assert ("Pointwise", "Math", "add", "Tensor-Scalar") in BENCHMARKS
 
 
-def test_the_suite_has_explicit_cases() -> None:
-    """What `TimerArgs` states keeps explicit labels."""
-    assert any(case.autolabels.runtime is RuntimeMode.EXPLICIT for case in CASES)
-
-
 def test_the_suite_has_modules() -> None:
     """`GroupedModules` makes groups with a model."""
     assert any(group.from_model for group in GROUPS.values())
@@ -111,22 +108,12 @@ def test_at_least_8_groups_run_backward() -> None:
     assert sum(group.autograd for group in GROUPS.values()) >= 8
 
 
-@pytest.mark.parametrize("language", Language)
-def test_a_language_is_present(language: Language) -> None:
-    """Both languages are measured."""
-    assert any(case.autolabels.language is language for case in CASES)
+@pytest.mark.parametrize("mode", [*Language, *RuntimeMode, *AutogradMode], ids=str)
+def test_every_mode_is_present(mode: enum.Enum) -> None:
+    """Both languages, every runtime, forward with and without backward, and explicit cases."""
+    modes = {one for case in CASES for one in attrs.astuple(case.autolabels, recurse=False)}
 
-
-@pytest.mark.parametrize("runtime", RuntimeMode)
-def test_a_runtime_is_present(runtime: RuntimeMode) -> None:
-    """Eager and TorchScript are measured, and explicit cases are there."""
-    assert any(case.autolabels.runtime is runtime for case in CASES)
-
-
-@pytest.mark.parametrize("autograd", AutogradMode)
-def test_an_autograd_mode_is_present(autograd: AutogradMode) -> None:
-    """Forward alone and with backward are measured, and explicit cases are there."""
-    assert any(case.autolabels.autograd is autograd for case in CASES)
+    assert mode in modes
 
 
 def test_one_and_two_threads_are_present() -> None:

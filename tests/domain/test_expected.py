@@ -65,21 +65,26 @@ def test_a_sum_that_is_no_number_is_not_the_expected_one() -> None:
     assert Status.FAILED is found.status
 
 
-def test_a_sum_of_more_values_than_were_kept_is_not_guessed() -> None:
-    """A part of them says nothing."""
-    found = as_expected(expecting(sum=3, tolerance=0), outcome_of([1.0, 2.0], (3000,)))
+@pytest.mark.parametrize(
+    ("wanted", "outcome", "said"),
+    [
+        # A part of the values says nothing.
+        (
+            {"y": {"sum": 3, "tolerance": 0}},
+            outcome_of([1.0, 2.0], (3000,)),
+            "has 3,000 values, too many to check their sum",
+        ),
+        ({"z": {}}, COMPUTED, "there is no tensor z, but y"),
+    ],
+)
+def test_what_cannot_be_checked_is_told(
+    wanted: dict[str, Any], outcome: Outcome, said: str
+) -> None:
+    """It is not guessed."""
+    found = as_expected(attrs.evolve(make_case("a"), metadata={EXPECTED_OUTPUT: wanted}), outcome)
 
     assert found.failure is not None
-    assert "has 3,000 values, too many to check their sum" in found.failure.message
-
-
-def test_a_tensor_that_was_not_computed_is_told() -> None:
-    """With those that were."""
-    case = attrs.evolve(make_case("a"), metadata={EXPECTED_OUTPUT: {"z": {}}})
-    found = as_expected(case, COMPUTED)
-
-    assert found.failure is not None
-    assert "there is no tensor z, but y" in found.failure.message
+    assert said in found.failure.message
 
 
 @pytest.mark.parametrize("outcome", [OK, failed(), attrs.evolve(failed(), output=COMPUTED.output)])

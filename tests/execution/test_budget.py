@@ -167,17 +167,8 @@ class CountingBudget(Budget):
         return most_likely_first(orders, self.priorities)
 
 
-def test_waiting_cases_are_sorted_once_as_long_as_nothing_is_learnt() -> None:
-    """Sorting all of them for each one takes minutes of ten thousand."""
-    budget = CountingBudget(1000)
-    for _ in execute(orders(), {BUILD.name: FakeEngine()}, CorePool((0,)), 1, budget=budget):
-        pass
-
-    assert 1 == budget.sorts
-
-
 def test_what_is_learnt_sorts_the_rest_once_more() -> None:
-    """Before the next case is taken."""
+    """Before the next case is taken, and not for each: that takes minutes of ten thousand."""
     budget = CountingBudget(1000, executing(a="x", b="x", c="x", d="x", e="x", f="xg"))
     engine = FakeEngine(during=lambda _: budget.learn("g"))
     events = execute(orders(), {BUILD.name: engine}, CorePool((0,)), 1, budget=budget)

@@ -88,23 +88,24 @@ def test_only_what_may_pass_is_tried_again(kind: FailureKind) -> None:
     assert (2 if kind in MAY_PASS else 1) == len(engine.calls)
 
 
-@pytest.mark.parametrize(("retries", "attempts"), [(0, 1), (1, 2), (3, 4)])
-def test_retries_end(retries: int, attempts: int) -> None:
-    """A case that never passes keeps its last failure, and the number of its attempts."""
+@pytest.mark.parametrize(
+    ("retries", "answers", "status", "attempts"),
+    [
+        (0, [failed(FailureKind.SIGNAL)], Status.FAILED, 1),
+        (1, [failed(FailureKind.SIGNAL)], Status.FAILED, 2),
+        (3, [failed(FailureKind.SIGNAL)], Status.FAILED, 4),
+        (5, [failed(FailureKind.EXIT), OK], Status.OK, 2),
+    ],
+)
+def test_attempts_are_counted(
+    retries: int, answers: list[Outcome], status: Status, attempts: int
+) -> None:
+    """A case that never passes keeps its last failure; one that passes in the end is not steady."""
     order = make_order(*LABEL, retries=retries)
-    ended = outcomes(run([order], FakeEngine({LABEL: [failed(FailureKind.SIGNAL)]})))
+    ended = outcomes(run([order], FakeEngine({LABEL: answers})))
 
-    assert Status.FAILED == ended[order].status
+    assert status == ended[order].status
     assert attempts == ended[order].attempts
-
-
-def test_a_retry_that_passes_counts_its_attempts() -> None:
-    """The outcome tells that the case is not steady."""
-    order = make_order(*LABEL, retries=5)
-    ended = outcomes(run([order], FakeEngine({LABEL: [failed(FailureKind.EXIT), OK]})))
-
-    assert Status.OK == ended[order].status
-    assert 2 == ended[order].attempts
 
 
 def test_the_duration_is_taken_from_the_clock() -> None:
@@ -118,34 +119,21 @@ def test_the_duration_is_taken_from_the_clock() -> None:
 
 def test_an_exception_in_an_engine_reaches_the_caller() -> None:
     """It is a mistake of ours, and hiding it would look like a measurement."""
+    engine = FakeEngine({("case", "2"): [ZeroDivisionError("ours")]})
     with pytest.raises(ZeroDivisionError, match="ours"):
-        run(make_orders(5), FakeEngine({("case", "2"): [ZeroDivisionError("ours")]}))
-
-
-def test_an_exception_closes_the_engines() -> None:
-    """No process outlives it."""
-    engine = FakeEngine({LABEL: [ZeroDivisionError()]})
-    with pytest.raises(ZeroDivisionError):
-        run([make_order(*LABEL)], engine)
-
-    assert engine.closed.is_set()
-
-
-def test_the_end_closes_the_engines() -> None:
-    """No process outlives the run."""
-    engine = FakeEngine()
-    run(make_orders(2), engine)
+        run(make_orders(5), engine)
 
     assert engine.closed.is_set()
 
 
 def test_engines_are_started_with_their_orders_and_the_cores() -> None:
-    """So that they can get ready for what is to come, and for nothing else."""
+    """So that they can get ready for what is to come; no process outlives the run."""
     engine = FakeEngine()
     orders = make_orders(2)
     run(orders, engine)
 
     assert [(orders, (0, 1))] == engine.started
+    assert engine.closed.is_set()
 
 
 def test_closing_early_returns_soon() -> None:
@@ -159,25 +147,15 @@ def test_closing_early_returns_soon() -> None:
     assert time.monotonic() - begin < 5
 
 
-def test_closing_early_starts_nothing_more() -> None:
-    """Lanes that wait for an order or for cores leave."""
+def test_closing_early_leaves_no_lane_behind() -> None:
+    """Those that wait for an order or for cores start nothing more; every thread has ended."""
+    before = set(threading.enumerate())
     engine = HangingEngine([("case", "0")])
     events = execute(make_orders(10), {BUILD.name: engine}, CorePool((0,)), 3)
     next(events)
     events.close()
 
     assert [("case", "0")] == [call.order.case.label for call in engine.calls]
-
-
-def test_closing_early_leaves_no_lane_behind() -> None:
-    """Every thread has ended when the call returns."""
-    before = set(threading.enumerate())
-    events = execute(
-        make_orders(4), {BUILD.name: HangingEngine([("case", "0")])}, CorePool((0,)), 2
-    )
-    next(events)
-    events.close()
-
     assert set() == {thread for thread in threading.enumerate() if thread.is_alive()} - before
 
 
@@ -275,19 +253,12 @@ def test_a_refusal_gives_its_reason() -> None:
     assert "needs 4 contiguous cores, but this run has 2" == outcome.failure.message
 
 
-def test_folders_are_private() -> None:
-    """Other users see nothing of a case."""
-    engine = FakeEngine()
-    run(make_orders(2), engine)
-
-    assert {0o700} == {call.folder_mode for call in engine.calls}
-
-
-def test_folders_are_empty_at_first() -> None:
-    """Also on another try."""
+def test_folders_are_private_and_empty_at_first() -> None:
+    """Other users see nothing of a case; another try finds nothing of the one before."""
     engine = FakeEngine({LABEL: [failed(FailureKind.EXIT), OK]})
     run([make_order(*LABEL, retries=1)], engine)
 
+    assert [0o700, 0o700] == [call.folder_mode for call in engine.calls]
     assert [(), ()] == [call.folder_content for call in engine.calls]
 
 

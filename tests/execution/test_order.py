@@ -17,19 +17,20 @@ SHORT, LONG, NEW = (
 KNOWN = {SHORT.case.definition_hash: 0.5, LONG.case.definition_hash: 30.0}
 
 
-def test_long_cases_come_before_short_ones() -> None:
+@pytest.mark.parametrize(
+    ("orders", "known", "expected"),
+    [
+        ([SHORT, LONG], KNOWN, [LONG, SHORT]),
+        ([SHORT, NEW, LONG], KNOWN, [NEW, LONG, SHORT]),
+        ([SHORT, LONG, NEW], {}, [SHORT, LONG, NEW]),
+    ],
+    ids=["long first", "what may have to be compiled first", "as defined"],
+)
+def test_long_cases_come_before_short_ones(
+    orders: list[WorkOrder], known: dict[str, float], expected: list[WorkOrder]
+) -> None:
     """So that the lanes end together."""
-    assert [LONG, SHORT] == longest_first([SHORT, LONG], KNOWN)
-
-
-def test_what_is_not_known_comes_first() -> None:
-    """It may have to be compiled."""
-    assert [NEW, LONG, SHORT] == longest_first([SHORT, NEW, LONG], KNOWN)
-
-
-def test_without_any_knowledge_the_order_stays() -> None:
-    """The order of the definitions is as good as another."""
-    assert [SHORT, LONG, NEW] == longest_first([SHORT, LONG, NEW], {})
+    assert expected == longest_first(orders, known)
 
 
 def test_newer_durations_replace_older_ones(tmp_path: Path) -> None:

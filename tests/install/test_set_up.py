@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import tomllib
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from scripts import set_up
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
-def set_up() -> ModuleType:
-    """The script, which is no module of a package."""
-    spec = importlib.util.spec_from_file_location("set_up", ROOT / "scripts" / "set_up.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize(("found", "chosen"), [(0, "torch==2.13.0+cpu"), (1, "torch==2.13.0")])
-def test_a_cpu_build_is_taken_where_pip_finds_one(
-    set_up: ModuleType, found: int, chosen: str
-) -> None:
+def test_a_cpu_build_is_taken_where_pip_finds_one(found: int, chosen: str) -> None:
     """Otherwise pip chooses among the builds of that version."""
 
     def pip(*args: str, quiet: bool) -> int:
@@ -49,7 +36,6 @@ def test_a_cpu_build_is_taken_where_pip_finds_one(
     ],
 )
 def test_a_large_download_is_announced(
-    set_up: ModuleType,
     monkeypatch: pytest.MonkeyPatch,
     system: str,
     machine: str,
@@ -65,7 +51,7 @@ def test_a_large_download_is_announced(
     assert said == ("BUILD=" in remark)
 
 
-def test_an_extra_brings_those_that_it_names(set_up: ModuleType) -> None:
+def test_an_extra_brings_those_that_it_names() -> None:
     """An extra may name another of the same project."""
     project = {
         "name": "mine",
@@ -77,14 +63,14 @@ def test_an_extra_brings_those_that_it_names(set_up: ModuleType) -> None:
     assert ["mkdocs", "pytest>=8"] == list(set_up.requirements(project, "dev"))
 
 
-def test_one_version_of_torch_is_pinned(set_up: ModuleType) -> None:
+def test_one_version_of_torch_is_pinned() -> None:
     """Set-up finds it by its name, among names that begin like it."""
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()
 
     assert ["torch==2.13.0"] == [pin for pin in pins if set_up.name_of(pin) == "torch"]
 
 
-def test_everything_that_is_needed_to_build_and_develop_is_pinned(set_up: ModuleType) -> None:
+def test_everything_that_is_needed_to_build_and_develop_is_pinned() -> None:
     """An open range resolves to something else tomorrow."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     pins = (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()

@@ -2,24 +2,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def hook() -> ModuleType:
-    """The hook, which is no module of a package."""
-    spec = importlib.util.spec_from_file_location("wheel_hook", ROOT / "scripts" / "wheel_hook.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+from scripts import wheel_hook
 
 
 @pytest.mark.parametrize(
@@ -31,9 +16,9 @@ def hook() -> ModuleType:
         ("import core\n", "from instruction_counts import core\n"),
     ],
 )
-def test_the_core_is_imported_from_inside(hook: ModuleType, before: str, after: str) -> None:
+def test_the_core_is_imported_from_inside(before: str, after: str) -> None:
     """Wherever in a module it is imported, and in each form that this code base uses."""
-    assert after == hook.inside(before)
+    assert after == wheel_hook.inside(before)
 
 
 @pytest.mark.parametrize(
@@ -45,6 +30,6 @@ def test_the_core_is_imported_from_inside(hook: ModuleType, before: str, after: 
         "a = 'core.api'\n",
     ],
 )
-def test_everything_else_stays(hook: ModuleType, text: str) -> None:
+def test_everything_else_stays(text: str) -> None:
     """Other names, comments and texts."""
-    assert text == hook.inside(text)
+    assert text == wheel_hook.inside(text)
