@@ -26,11 +26,7 @@ def test_nothing_changed_where_nothing_was_done(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     "act",
-    [
-        lambda path: path.write_text("a = 22\n"),
-        lambda path: os.utime(path, ns=(0, 7)),
-        Path.unlink,
-    ],
+    [lambda path: path.write_text("a = 22\n"), lambda path: os.utime(path, ns=(0, 7)), Path.unlink],
     ids=["other size", "other time", "gone"],
 )
 def test_a_file_that_changed_is_named(folder: Path, act: Callable[[Path], object]) -> None:

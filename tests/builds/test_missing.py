@@ -42,11 +42,7 @@ def test_a_whole_build_misses_nothing() -> None:
         ),
         ({"compiler": ""}, Requirement.COMPILER, "apt-get install g++"),
         ({"has_cpp_headers": False}, Requirement.COMPILER, "--language python"),
-        (
-            {"compiler": "", "has_cpp_headers": False},
-            Requirement.COMPILER,
-            "apt-get install g++",
-        ),
+        ({"compiler": "", "has_cpp_headers": False}, Requirement.COMPILER, "apt-get install g++"),
     ],
 )
 def test_a_missing_requirement_names_the_build_and_the_remedy(

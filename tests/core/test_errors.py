@@ -103,10 +103,7 @@ def run_definition(text: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("error", "expected"),
     [
-        (
-            DefinitionError("stmt", "1 (int)", "text"),
-            "stmt\n  found     1 (int)\n  expected  text",
-        ),
+        (DefinitionError("stmt", "1 (int)", "text"), "stmt\n  found     1 (int)\n  expected  text"),
         (
             DefinitionError("stmt", "1 (int)", "text", ("a", "b c")),
             "BENCHMARKS['a']['b c'].stmt\n  found     1 (int)\n  expected  text",
@@ -247,13 +244,7 @@ def test_deferred_columns_are_texts_that_remember_why_they_are_empty() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "build",
-    [
-        lambda: TimerArgs(1),
-        lambda: GroupedSetup(cpp_setup=1),
-    ],
-)
+@pytest.mark.parametrize("build", [lambda: TimerArgs(1), lambda: GroupedSetup(cpp_setup=1)])
 def test_a_deferred_value_knows_its_mistake(build: Callable[[], Any]) -> None:
     """It is made all the same, and tells on being asked."""
     with deferring():

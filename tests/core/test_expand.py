@@ -278,10 +278,7 @@ def test_the_setup_of_each_mode_is_exactly_this(modes: Any, expected: str) -> No
         ((EAGER, FORWARD, PYTHON), ""),
         ((JIT, FORWARD, PYTHON), ""),
         ((EAGER, FORWARD, CPP), "#include <cmath>"),
-        (
-            (JIT, BACKWARD, CPP),
-            "#include <vector>\n#include <torch/script.h>\n#include <cmath>",
-        ),
+        ((JIT, BACKWARD, CPP), "#include <vector>\n#include <torch/script.h>\n#include <cmath>"),
     ],
 )
 def test_the_global_setup_of_each_mode_is_exactly_this(modes: Any, expected: str) -> None:
@@ -610,8 +607,7 @@ def test_the_python_of_the_suite_compiles() -> None:
         (
             "Pointwise / Math / divide / Case:  1 · Python · Eager · Forward · 1 thread",
             TimerArgs(
-                "torch.div(x, y, out=x)",
-                "x = torch.rand((4, 4))\ny = torch.rand(\n    (4, 4))",
+                "torch.div(x, y, out=x)", "x = torch.rand((4, 4))\ny = torch.rand(\n    (4, 4))"
             ),
         ),
         (

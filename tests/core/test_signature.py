@@ -18,9 +18,7 @@ NAMES = st.text(string.ascii_letters + string.digits + "_äπ", min_size=1, max_
     lambda name: name.isidentifier() and not keyword.iskeyword(name)
 )
 SIGNATURES = st.builds(
-    Signature,
-    args=st.lists(NAMES, max_size=5, unique=True).map(tuple),
-    output=st.none() | NAMES,
+    Signature, args=st.lists(NAMES, max_size=5, unique=True).map(tuple), output=st.none() | NAMES
 )
 SPACES = st.text(" \t", max_size=3)
 SHAPED_TEXT = st.text("fabxy_ ,()->\nNone1", max_size=30)

@@ -199,9 +199,7 @@ def test_every_variant_has_the_thread_counts_of_its_block(
 
 @given(SECTIONS)
 @settings(deadline=None)
-def test_generated_blocks_pair_up_line_by_line(
-    sections: dict[str, list[tuple[str, str]]],
-) -> None:
+def test_generated_blocks_pair_up_line_by_line(sections: dict[str, list[tuple[str, str]]]) -> None:
     """What was written side by side comes out side by side, and nothing else does."""
     py_block, cpp_block, expected = "", "", {}
     for label, rows in sections.items():

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from instruction_counts.domain.effects import NEVER, Effect
 
 EFFECTS = st.builds(
-    Effect,
-    st.integers(0, 10**6).map(lambda number: number / 10**5),
-    st.integers(0, 10**12),
+    Effect, st.integers(0, 10**6).map(lambda number: number / 10**5), st.integers(0, 10**12)
 )
 
 

@@ -76,11 +76,7 @@ def totals(*pairs: tuple[int, int]) -> list[Dumped]:
 # The slope
 
 
-@given(
-    overhead=st.integers(0, 10**9),
-    per_run=st.integers(0, 10**10),
-    unit=st.integers(1, 1000),
-)
+@given(overhead=st.integers(0, 10**9), per_run=st.integers(0, 10**10), unit=st.integers(1, 1000))
 def test_a_line_gives_its_slope(overhead: int, per_run: int, unit: int) -> None:
     """To the instruction; what surrounds the loop costs the same in both windows, and cancels."""
     units = [factor * unit for factor in PATTERN]
@@ -91,10 +87,7 @@ def test_a_line_gives_its_slope(overhead: int, per_run: int, unit: int) -> None:
     assert 0 == result.instructions.spread
 
 
-@given(
-    extra=st.lists(st.integers(0, 10**6), min_size=2, max_size=2),
-    per_run=st.integers(0, 10**6),
-)
+@given(extra=st.lists(st.integers(0, 10**6), min_size=2, max_size=2), per_run=st.integers(0, 10**6))
 def test_what_disturbs_some_windows_does_not_count(extra: list[int], per_run: int) -> None:
     """One quiet window of each length is enough."""
     cost, (first, second) = per_run * 10, extra

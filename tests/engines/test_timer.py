@@ -150,29 +150,26 @@ def test_an_endless_case_times_out(measure: MEASURE) -> None:
     assert "no answer within 6 s" == outcome.failure.message
 
 
-@pytest.mark.slow
-def test_a_chatty_case_is_measured(measure: MEASURE) -> None:
-    """20 MB of output hold nothing up."""
-    setup = "for _ in range(200): print('x' * 100_000)"
-
-    assert Status.OK is measure(explicit("pass", setup)).status
-
-
-@pytest.mark.slow
-def test_a_case_runs_on_its_cores(measure: MEASURE) -> None:
-    """And on no others."""
-    setup = f"import os; assert os.sched_getaffinity(0) == {set(CORES)!r}"
-
-    assert Status.OK is measure(explicit("pass", setup)).status
-
-
-@pytest.mark.slow
-def test_a_case_finds_a_home_of_its_own(measure: MEASURE, tmp_path: Path) -> None:
-    """What it leaves in its home or among temporary files goes with its folder."""
-    setup = f"""
+HOME = """
 import os, tempfile
-assert os.path.expanduser("~") == tempfile.gettempdir() == {str(tmp_path / "tmp")!r}
+assert os.path.expanduser("~") == tempfile.gettempdir() == {folder!r} + "/tmp"
 """
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "setup",
+    [
+        "for _ in range(200): print('x' * 100_000)",
+        f"import os; assert os.sched_getaffinity(0) == {set(CORES)!r}",
+        HOME,
+    ],
+    ids=["20 MB of output", "its cores and no others", "a home that goes with its folder"],
+)
+def test_a_case_has_a_place_of_its_own(measure: MEASURE, tmp_path: Path, setup: str) -> None:
+    """What it prints holds nothing up."""
+    setup = setup.replace("{folder!r}", repr(str(tmp_path)))
+
     assert Status.OK is measure(explicit("pass", setup)).status
 
 
@@ -232,22 +229,14 @@ def test_instructions_come_in_windows(counted: Record) -> None:
 
 
 @pytest.mark.slow
-def test_functions_come_with_their_libraries(counted: Record) -> None:
-    """The work of a sum is done in torch."""
-    functions = counted.outcome.functions
-    assert functions is not None
-
-    assert any("libtorch" in cost.library and cost.exclusive > 0 for cost in functions.costs)
-
-
-@pytest.mark.slow
 def test_functions_add_up_to_a_window(counted: Record) -> None:
-    """Nothing of it is lost."""
+    """Nothing of it is lost; the work of a sum is done in torch."""
     functions, instructions = counted.outcome.functions, counted.outcome.instructions
     assert functions is not None
     assert instructions is not None
 
     assert instructions.windows[0].instructions == sum(cost.exclusive for cost in functions.costs)
+    assert any("libtorch" in cost.library and cost.exclusive > 0 for cost in functions.costs)
 
 
 @pytest.mark.slow

@@ -109,13 +109,7 @@ def executing(**functions: str) -> Priorities:
 
 
 @pytest.mark.parametrize(
-    ("changed", "expected"),
-    [
-        ("", "abcdef"),
-        ("g", "cabdef"),
-        ("fg", "cbdaef"),
-        ("x", "abcdef"),
-    ],
+    ("changed", "expected"), [("", "abcdef"), ("g", "cabdef"), ("fg", "cbdaef"), ("x", "abcdef")]
 )
 def test_what_executes_a_changed_function_comes_first(changed: str, expected: str) -> None:
     """A function that few cases execute says more; one that most execute says nothing."""

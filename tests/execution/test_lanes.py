@@ -32,10 +32,7 @@ MAY_PASS = [FailureKind.EXIT, FailureKind.SIGNAL, FailureKind.TIMEOUT]
 
 
 def run(
-    orders: list[WorkOrder],
-    engine: FakeEngine,
-    cores: tuple[int, ...] = (0, 1),
-    jobs: int = 2,
+    orders: list[WorkOrder], engine: FakeEngine, cores: tuple[int, ...] = (0, 1), jobs: int = 2
 ) -> list[Event]:
     """All events of carrying out ``orders``."""
     return list(execute(orders, {BUILD.name: engine}, CorePool(cores), jobs))

@@ -36,11 +36,7 @@ def test_a_cpu_build_is_taken_where_pip_finds_one(found: int, chosen: str) -> No
     ],
 )
 def test_a_large_download_is_announced(
-    monkeypatch: pytest.MonkeyPatch,
-    system: str,
-    machine: str,
-    torch: str,
-    said: bool,
+    monkeypatch: pytest.MonkeyPatch, system: str, machine: str, torch: str, said: bool
 ) -> None:
     """With the ways around it; only where there is one."""
     monkeypatch.setattr(platform, "system", lambda: system)

@@ -153,10 +153,7 @@ def test_an_empty_file_is_a_node_without_a_value(read: Callable[[str], Node]) ->
         (f"a: 0x{'f' * 9_999}\n", "a plain value"),
         ("a: &x [*x]\n", "no alias that refers to itself"),
         (BOMB, "too many values"),
-        (
-            "a: " + "[" * 30_000 + "]" * 30_000,
-            "a.yaml:1:103: $\n  found     more than",
-        ),
+        ("a: " + "[" * 30_000 + "]" * 30_000, "a.yaml:1:103: $\n  found     more than"),
     ],
 )
 def test_what_is_no_plain_yaml_is_refused_with_its_line(

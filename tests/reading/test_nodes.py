@@ -51,9 +51,7 @@ def test_a_value_of_another_kind_is_told_with_what_was_expected(
     assert expected in str(caught.value)
 
 
-def test_all_mistakes_are_reported_in_the_order_of_their_lines(
-    read: Callable[[str], Node],
-) -> None:
+def test_all_mistakes_are_reported_in_the_order_of_their_lines(read: Callable[[str], Node]) -> None:
     """One message for the whole file."""
     found = read("a: 1\nb: 2\n").value
     problems = Problems()

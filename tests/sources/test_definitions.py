@@ -169,18 +169,13 @@ def test_each_mistake_names_place_found_and_expected(
 ) -> None:
     """All of a file at once, each as if it were the only one."""
     path = write(FIVE_MISTAKES)
-    lines = message_of(path).splitlines()
+    with pytest.raises(DefinitionErrors) as caught:
+        load(path)
+    lines = str(caught.value).splitlines()
     at = lines.index(f"{path}: BENCHMARKS{place}")
 
     assert found in lines[at + 1]
     assert expected in lines[at + 2]
-
-
-def test_five_mistakes_give_five_errors(write: WRITE) -> None:
-    """And the good benchmark beside them gives none."""
-    with pytest.raises(DefinitionErrors) as caught:
-        load(write(FIVE_MISTAKES))
-
     assert 5 == len(caught.value.errors)
 
 
@@ -218,19 +213,13 @@ def test_what_is_not_there_is_named(name: str, expected: str) -> None:
     assert expected in message_of(name)
 
 
-def test_a_folder_is_no_definition_file(tmp_path: Path) -> None:
-    """Whatever it is called."""
+def test_a_path_that_is_no_python_file_is_taken_for_nothing_else(tmp_path: Path) -> None:
+    """A folder, whatever it is called, and a file with another ending."""
     (tmp_path / "cases.py").mkdir()
+    (tmp_path / "cases.txt").write_text("BENCHMARKS = {}")
 
     assert "file not found" in message_of(str(tmp_path / "cases.py"))
-
-
-def test_a_file_with_another_ending_is_refused(tmp_path: Path) -> None:
-    """A path that is no Python file is taken for nothing else."""
-    path = tmp_path / "cases.txt"
-    path.write_text("BENCHMARKS = {}")
-
-    assert "is not a Python file" in message_of(str(path))
+    assert "is not a Python file" in message_of(str(tmp_path / "cases.txt"))
 
 
 @pytest.mark.parametrize("text", ["", "BENCHMARK = {}", "BENCHMARKS = 3", "BENCHMARKS = [1]"])

@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 import torch
 
-from worker.catalogue import (
-    _sources,
-    count_calls,
-    is_operator,
-    native_names,
-    plain,
-    python_sources,
-)
+from worker.catalogue import _sources, count_calls, is_operator, native_names, plain, python_sources
 from worker.catalogue import public_operators as answer_to_public_operators
 
 

@@ -132,20 +132,23 @@ def test_an_output_in_a_mapping_is_picked_by_its_name() -> None:
     assert '["out"]' == traced("attention", WORDS)["result"]["pick"]
 
 
-def test_a_changed_module_is_written_as_its_operators() -> None:
-    """What its attributes tell would be another module."""
-    answer = traced("Weighted", {**IMAGE, "shape": [2, 4]})
+@pytest.mark.parametrize(
+    ("factory", "expected", "reason"),
+    [
+        # What its attributes tell would be another module, or no layer of torch's any more.
+        ("Weighted", ["aten.linear"], None),
+        ("Replaced", ["aten.add.Tensor"], "its forward was replaced"),
+    ],
+)
+def test_a_changed_module_is_written_as_its_operators(
+    factory: str, expected: list[str], reason: str | None
+) -> None:
+    """With the reason."""
+    answer = traced(factory, {**IMAGE, "shape": [2, 4]})
 
-    assert ["aten.linear"] == types(answer)
+    assert expected == types(answer)
     assert ["Linear"] == list(answer["taken_apart"])
-
-
-def test_a_module_with_another_forward_is_written_as_its_operators() -> None:
-    """It is no layer of torch's any more, whatever its attributes tell."""
-    answer = traced("Replaced", {**IMAGE, "shape": [2, 4]})
-
-    assert ["aten.add.Tensor"] == types(answer)
-    assert {"Linear": "its forward was replaced"} == answer["taken_apart"]
+    assert reason in {None, answer["taken_apart"]["Linear"]}
 
 
 def test_what_hooks_of_a_module_do_stands_beside_it() -> None:

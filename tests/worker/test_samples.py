@@ -52,8 +52,7 @@ def test_a_value_is_described_in_json(value: Any, expected: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["linalg.norm", "torch.linalg.norm", "linalg_norm", "norm2", "torch.Tensor.norm2"],
+    "name", ["linalg.norm", "torch.linalg.norm", "linalg_norm", "norm2", "torch.Tensor.norm2"]
 )
 def test_an_operator_of_the_database_goes_by_many_names(name: str) -> None:
     """Its own, its aliases', and the native one."""

@@ -175,13 +175,7 @@ def described(text: str) -> dict[str, Any]:
     [
         ("x = 1\nx / 0", "exception", "ZeroDivisionError: division by zero", "line 2", "x / 0"),
         ("x = 1\nif x\n", "compile", "SyntaxError: expected ':'", "line 2", "if x"),
-        (
-            "x = 1\n  y",
-            "compile",
-            "IndentationError: unexpected indent",
-            "line 2",
-            "y",
-        ),
+        ("x = 1\n  y", "compile", "IndentationError: unexpected indent", "line 2", "y"),
         (
             "import sys\nsys.exit('bye')",
             "exception",
@@ -235,9 +229,7 @@ def test_a_syntax_error_elsewhere_has_no_place() -> None:
 def test_a_line_is_found_in_its_part(code: str, place: str) -> None:
     """However it is indented there."""
     parts = case(
-        stmt="// first\n    x + y;\n",
-        setup="auto x = 1;",
-        global_setup="\n\n#include <vector>",
+        stmt="// first\n    x + y;\n", setup="auto x = 1;", global_setup="\n\n#include <vector>"
     )
 
     assert place == place_of(code, parts)

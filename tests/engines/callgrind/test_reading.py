@@ -154,10 +154,7 @@ SELF_COSTS = {
         "events: Dr Ir\nfn=f\n12 4\n13 4 5\ntotals: 8 5\n",
         {function("f"): 5},
     ),
-    "an empty name is unknown": (
-        "events: Ir\nfl=\nfn=f\n1 5\ntotals: 5\n",
-        {function("f"): 5},
-    ),
+    "an empty name is unknown": ("events: Ir\nfl=\nfn=f\n1 5\ntotals: 5\n", {function("f"): 5}),
     "comments and empty lines are passed over": (
         body("# note", "", "1 5", "   "),
         {function("f"): 5},
@@ -401,12 +398,6 @@ def test_no_proper_beginning_of_a_profile_is_taken_for_one() -> None:
 # --- totals alone --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ONE_PART, ids=lambda path: path.stem)
-def test_reading_only_the_totals_gives_the_same_totals(path: Path) -> None:
-    """Whatever else the file holds."""
-    assert read_totals(path) == read(path).totals
-
-
 @pytest.mark.parametrize(
     ("text", "line_number", "expected"),
     [
@@ -436,9 +427,10 @@ def test_totals_that_are_missing_or_malformed_are_refused(
 
 @pytest.mark.parametrize("path", ONE_PART, ids=lambda path: path.stem)
 def test_self_costs_of_a_stored_profile_add_up_to_its_totals(path: Path) -> None:
-    """No line is lost and none is counted twice."""
+    """No line is lost and none is counted twice; reading only the totals gives the same."""
     profile = read(path)
     assert sum(profile.exclusive.values()) == profile.totals
+    assert read_totals(path) == profile.totals
 
 
 def test_recursive_calls_are_all_counted() -> None:
@@ -630,21 +622,13 @@ def test_self_costs_agree_with_callgrind_annotate(recorded: Path) -> None:
     assert self_cost_by_name(read(recorded)) == annotated(recorded)
 
 
-def test_self_costs_add_up_to_the_recorded_totals(recorded: Path) -> None:
-    """Every instruction belongs to one function."""
-    profile = read(recorded)
-    assert sum(profile.exclusive.values()) == profile.totals
-
-
 def test_totals_are_those_that_callgrind_wrote(recorded: Path) -> None:
-    """The last line of the file says them."""
+    """In the last line of the file; every instruction belongs to one function."""
+    profile = read(recorded)
     last = recorded.read_text().rstrip("\n").rpartition("\n")[2]
-    assert last == f"totals: {read(recorded).totals}"
-
-
-def test_the_cheap_way_finds_the_same_totals(recorded: Path) -> None:
-    """Without reading the rest."""
-    assert read_totals(recorded) == read(recorded).totals
+    assert last == f"totals: {profile.totals}"
+    assert sum(profile.exclusive.values()) == profile.totals
+    assert read_totals(recorded) == profile.totals
 
 
 def test_a_callee_is_the_same_function_as_where_its_cost_stands(recorded: Path) -> None:

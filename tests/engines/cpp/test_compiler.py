@@ -93,12 +93,7 @@ def fingerprinted(facts: BuildFacts, **changes: Any) -> BuildFacts:
 def tiny_compiler(facts: BuildFacts, folder: Path, timeout_s: float = 60) -> Compiler:
     """A compiler for tiny headers, with its cache in ``folder``."""
     return Compiler(
-        facts,
-        Cache(folder),
-        ENVIRONMENT,
-        preludes=(SMALL, FULL),
-        libraries=(),
-        timeout_s=timeout_s,
+        facts, Cache(folder), ENVIRONMENT, preludes=(SMALL, FULL), libraries=(), timeout_s=timeout_s
     )
 
 

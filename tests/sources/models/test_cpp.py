@@ -63,10 +63,7 @@ def test_operators_have_none() -> None:
     ("tensor", "expected"),
     [
         (Tensor("x", (2, 3), "float32"), "auto x = torch::rand({2, 3});"),
-        (
-            Tensor("i", (4,), "int64", high=9),
-            "auto i = torch::randint(9, {4}, torch::kLong);",
-        ),
+        (Tensor("i", (4,), "int64", high=9), "auto i = torch::randint(9, {4}, torch::kLong);"),
         (
             Tensor("x", (2, 3), "float32", (1, 4)),
             "auto x = torch::rand({10}).as_strided({2, 3}, {1, 4});",

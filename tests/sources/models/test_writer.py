@@ -155,46 +155,50 @@ def test_what_has_no_gradient_has_no_backward_case(tmp_path: Path) -> None:
 
 
 def test_a_local_factory_is_found_from_where_the_file_lies(tmp_path: Path) -> None:
-    """The text of the file names no folder of this machine."""
+    """The text of the file names no folder of this machine, and none for what is installed."""
     content = written(*TRACES, folder=Path.cwd() / "generated")
     (whole,) = (case for case in cases(tmp_path, content) if case.label == ("Whole models", "Net"))
 
     assert str(Path.cwd()) not in content
     assert f"sys.path.insert(0, '{tmp_path.parent}')" in whole.timer_args.setup
+    assert "sys.path" not in written(TRACES[1])
 
 
-def test_a_model_that_is_installed_needs_no_path(tmp_path: Path) -> None:
-    """It is imported as everywhere."""
-    content = written(TRACES[1])
-
-    assert "sys.path" not in content
+def from_file(path: Path, folder: Path) -> str:
+    """The definition file of a model that lies in a file."""
+    trace = make_trace("Net", (ADD, ""))
+    source = attrs.evolve(trace.source, target=str(path), kind=path.suffix)
+    return written(attrs.evolve(trace, source=source), folder=folder)
 
 
 @pytest.mark.parametrize(
-    ("kind", "code"),
+    ("name", "code"),
     [
-        (".pt2", "torch.export.load('{path}').module()"),
-        (".ts", "torch.jit.load('{path}').eval()"),
-        (".onnx", "onnx2torch.convert('{path}').eval()"),
+        ("net.pt2", "torch.export.load({path!r}).module()"),
+        ("net.ts", "torch.jit.load({path!r}).eval()"),
+        ("net.onnx", "onnx2torch.convert({path!r}).eval()"),
+        # A path may have signs that code uses; each comes back as it was.
+        *(
+            (f"{name}/net.pt2", "torch.export.load({path!r})")
+            for name in ("a@b@c", "{net}", 'a"b', "it's", "#n: 1!r", "é 3")
+        ),
     ],
 )
-def test_a_model_of_a_file_is_loaded_from_it(tmp_path: Path, kind: str, code: str) -> None:
+def test_a_model_of_a_file_is_loaded_from_it(tmp_path: Path, name: str, code: str) -> None:
     """Its place is relative to that of the definitions."""
-    path = tmp_path / f"net{kind}"
-    trace = make_trace("Net", (ADD, ""))
-    source = attrs.evolve(trace.source, target=str(path), kind=kind)
-    content = written(attrs.evolve(trace, source=source), folder=tmp_path)
+    path = tmp_path / name
+    found = cases(tmp_path, from_file(path, tmp_path))[0]
 
-    assert code.format(path=path) in cases(tmp_path, content)[0].timer_args.setup
+    assert code.format(path=str(path)) in found.timer_args.setup
 
 
 @pytest.mark.parametrize("kind", ["factory", ".pt2"])
 def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path, kind: str) -> None:
     """A baseline holds in every checkout."""
-    trace = make_trace("Net", (ADD, ""))
-    source = attrs.evolve(trace.source, target=str(tmp_path / "net.pt2"), kind=kind)
-    content = written(
-        trace if kind == "factory" else attrs.evolve(trace, source=source), folder=tmp_path
+    content = (
+        written(make_trace("Net", (ADD, "")), folder=tmp_path)
+        if kind == "factory"
+        else from_file(tmp_path / "net.pt2", tmp_path)
     )
     found = []
     for name in ("one", "another/below"):
@@ -204,25 +208,11 @@ def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path, kind: str) -
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize("name", ["a@b@c", "{net}", 'a"b', "it's", "#n: 1!r", "é 3"])
-def test_a_path_may_have_signs_that_code_uses(tmp_path: Path, name: str) -> None:
-    """Each comes back as it was."""
-    path = tmp_path / name / "net.pt2"
-    trace = make_trace("Net", (ADD, ""))
-    source = attrs.evolve(trace.source, target=str(path), kind=".pt2")
-    content = written(attrs.evolve(trace, source=source), folder=tmp_path)
-
-    assert f"torch.export.load({str(path)!r})" in cases(tmp_path, content)[0].timer_args.setup
-
-
 @pytest.mark.parametrize("name", ["a\\b", "a\nb", "a'\"b", 'a"""b'])
 def test_a_path_that_no_file_could_hold_is_refused(tmp_path: Path, name: str) -> None:
     """With what to do."""
-    trace = make_trace("Net", (ADD, ""))
-    source = attrs.evolve(trace.source, target=str(tmp_path / name / "n.pt2"), kind=".pt2")
-
     with pytest.raises(UsageError, match="cannot be used in a definition file") as caught:
-        written(attrs.evolve(trace, source=source), folder=tmp_path)
+        from_file(tmp_path / name / "n.pt2", tmp_path)
 
     assert "Rename it" in caught.value.remedy
 

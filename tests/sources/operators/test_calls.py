@@ -95,10 +95,7 @@ def test_an_input_that_the_operator_has_not_is_named_with_those_that_it_has() ->
 def test_shapes_of_several_inputs_go_together_one_by_one() -> None:
     """A single one goes with all."""
     found = together({"a": [(1,), (2,)], "b": [(3,), (4,)], "c": [(5,)]})
-    assert found == (
-        {"a": (1,), "b": (3,), "c": (5,)},
-        {"a": (2,), "b": (4,), "c": (5,)},
-    )
+    assert found == ({"a": (1,), "b": (3,), "c": (5,)}, {"a": (2,), "b": (4,), "c": (5,)})
 
 
 def test_shapes_that_cannot_go_together_are_refused() -> None:
@@ -107,12 +104,13 @@ def test_shapes_that_cannot_go_together_are_refused() -> None:
         together({"a": [(1,), (2,)], "b": [(3,), (4,), (5,)]})
 
 
-def test_an_index_stays_below_the_size_of_what_it_indexes() -> None:
-    """Also when that size is asked for."""
-    index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=0))
+@pytest.mark.parametrize(("dim", "high"), [(0, 5), (1, 2), (-1, 2)])
+def test_an_index_stays_below_the_size_of_what_it_indexes(dim: int, high: int) -> None:
+    """Also when that size is asked for; dimensions can be counted from the end."""
+    index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=dim))
     entry = OperatorEntry("torch.take", "indexing", {"input": SQUARE, "index": index})
     call = call_of(entry, inputs=({"input": (5, 2)},))
-    assert call.values[1].distribution == Distribution("integers", 0, 5)
+    assert call.values[1].distribution == Distribution("integers", 0, high)
 
 
 def test_an_index_into_a_dimension_that_a_shape_lacks_is_refused() -> None:
@@ -123,14 +121,6 @@ def test_an_index_into_a_dimension_that_a_shape_lacks_is_refused() -> None:
         UsageError, match=r"^torch\.take: index is an index into dimension 1 of input"
     ):
         call_of(entry, inputs=({"input": (5,)},))
-
-
-def test_a_dimension_can_be_counted_from_the_end() -> None:
-    """As torch does."""
-    index = Tensor((3,), "int64", Distribution("index_of", of="input", dim=-1))
-    entry = OperatorEntry("torch.take", "indexing", {"input": SQUARE, "index": index})
-    call = call_of(entry, inputs=({"input": (5, 2)},))
-    assert Distribution("integers", 0, 2) == call.values[1].distribution
 
 
 def test_integers_have_no_backward_pass() -> None:

@@ -255,10 +255,9 @@ def test_an_operator_without_samples_is_left_out_in_one_line() -> None:
 def test_remarks_say_once_why_something_is_left_out() -> None:
     """With the number of samples, and at most three names."""
     left_out = [LeftOut(name, "x") for name in ("a", "a", "b", "c", "d", "e")]
-    assert [
-        "op_db: skipped: 6 samples of a, b, c and 2 more: x",
-        "op_db: skipped: f: y",
-    ] == list(remarks([*left_out, LeftOut("f", "y", is_sample=False)]))
+    assert ["op_db: skipped: 6 samples of a, b, c and 2 more: x", "op_db: skipped: f: y"] == list(
+        remarks([*left_out, LeftOut("f", "y", is_sample=False)])
+    )
 
 
 PLAIN = some.one_of(

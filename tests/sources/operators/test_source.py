@@ -64,43 +64,47 @@ def test_a_pattern_that_selects_nothing_tells_what_is_near(pattern: str, near: s
         selected(ENTRIES, (pattern,))
 
 
-def remarks_on(*names: str, entry: OperatorEntry, **asked: Any) -> list[str]:
-    """What is told of entries alike, one for each name."""
-    entries = [attrs.evolve(entry, name=name) for name in names]
-    overrides = Overrides(**asked)
-    return list(remarks(entries, overrides, definitions(entries, overrides, ()).values()))
-
-
 TWO_SHAPES = Tensor(ByVariant({"small": (2,), "typical": (8,)}), "int64")
 STATED = OperatorEntry("torch.not", "bits", {"input": TWO_SHAPES}, cpp="~input")
 
 
-def test_operators_without_a_shape_that_is_asked_for_are_told() -> None:
-    """A few by name; those that have it are measured."""
-    names = ("torch.a", "torch.b", "torch.c", "torch.d")
-    assert ["4 operators have no shape skewed: torch.a, torch.b, torch.c and 1 more"] == remarks_on(
-        *names, entry=STATED, variants=("small", "skewed")
-    )
-
-
-def test_with_all_shapes_an_operator_may_lack_any() -> None:
-    """Nothing was asked for that it has not."""
-    assert [] == remarks_on("torch.a", entry=STATED, variants=VARIANTS)
-
-
-def test_operators_that_a_dtype_does_not_change_are_told() -> None:
+@pytest.mark.parametrize(
+    ("names", "changes", "asked", "expected"),
+    [
+        # A few by name; those that have the shape are measured.
+        (
+            "abcd",
+            {},
+            {"variants": ("small", "skewed")},
+            ["4 operators have no shape skewed: torch.a, torch.b, torch.c and 1 more"],
+        ),
+        # Of all shapes an operator may lack any: nothing was asked for that it has not.
+        ("a", {}, {"variants": VARIANTS}, []),
+        (
+            "a",
+            {},
+            {"dtypes": ("float64",)},
+            ["1 operator has no input whose dtype can change: torch.a"],
+        ),
+        # Once, however many of their shapes are measured.
+        (
+            "ab",
+            {"cpp": False},
+            {"variants": VARIANTS},
+            ["2 operators have no C++: torch.a, torch.b"],
+        ),
+    ],
+    ids=["shape", "all shapes", "dtype", "C++"],
+)
+def test_what_operators_do_not_have_is_told(
+    names: str, changes: dict[str, Any], asked: dict[str, Any], expected: list[str]
+) -> None:
     """They are measured as they are."""
-    assert ["1 operator has no input whose dtype can change: torch.a"] == remarks_on(
-        "torch.a", entry=STATED, dtypes=("float64",)
-    )
+    entries = [attrs.evolve(STATED, name=f"torch.{name}", **changes) for name in names]
+    overrides = Overrides(**asked)
+    made = definitions(entries, overrides, ()).values()
 
-
-def test_operators_without_cpp_are_told_once() -> None:
-    """However many of their shapes are measured."""
-    entry = attrs.evolve(STATED, cpp=False)
-    assert ["2 operators have no C++: torch.a, torch.b"] == remarks_on(
-        "torch.a", "torch.b", entry=entry, variants=("small", "typical", "large", "skewed")
-    )
+    assert expected == list(remarks(entries, overrides, made))
 
 
 def test_shapes_of_inputs_are_read_with_and_without_brackets() -> None:
