@@ -16,20 +16,12 @@ import attrs
 import pytest
 import yaml
 
-from core.types import Language
-from instruction_counts.domain.outcomes import (
-    Failure,
-    FailureKind,
-    Instructions,
-    Outcome,
-    Status,
-    Window,
-)
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.gate.baseline import Head, read_baseline
 from instruction_counts.storage.json_files import to_json
 from tests.cli.program import Answer, Program
-from tests.fakes import FINGERPRINT, failed, make_record, make_run
-from tests.gate.fakes import side
+from tests.fakes import FINGERPRINT, failed, make_run
+from tests.gate.fakes import counted, cpp, side
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
@@ -49,11 +41,7 @@ class Workplace:
     def run_file(self, counts: Mapping[str, int | Outcome], **facts: Any) -> str:
         """A JSON file of a run of C++ cases that cost so much."""
         records = [
-            make_record(
-                *("Group", name),
-                outcome=count if isinstance(count, Outcome) else exactly(count),
-                language=Language.CPP,
-            )
+            cpp("Group", name, outcome=count if isinstance(count, Outcome) else counted(count))
             for name, count in counts.items()
         ]
         fingerprint = attrs.evolve(FINGERPRINT, **facts)
@@ -94,11 +82,6 @@ class Workplace:
     def shown(self) -> str:
         """What the last call said."""
         return self.answers[-1].out + self.answers[-1].err
-
-
-def exactly(count: int) -> Outcome:
-    """An outcome of that count."""
-    return Outcome(Status.OK, Instructions(count, exact=True, windows=(Window(1, count),)))
 
 
 @pytest.fixture
@@ -250,9 +233,7 @@ def test_what_failed_fails_until_it_is_within_its_limit(place: Workplace) -> Non
     codes = []
     for count in (1100, 1104, 1106, 1101, 1100, 1101):
         where = [f"--previous={state}", f"--output={state}"]
-        changed = {**BASE, "tight": exactly(count)}
-        wobbling = attrs.evolve(changed["tight"].instructions, exact=False, spread=5)
-        changed["tight"] = attrs.evolve(changed["tight"], instructions=wobbling)
+        changed = {**BASE, "tight": counted(count, exact=False, spread=5)}
         codes.append(place.check(changed, place.limits, *where))
 
     assert [0, 0, 3, 3, 0, 0] == codes
@@ -262,12 +243,10 @@ def test_a_crash_in_between_launders_nothing(place: Workplace) -> None:
     """What failed before it fails after it."""
     state = place.folder / "check.json"
     where = [f"--previous={state}", f"--output={state}"]
-    wobbling = Instructions(1106, exact=False, windows=(Window(1, 1106),), spread=5)
-    counts = [Outcome(Status.OK, wobbling), failed()]
-    counts.append(Outcome(Status.OK, attrs.evolve(wobbling, per_run=1101)))
+    above, near = (counted(count, exact=False, spread=5) for count in (1106, 1101))
 
     assert [3, 4, 3] == [
-        place.check({**BASE, "tight": one}, place.limits, *where) for one in counts
+        place.check({**BASE, "tight": one}, place.limits, *where) for one in (above, failed(), near)
     ]
 
 

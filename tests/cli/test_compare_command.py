@@ -13,13 +13,12 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from core.types import Language
-from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
 from instruction_counts.domain.records import Run
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.cli.program import Program
 from tests.fakes import make_record, make_run
+from tests.gate.fakes import counted, cpp
 
 BASE = {"same": 1000, "worse": 1000, "better": 1000, "missing": 1000}
 NEW = {"same": 1000, "worse": 1500, "better": 800, "new": 1000}
@@ -28,18 +27,7 @@ Files: TypeAlias = tuple[str, str]
 
 def run_of(counts: Mapping[str, int]) -> Run:
     """A run of C++ cases that cost so much."""
-    return make_run(
-        *(
-            make_record(
-                *("Group", name),
-                outcome=Outcome(
-                    Status.OK, Instructions(count, exact=True, windows=(Window(1, count),))
-                ),
-                language=Language.CPP,
-            )
-            for name, count in counts.items()
-        )
-    )
+    return make_run(*(cpp("Group", name, outcome=counted(count)) for name, count in counts.items()))
 
 
 @pytest.fixture
@@ -256,7 +244,7 @@ def test_two_builds_of_one_run_are_compared(tmp_path: Path, compare: Program) ->
     """They are named after a colon."""
     path = tmp_path / "two.json"
     records = [
-        make_record("a", outcome=run_of({"a": count}).cases[0].outcome, build=build)
+        make_record("a", outcome=counted(count), build=build)
         for build, count in (("old", 1000), ("new", 2000))
     ]
     path.write_text(to_json(make_run(*records, builds=("old", "new"))))

@@ -18,10 +18,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
 from instruction_counts.storage import json_files as export
 from instruction_counts.storage.json_files import read_json, to_json
 from tests.fakes import make_record, make_run
+from tests.gate.fakes import counted
 
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = [sys.executable, str(ROOT / "main.py")]
@@ -377,8 +377,7 @@ def failing_check(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[
     """A folder, and the arguments of a check in it that fails and shows many cases."""
     folder = tmp_path_factory.mktemp("failing")
     for name, count in (("accepted", 1000), ("new", 2000)):
-        outcome = Outcome(Status.OK, Instructions(count, exact=True, windows=(Window(1, count),)))
-        records = [make_record("Group", str(n), outcome=outcome) for n in range(2000)]
+        records = [make_record("Group", str(n), outcome=counted(count)) for n in range(2000)]
         (folder / f"{name}.json").write_text(to_json(make_run(*records)))
     done = run(["baseline", "accept", "accepted.json", "--db", "runs.db"], folder)
     assert "" == done.stderr

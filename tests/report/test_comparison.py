@@ -11,49 +11,27 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
-from core.types import Language
 from instruction_counts.analysis.models.impact import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.outcomes import (
-    FunctionCost,
-    FunctionCosts,
-    Instructions,
-    Outcome,
-    Output,
-    Status,
-    TensorValue,
-    Times,
-    Window,
-)
-from instruction_counts.domain.records import Record
+from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
 from instruction_counts.report import comparison as report
 from instruction_counts.report.formats import markdown
 from instruction_counts.report.formats.entry import ComparisonReport, causes_by_case
-from tests.fakes import FINGERPRINT, failed, make_record
+from tests.fakes import failed
+from tests.gate.fakes import counted, cpp, side
 
 
 def outcome(count: int, **fields: Any) -> Outcome:
     """A case of that cost, all of it in one function."""
-    counted = Instructions(count, exact=True, windows=(Window(1, count),))
-    functions = FunctionCosts(1, (FunctionCost("libtorch_cpu.so", "???", "at::add", count),))
-    return attrs.evolve(Outcome(Status.OK, counted, functions=functions), **fields)
-
-
-def record(*label: str, cost: Outcome, **modes: Any) -> Record:
-    """A C++ case."""
-    return make_record(*label, outcome=cost, **{"language": Language.CPP, **modes})
-
-
-def side(*records: Record, title: str = "base", **facts: Any) -> Side:
-    """A side of these cases."""
-    fingerprint = attrs.evolve(FINGERPRINT, **facts)
-    return Side(title, "fork", fingerprint, {one.key: one for one in records})
+    return attrs.evolve(counted(count), **fields)
 
 
 def comparison(base: Outcome, new: Outcome) -> Comparison:
     """Of one case."""
-    return compare(side(record("add", cost=base)), side(record("add", cost=new), title="new"))
+    return compare(
+        side(cpp("add", outcome=base), title="base"), side(cpp("add", outcome=new), title="new")
+    )
 
 
 def shown(one: Comparison) -> list[str]:
@@ -103,7 +81,7 @@ def test_a_change_is_shown_with_its_cause() -> None:
         "  add · C++ · Eager · Forward",
         "     10,000 → 11,000   +1,000 (+10.00%)   noise floor 1 (assumed)",
     ] == lines[start + 1 : start + 3]
-    assert "at::add" in lines[start + 3]
+    assert "at::native::add" in lines[start + 3]
 
 
 def test_wall_times_are_reported_beside_counts() -> None:
@@ -156,9 +134,9 @@ def test_a_failure_is_shown_with_its_message() -> None:
 
 def test_the_largest_relative_change_comes_first() -> None:
     """Whatever the order of the definitions."""
-    base = [record(name, cost=outcome(10_000)) for name in "abc"]
+    base = [cpp(name, outcome=counted(10_000)) for name in "abc"]
     new = [
-        record(name, cost=outcome(count))
+        cpp(name, outcome=counted(count))
         for name, count in (("a", 10_100), ("b", 20_000), ("c", 11_000))
     ]
     (section,) = report.sections(compare(side(*base), side(*new)))
@@ -214,8 +192,8 @@ def test_markdown_folds_what_is_not_worse() -> None:
 def model_side(count: int, title: str) -> Side:
     """A side with a layer that a model calls 17 times, and the model as a whole."""
     uses = [{"model": "Net", "path": "a", "count": 17}]
-    layer = attrs.evolve(record("conv", cost=outcome(count)), metadata={"uses": uses})
-    whole = attrs.evolve(record("Net", cost=outcome(34_000)), metadata={"model": {"name": "Net"}})
+    layer = attrs.evolve(cpp("conv", outcome=counted(count)), metadata={"uses": uses})
+    whole = attrs.evolve(cpp("Net", outcome=counted(34_000)), metadata={"model": {"name": "Net"}})
     return side(layer, whole, title=title)
 
 

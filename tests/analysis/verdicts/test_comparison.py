@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
-import attrs
+import pytest
 
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, with_noise
-from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import Instructions, Outcome, Output, Status, Window
-from instruction_counts.domain.records import Record
-from tests.fakes import FINGERPRINT, make_record
+from tests.gate.fakes import counted, cpp, key, side
 
 
-def record(name: str, count: int, output: Output | None = None) -> Record:
-    """A case of that cost."""
-    counted = Instructions(count, exact=True, windows=(Window(1, count),))
-    return make_record(name, outcome=Outcome(Status.OK, counted, output=output))
-
-
-def side(
-    counts: Mapping[str, int], fingerprint: Fingerprint = FINGERPRINT, engine: str = "fork"
-) -> Side:
+def spending(counts: Mapping[str, int], **facts: Any) -> Side:
     """A side of cases that cost ``counts``."""
-    records = [record(name, count) for name, count in counts.items()]
-    return Side("side", engine, fingerprint, {one.key: one for one in records})
+    return side(*(cpp(name, outcome=counted(count)) for name, count in counts.items()), **facts)
 
 
 def verdicts(comparison: Comparison) -> dict[str, Verdict]:
@@ -35,8 +24,8 @@ def verdicts(comparison: Comparison) -> dict[str, Verdict]:
     return {one.key.label[0]: one.verdict for one in comparison.differences}
 
 
-BASE = side({"same": 1000, "worse": 1000, "better": 1000, "missing": 1000})
-NEW = side({"same": 1000, "worse": 2000, "better": 500, "new": 1000})
+BASE = spending({"same": 1000, "worse": 1000, "better": 1000, "missing": 1000})
+NEW = spending({"same": 1000, "worse": 2000, "better": 500, "new": 1000})
 
 
 def test_every_case_of_either_side_has_a_verdict() -> None:
@@ -55,23 +44,17 @@ def test_cases_are_counted_by_verdict() -> None:
     assert 1 == compare(BASE, NEW).tally[Verdict.WORSE]
 
 
-def test_another_allocator_makes_counts_incomparable() -> None:
-    """It is part of every count."""
-    other = side({"same": 1000}, attrs.evolve(FINGERPRINT, allocator="steady"))
-
-    assert Verdict.INCOMPARABLE is verdicts(compare(BASE, other))["same"]
-
-
-def test_another_engine_makes_counts_incomparable() -> None:
-    """The reference engine counts cold code."""
-    other = side({"same": 1000}, engine="timer")
+@pytest.mark.parametrize("facts", [{"allocator": "steady"}, {"engine": "timer"}])
+def test_another_allocator_or_engine_makes_counts_incomparable(facts: dict[str, str]) -> None:
+    """The one is part of every count, and the reference engine counts cold code."""
+    other = spending({"same": 1000}, **facts)
 
     assert Verdict.INCOMPARABLE is verdicts(compare(BASE, other))["same"]
 
 
 def test_what_is_known_of_the_noise_of_either_build_counts() -> None:
     """A case that layouts move by half is not called worse."""
-    torn = {record("worse", 1).key: Noise(layout_spread=0.5, layouts=4)}
+    torn = {key("worse"): Noise(layout_spread=0.5, layouts=4)}
     pairs = [(with_noise(BASE, torn), NEW), (BASE, with_noise(NEW, torn))]
 
     assert {Verdict.AMBIGUOUS} == {verdicts(compare(*pair))["worse"] for pair in pairs}
