@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.comparison import compare
-from instruction_counts.analysis.verdicts.difference import Verdict
+from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
@@ -257,7 +257,19 @@ def test_no_more_noise_than_the_count_is_kept() -> None:
     """A baseline has to be readable, whatever disturbed a window."""
     one = BaselineCase.of(cpp("add", outcome=counted(50, spread=8_000)), [Noise(1.0, 1.0, 4)])
 
-    assert (50, 50) == (one.spread, one.layout_spread)
+    assert 50 == one.spread
+    assert 50 == one.layout_spread
+
+
+def verified_case(base: int, moved: int, counts: tuple[int, ...]) -> Difference:
+    """The verdict on counts in several layouts, by a baseline that layouts moved by ``moved``."""
+    plain = baseline(add=base)
+    case = attrs.evolve(plain.cases[key("add")], layout_spread=moved)
+    kept = attrs.evolve(plain, cases={case.key: case})
+    new = side(cpp("add", outcome=counted(counts[0])))
+    compared = compare(kept.side_for(new, "b.json"), new)
+    (one,) = verified_against(compared, kept, [{key("add"): n} for n in counts[1:]]).differences
+    return one
 
 
 @pytest.mark.parametrize(
@@ -274,13 +286,7 @@ def test_suspects_are_judged_with_the_layouts_that_the_baseline_remembers(
     moved: int, counts: tuple[int, ...], verdict: Verdict
 ) -> None:
     """They have to lie beyond its range by more than either side moves."""
-    plain = baseline(add=100)
-    case = attrs.evolve(plain.cases[key("add")], layout_spread=moved)
-    kept = attrs.evolve(plain, cases={case.key: case})
-    new = side(cpp("add", outcome=counted(counts[0])))
-    compared = compare(kept.side_for(new, "b.json"), new)
-    layouts = [{key("add"): count} for count in counts[1:]]
-    (one,) = verified_against(compared, kept, layouts).differences
+    one = verified_case(100, moved, counts)
 
     assert verdict == one.verdict
     assert one.verified is True
@@ -289,12 +295,7 @@ def test_suspects_are_judged_with_the_layouts_that_the_baseline_remembers(
 @pytest.mark.parametrize("layouts", [1, 2, 3])
 def test_the_change_is_that_from_the_usual_count_in_any_number_of_layouts(layouts: int) -> None:
     """How far the baseline reaches decides whether it is a change, and not how large it is."""
-    plain = baseline(add=100_000)
-    case = attrs.evolve(plain.cases[key("add")], layout_spread=100)
-    kept = attrs.evolve(plain, cases={case.key: case})
-    new = side(cpp("add", outcome=counted(100_250)))
-    compared = compare(kept.side_for(new, "b.json"), new)
-    (one,) = verified_against(compared, kept, [{key("add"): 100_250}] * layouts).differences
+    one = verified_case(100_000, 100, (100_250,) * (1 + layouts))
 
     assert Verdict.WORSE == one.verdict
     assert 250 == one.change

@@ -46,10 +46,7 @@ def test_builds_that_take_turns_are_followed_each_for_itself() -> None:
     points = [point(1000), point(2000, **arm), point(1000), point(2000, **arm)]
     (series,) = all_series(points)
 
-    assert [[1000, 1000], [2000, 2000]] == [
-        [one.instructions.per_run for one in segment.points if one.instructions]
-        for segment in series.segments
-    ]
+    assert [[1000, 1000], [2000, 2000]] == counts_of(series)
 
 
 def counts_of(series: Series) -> list[list[int]]:

@@ -143,28 +143,27 @@ def test_nothing_changed_is_told_as_such() -> None:
     assert "No function costs more or less than before." in shown
 
 
-def test_builds_that_differ_are_told_with_their_fields() -> None:
-    """Short values are shown, long ones named."""
-    new = side("new", NEW, torch="2.14.0", torch_settings="x" * 300)
-    shown = words(explained(side("base", BASE), new))
-
-    assert "torch (2.13.0+cpu → 2.14.0); torch build settings" in shown
-
-
-def test_a_definition_that_differs_is_told() -> None:
-    """The sides did not run the same code."""
-    shown = words(explained(side("base", BASE), side("new", NEW, stmt="x - y")))
-
-    assert "The definitions differ" in shown
-
-
-def test_a_count_that_is_not_exact_is_marked() -> None:
-    """With its spread, and what varies."""
-    new = side("new", NEW, exact=False, spread=559, varying=("at::random()",))
-    shown = words(explained(side("base", BASE), new))
-
-    assert "~1,172" in shown
-    assert "~ new: the windows do not agree (spread 559; at::random)." in shown
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        # Short values are shown, long ones named.
+        (
+            {"torch": "2.14.0", "torch_settings": "x" * 300},
+            "torch (2.13.0+cpu → 2.14.0); torch build settings",
+        ),
+        ({"stmt": "x - y"}, "The definitions differ"),
+        ({"exact": False, "spread": 559, "varying": ("at::random()",)}, "~1,172"),
+        (
+            {"exact": False, "spread": 559, "varying": ("at::random()",)},
+            "~ new: the windows do not agree (spread 559; at::random).",
+        ),
+    ],
+)
+def test_what_makes_the_difference_another_one_is_said(
+    changes: dict[str, Any], expected: str
+) -> None:
+    """Builds or definitions that differ, and a count that is not exact."""
+    assert expected in words(explained(side("base", BASE), side("new", NEW, **changes)))
 
 
 def test_functions_that_do_not_add_up_to_the_counts_are_told() -> None:

@@ -38,19 +38,22 @@ def request_for(tmp_path: Path, *counts: int) -> CheckRequest:
     return CheckRequest(tmp_path / "baseline.json", baseline)
 
 
-def checked(request: CheckRequest, new: Side) -> tuple[int, bool]:
-    """How many cases a check compares, and whether it fails."""
+def fails(request: CheckRequest, new: Side) -> bool:
+    """Whether a check fails, which compares one case."""
     with LazyStore("/nowhere/runs.db") as runs:
         check = check_run(new, request, runs)
-    return len(check.comparison.differences), check.gate.fails
+    assert 1 == len(check.comparison.differences)
+    return check.gate.fails
 
 
-def test_a_side_is_checked_without_a_database(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("count", "expected"), [(1000, False), (2000, True)])
+def test_a_side_is_checked_without_a_database(
+    count: int, tmp_path: Path, *, expected: bool
+) -> None:
     """It is not opened."""
     request = request_for(tmp_path, 1000)
 
-    assert (1, False) == checked(request, side(cpp("a", outcome=counted(1000))))
-    assert (1, True) == checked(request, side(cpp("a", outcome=counted(2000))))
+    assert expected is fails(request, side(cpp("a", outcome=counted(count))))
 
 
 def test_another_compiler_is_refused_unless_it_is_allowed(tmp_path: Path) -> None:
@@ -59,8 +62,8 @@ def test_another_compiler_is_refused_unless_it_is_allowed(tmp_path: Path) -> Non
     new = side(cpp("a", outcome=counted(1000)), compiler="another")
 
     with pytest.raises(UsageError, match="another now"):
-        checked(request, new)
-    assert (1, False) == checked(attrs.evolve(request, allow_different=True), new)
+        fails(request, new)
+    assert not fails(attrs.evolve(request, allow_different=True), new)
 
 
 def test_a_selection_leaves_its_cases_alone(tmp_path: Path) -> None:

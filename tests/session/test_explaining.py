@@ -22,20 +22,13 @@ def made(count: int) -> Side:
     return side(cpp("Group", "add", outcome=counted(count)), title=f"side {count}")
 
 
-def test_a_single_side_is_a_difference_from_nothing() -> None:
-    """Every instruction is there."""
-    found = explain_sides([made(1000)], ADD).difference
+@pytest.mark.parametrize(("counts", "base", "new"), [([1000], 0, 1000), ([1000, 1500], 1000, 1500)])
+def test_sides_are_a_difference(counts: list[int], base: int, new: int) -> None:
+    """From the first to the second, or from nothing to the only one."""
+    found = explain_sides([made(count) for count in counts], ADD).difference
 
-    assert 0 == found.base
-    assert 1000 == found.new
-
-
-def test_two_sides_are_a_difference() -> None:
-    """From the first to the second."""
-    found = explain_sides([made(1000), made(1500)], ADD).difference
-
-    assert 1000 == found.base
-    assert 1500 == found.new
+    assert base == found.base
+    assert new == found.new
 
 
 def test_details_are_asked_for_the_one_case() -> None:

@@ -131,26 +131,6 @@ def test_the_largest_changes_are_the_causes() -> None:
     assert ("+1,212 d",) == top_causes(found, 1)
 
 
-def test_a_cause_tells_of_calls_that_changed() -> None:
-    """An allocation more is a reason."""
-    base = costs_of({"f": 1, "malloc": 31}, [("f", "malloc", 1, 31)])
-    new = costs_of({"f": 1, "malloc": 62}, [("f", "malloc", 2, 62)])
-
-    assert ("+31 malloc (+1 call)",) == top_causes(difference(base, new))
-
-
-def test_a_cause_tells_of_functions_that_enter_and_leave() -> None:
-    """Their calls are no news then."""
-    found = difference(costs_of({"old": 10}), costs_of({"new": 30}))
-
-    assert ("+30 new (new)", "-10 old (gone)") == top_causes(found)
-
-
-def test_what_rounds_to_nothing_is_no_cause() -> None:
-    """It is an instruction in several runs."""
-    assert () == top_causes(difference(costs_of({"f": 10}, runs=10), costs_of({"f": 12}, runs=10)))
-
-
 @pytest.mark.parametrize(
     ("amount", "expected"),
     [(Fraction(1234), "1,234"), (Fraction(1, 2), "0.5"), (Fraction(10, 3), "3.33")],
@@ -169,25 +149,49 @@ def test_changes_of_calls_have_a_sign(amount: Fraction, expected: str) -> None:
     assert expected == more_calls(amount)
 
 
-def test_a_library_that_is_stripped_on_a_side_is_told_as_a_whole() -> None:
-    """No function of it has its like on the other side."""
-    base = costs_of({"0x4ac0": 900, "0x4b10": 50, "exported": 50})
-    new = costs_of({"at::native::add": 1000, "at::native::mul": 200})
-
-    assert ("+200 libtorch_cpu.so (no names in base)",) == top_causes(difference(base, new))
-
-
-def test_some_functions_without_a_name_do_not_make_a_library_nameless() -> None:
-    """The others are still worth naming."""
-    base = costs_of({"0x4ac0": 10, "at::native::add": 990})
-    new = costs_of({"0x4ac0": 10, "at::native::add": 1090})
-
-    assert ("+100 at::native::add",) == top_causes(difference(base, new))
-
-
-def test_an_unnamed_function_is_told_by_its_library() -> None:
-    """A cause that says nothing is of no use."""
-    base = costs_of({"at::native::add": 990})
-    new = costs_of({"0x4ac0": 10, "at::native::add": 990})
-
-    assert ("+10 unnamed in libtorch_cpu.so (new)",) == top_causes(difference(base, new))
+@pytest.mark.parametrize(
+    ("base", "new", "expected"),
+    [
+        pytest.param(
+            costs_of({"f": 1, "malloc": 31}, [("f", "malloc", 1, 31)]),
+            costs_of({"f": 1, "malloc": 62}, [("f", "malloc", 2, 62)]),
+            ("+31 malloc (+1 call)",),
+            id="an allocation more",
+        ),
+        pytest.param(
+            costs_of({"old": 10}),
+            costs_of({"new": 30}),
+            ("+30 new (new)", "-10 old (gone)"),
+            id="functions that enter and leave",
+        ),
+        pytest.param(
+            costs_of({"f": 10}, runs=10),
+            costs_of({"f": 12}, runs=10),
+            (),
+            id="what rounds to nothing",
+        ),
+        pytest.param(
+            costs_of({"0x4ac0": 900, "0x4b10": 50, "exported": 50}),
+            costs_of({"at::native::add": 1000, "at::native::mul": 200}),
+            ("+200 libtorch_cpu.so (no names in base)",),
+            id="a library that is stripped on a side, as a whole",
+        ),
+        pytest.param(
+            costs_of({"0x4ac0": 10, "at::native::add": 990}),
+            costs_of({"0x4ac0": 10, "at::native::add": 1090}),
+            ("+100 at::native::add",),
+            id="a library of which few functions have no names",
+        ),
+        pytest.param(
+            costs_of({"at::native::add": 990}),
+            costs_of({"0x4ac0": 10, "at::native::add": 990}),
+            ("+10 unnamed in libtorch_cpu.so (new)",),
+            id="a function without a name, by its library",
+        ),
+    ],
+)
+def test_a_cause_says_what_happened(
+    base: FunctionCosts, new: FunctionCosts, expected: tuple[str, ...]
+) -> None:
+    """In a few words, and where nothing is worth naming, nothing."""
+    assert expected == top_causes(difference(base, new))

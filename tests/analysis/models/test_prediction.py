@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from core.types import AutogradMode, Language
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.models.costs import measured
 from instruction_counts.analysis.models.prediction import Amount, predict
+from instruction_counts.domain.outcomes import Outcome
 from tests.fakes import failed
 from tests.sources.models.made import (
     BACKWARD,
@@ -76,18 +79,15 @@ def test_what_was_not_measured_is_told() -> None:
     assert 390 == prediction.layers.instructions
 
 
-def test_a_run_without_times_has_counts() -> None:
-    """And no time."""
-    one = layer_record("one", cost(100), {"Net": 2})
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [(cost(100), Amount(200, None)), (cost(None, 1e-3), Amount(None, 2e-3))],
+)
+def test_a_run_without_times_or_counts_has_the_others(outcome: Outcome, expected: Amount) -> None:
+    """Neither stands for the other."""
+    one = layer_record("one", outcome, {"Net": 2})
 
-    assert Amount(200, None) == predict(measured([one], "Net")).layers
-
-
-def test_a_run_without_counts_has_times() -> None:
-    """And no instructions."""
-    one = layer_record("one", cost(None, 1e-3), {"Net": 2})
-
-    assert Amount(None, 2e-3) == predict(measured([one], "Net")).layers
+    assert expected == predict(measured([one], "Net")).layers
 
 
 def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
