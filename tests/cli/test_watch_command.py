@@ -263,6 +263,7 @@ def venv_of(folder: Path, functions: list[str]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
 def test_a_wrapper_in_a_new_build_alerts_once(tmp_path: Path, watch: Program) -> None:
     """Real builds, made by a command; the second one is slower."""
