@@ -77,7 +77,8 @@ def test_what_is_stored_comes_back_without_its_details() -> None:
     recorder = _Recorder()
     (light,) = recording(recorder).add(RECORDS[0]).values()
 
-    assert (None, 7) == (light.outcome.functions, light.stored_in)
+    assert light.outcome.functions is None
+    assert 7 == light.stored_in
 
 
 def test_what_could_not_be_stored_is_stored_with_the_next_case() -> None:
@@ -88,7 +89,9 @@ def test_what_could_not_be_stored_is_stored_with_the_next_case() -> None:
     recorder.accepts = lambda _: True
     after = held.add(RECORDS[2])
 
-    assert ([{}, {}], 3, {"a", "b", "c"}) == (before, len(after), set(recorder.kept))
+    assert [{}, {}] == before
+    assert 3 == len(after)
+    assert {"a", "b", "c"} == set(recorder.kept)
 
 
 def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
@@ -99,11 +102,9 @@ def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
         held.add(record)
     held.finish(make_run(*RECORDS), interrupted=False)
 
-    assert ({"a", "c", "d"}, "interrupted", False) == (
-        set(recorder.kept),
-        recorder.state,
-        held.is_complete,
-    )
+    assert {"a", "c", "d"} == set(recorder.kept)
+    assert "interrupted" == recorder.state
+    assert held.is_complete is False
 
 
 @pytest.mark.parametrize("error", [DataError("it is full"), UsageError("the run was deleted")])
