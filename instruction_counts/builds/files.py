@@ -7,7 +7,9 @@ run goes on. A server that starts then measures other code.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TypeAlias
 
 Files: TypeAlias = Mapping[str, tuple[int, int]]
@@ -16,33 +18,45 @@ Files: TypeAlias = Mapping[str, tuple[int, int]]
 _SKIPPED = "__pycache__"
 """Python writes there whenever it imports."""
 
+_LIBRARIES = ("libtorch*.so*", "libc10*.so*")
+"""What distributions put beside the libraries of others."""
 
-def files_in(folder: str) -> dict[str, tuple[int, int]]:
-    """The files below ``folder``; empty where it cannot be read.
+
+def files_of(interpreter: str, root: str, library_paths: Iterable[str]) -> Files:
+    """The interpreter, all below the folder ``root``, and torch's libraries elsewhere.
 
     Sizes and times suffice: reading all of torch would take seconds, this takes 0.1 s.
     """
-    return dict(_walk(folder))
+    elsewhere = (Path(path) for path in library_paths if not Path(path).is_relative_to(root))
+    libraries = (
+        str(path) for folder in elsewhere for pattern in _LIBRARIES for path in folder.glob(pattern)
+    )
+    found = ((path, _state(path)) for path in (interpreter, *_below(root), *libraries))
+    return {path: state for path, state in found if state is not None}
 
 
 def changed(before: Files, after: Files) -> tuple[str, ...]:
-    """The paths that were added, removed or written between two calls of `files_in`, sorted."""
+    """The paths that were added, removed or written between two looks, sorted."""
     paths = before.keys() | after.keys()
     return tuple(sorted(path for path in paths if before.get(path) != after.get(path)))
 
 
-def _walk(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
+def _below(folder: str) -> Iterator[str]:
     try:
         entries = [*os.scandir(folder)]
     except OSError:
         return
     for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            if entry.name != _SKIPPED:
-                yield from _walk(entry.path)
-            continue
-        try:
-            found = entry.stat(follow_symlinks=False)
-        except OSError:  # removed meanwhile: it is missing, and that is what is said
-            continue
-        yield entry.path, (found.st_size, found.st_mtime_ns)
+        if not entry.is_dir(follow_symlinks=False):
+            yield entry.path
+        elif entry.name != _SKIPPED:
+            yield from _below(entry.path)
+
+
+def _state(path: str) -> tuple[int, int] | None:
+    """None for what is no file, or none any more."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - for thousands of files
+    except OSError:
+        return None
+    return (found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None

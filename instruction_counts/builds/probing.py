@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from instruction_counts import __version__
+from instruction_counts.builds.files import Files, changed, files_of
 from instruction_counts.builds.hermetic import (
     PROFILE_VERSION,
     environment,
@@ -22,6 +23,7 @@ from instruction_counts.builds.hermetic import (
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 
 _PROBE_TIMEOUT_S = 120.0
@@ -41,6 +43,16 @@ class BuildFacts:
     library_paths: tuple[str, ...]
     has_cpp_headers: bool
     valgrind_headers: str
+    files: Files = attrs.field(factory=dict, eq=False, repr=False)
+    """As they were when the build was asked; empty where nobody looked."""
+
+    def changed_files(self) -> ChangedFiles | None:
+        """What has changed of the build since it was asked; None where nothing has."""
+        if not self.files:
+            return None
+        now = files_of(self.interpreter, self.torch_root, self.library_paths)
+        paths = changed(self.files, now)
+        return ChangedFiles.of(paths) if paths else None
 
     @property
     def can_count(self) -> bool:
@@ -65,16 +77,18 @@ def probe(build: Build) -> BuildFacts:
             f"{interpreter} -m pip install torch     or choose another interpreter with --build",
         )
     compiler = find_compiler(build)
+    where = interpreter, found["root"], tuple(found["library_paths"])
     return BuildFacts(
         build=build,
         interpreter=interpreter,
         fingerprint=_fingerprint(answer, compiler, find_valgrind(build)),
         compiler=compiler,
-        torch_root=found["root"],
+        torch_root=where[1],
         include_paths=tuple(found["include_paths"]),
-        library_paths=tuple(found["library_paths"]),
+        library_paths=where[2],
         has_cpp_headers=found["cpp_headers"],
         valgrind_headers=found["valgrind_headers"],
+        files=files_of(*where),
     )
 
 

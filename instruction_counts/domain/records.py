@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import attrs
@@ -89,6 +89,30 @@ def as_it_is(record: Record) -> Record:
     return record
 
 
+_MOST_NAMED, _MOST_SHOWN = 10, 3
+
+
+@attrs.frozen
+class ChangedFiles:
+    """Files of a build that were added, removed or written while it was measured."""
+
+    number: int
+    first: tuple[str, ...]
+    """The first of them, in alphabetical order."""
+
+    @classmethod
+    def of(cls, paths: Sequence[str]) -> ChangedFiles:
+        """Those at ``paths``, which are sorted; not all are named."""
+        return cls(len(paths), tuple(paths[:_MOST_NAMED]))
+
+    @property
+    def summary(self) -> str:
+        """``/…/torch/a.py, /…/torch/b.py and 3 more``."""
+        named = self.first[:_MOST_SHOWN]
+        more = self.number - len(named)
+        return f"{', '.join(named)}{f' and {more:,} more' if more else ''}"
+
+
 @attrs.frozen
 class Run:
     """The records of one run, with the fingerprint of each build by its name."""
@@ -101,3 +125,5 @@ class Run:
     """When the run began: UTC, ISO 8601, to the second. Empty where it is not known."""
     machine: Machine | None = None
     """What the machine can do; None where that was not measured."""
+    changed_files: dict[str, ChangedFiles] = attrs.field(factory=dict)
+    """By build; those of which no file changed are not in it. Other code may have been measured."""

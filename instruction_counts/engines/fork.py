@@ -80,8 +80,8 @@ class ForkEngine:
         self._notice = notice
         self._folder = work_folder()
         self._processes = ForkProcesses(facts, profile, self._folder, compiler.shim())
-        self._times = self._processes.server(TIMES)
-        self._counts = self._processes.server(COUNTS)
+        self._times = self._processes.server(TIMES, notice)
+        self._counts = self._processes.server(COUNTS, notice)
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
         self._models = Once(self._make_model)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr
@@ -14,6 +14,7 @@ from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 
 TIMES, COUNTS = "times", "counts"
+_SERVES = {TIMES: "takes times", COUNTS: "counts"}
 """The roles of the two servers, and the names of their folders."""
 
 _CALLGRIND = (
@@ -34,8 +35,12 @@ class ForkProcesses:
         self._facts, self._profile = facts, profile
         self._folder, self._shim = folder, shim
 
-    def server(self, role: str) -> ForkServer:
-        """A server of that role in a folder of its own, not started yet."""
+    def server(self, role: str, notice: Callable[[str], None]) -> ForkServer:
+        """A server of that role in a folder of its own, not started yet.
+
+        It starts only while the files of the build are those that there were. ``notice`` learns
+        that it is started again.
+        """
         # The worker and the allocator lie in the working folder under fixed names, so that nothing
         # in the memory of the process depends on where this program or its cache is.
         folder = self._folder_of(role)
@@ -45,7 +50,21 @@ class ForkProcesses:
         # By the name under which it is preloaded, or there would be two of it, with counters each.
         serve = {"type": "serve", "role": role, "shim": "./steady.so"}
         start = self._start_native if role == TIMES else self._start_counting
-        return ForkServer(folder, start, serve, lambda pid: remove_dumps(folder / "dumps", pid))
+        what, name = _SERVES[role], self._facts.build.name
+        return ForkServer(
+            folder,
+            start,
+            serve,
+            lambda pid: remove_dumps(folder / "dumps", pid),
+            self._refusal,
+            lambda why: notice(f'The server that {what} on build "{name}" is started again: {why}'),
+        )
+
+    def _refusal(self) -> str:
+        changed = self._facts.changed_files()
+        if changed is None:
+            return ""
+        return f"files of the build changed during the run: {changed.summary}"
 
     def _start_native(self, folder: Path) -> WorkerProcess:
         return self._worker(folder, {}, ())

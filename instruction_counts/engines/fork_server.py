@@ -45,6 +45,8 @@ class ForkServer:
 
     ``start`` makes the process; ``serve`` is the request that makes it a server. ``sweep`` is
     called with the process number of each child that failed, to remove what it left behind.
+    ``refusal`` says why no server may start, if there is a reason; it is asked before each start,
+    and after it. ``notice`` learns why a server is started again.
     """
 
     def __init__(
@@ -53,11 +55,15 @@ class ForkServer:
         start: Callable[[Path], WorkerProcess],
         serve: Mapping[str, Any],
         sweep: Callable[[int], None] = lambda _: None,
+        refusal: Callable[[], str] = lambda: "",
+        notice: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.folder = folder
         self.cores: Sequence[int] = ()
         """Where it gets ready and waits; its children have cores of their own."""
         self._start, self._serve, self._sweep = start, serve, sweep
+        self._refusal, self._notice = refusal, notice
+        self._ended: Failure | None = None
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
         self._ready: dict[str, Any] = {}
@@ -159,15 +165,24 @@ class ForkServer:
             raise WorkerError(Failure(FailureKind.EXIT, "the server was closed"))
         if self._process is None:
             try:
+                self._check_allowed()
+                if self._ended is not None:
+                    self._notice(self._ended.summary)
                 # From here on it can be killed by another thread.
                 self._process = self._start(self.folder)
                 self._get_ready(self._process)
+                self._check_allowed()  # what changed meanwhile may have been imported
             except WorkerError as error:
                 self._drop()
                 if self._closed:
                     raise
                 raise ServerStartError(error.failure) from error
         return self._process
+
+    def _check_allowed(self) -> None:
+        reason = self._refusal()
+        if reason:
+            raise WorkerError(Failure(FailureKind.REFUSED, reason))
 
     def _get_ready(self, process: WorkerProcess) -> None:
         if self._closed:
@@ -193,6 +208,7 @@ class ForkServer:
             return server.ask(message, _CHANNEL_TIMEOUT_S)
         except WorkerError as error:
             self._drop()
+            self._ended = error.failure
             raise _ServerDiedError(error.failure) from error
 
     def _drop(self) -> None:

@@ -24,6 +24,8 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import (
+    Failure,
+    FailureKind,
     FunctionCost,
     FunctionCosts,
     Instructions,
@@ -57,6 +59,10 @@ class TimerEngine:
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in a process of its own."""
+        changed = self._facts.changed_files()
+        if changed is not None:
+            reason = f"files of the build changed during the run: {changed.summary}"
+            return Outcome.failed(Failure(FailureKind.REFUSED, reason))
         temporary = folder / "tmp"
         temporary.mkdir(mode=0o700)
         try:

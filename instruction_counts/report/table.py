@@ -75,7 +75,9 @@ def problems(run: Run) -> Iterator[str]:
 
 
 def notes(run: Run) -> Iterator[str]:
-    """A line for each case beside whose result something has to be known."""
+    """A line for each case, and each build, of whose results something has to be known."""
+    for name, files in run.changed_files.items():
+        yield f'note  files of build "{name}" changed during the run: {files.summary}'
     for record in run.cases:
         left_running = record.outcome.metrics.get(LEFT_RUNNING.name)
         if left_running:

@@ -18,7 +18,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Machine, Status
-from instruction_counts.domain.records import Complete, Record, Run, as_it_is
+from instruction_counts.domain.records import ChangedFiles, Complete, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Ability, Profile
@@ -101,6 +101,11 @@ class MeasuredRun:
     """The exporters that could not write the end of the run."""
     is_stored: bool = True
     """Whether the whole run is stored, where it was to be."""
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether, beside that, every build was the same to the end."""
+        return self.is_stored and not self.run.changed_files
 
     @property
     def ordered(self) -> tuple[Record, ...]:
@@ -213,8 +218,11 @@ class BuildRunner:
             self.recorder,
             machine=self._machine(orders, pool),
             plan=budget,
+            changed_files=self._changed_files,
         )
         interrupted = measured.execute(orders, pool, lanes, done)
+        for name, files in measured.run.changed_files.items():
+            self.observer.error(changed(name, files))
         return MeasuredRun(
             measured.run,
             tuple(orders),
@@ -223,6 +231,10 @@ class BuildRunner:
             frozenset(measured.unsaved),
             measured.is_stored,
         )
+
+    def _changed_files(self) -> dict[str, ChangedFiles]:
+        found = {facts.build.name: facts.changed_files() for facts in self.facts}
+        return {name: changed for name, changed in found.items() if changed is not None}
 
     def _engines(self, orders: Sequence[WorkOrder], profile: Profile) -> dict[str, Engine]:
         """An engine for each build, by its name; all of them can start."""
@@ -249,6 +261,14 @@ class BuildRunner:
         if not any(order.asks_for_resources and order.times for order in orders):
             return None
         return measure_machine(self.facts[0].build, pool.cores[0])
+
+
+def changed(build: str, files: ChangedFiles) -> str:
+    """What makes the results of a run doubtful."""
+    return (
+        f'Files of build "{build}" changed during the run, and results may be of other code: '
+        f"{files.summary}\n  Measure again; a statement must not write into the build."
+    )
 
 
 def banner(facts: BuildFacts, engine: str, lanes: int) -> str:

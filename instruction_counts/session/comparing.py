@@ -88,7 +88,7 @@ class ComparedBuilds:
             for name in self.runner.names
         }
         return MeasuredSides(
-            sides, measured.run_id, measured.interrupted, is_stored=measured.is_stored
+            sides, measured.run_id, measured.interrupted, is_stored=measured.is_sound
         )
 
     def verify(self, comparison: Comparison, layouts: int) -> Compared:

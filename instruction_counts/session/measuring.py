@@ -18,7 +18,14 @@ from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Status
-from instruction_counts.domain.records import Complete, Identity, Record, Run, as_it_is
+from instruction_counts.domain.records import (
+    ChangedFiles,
+    Complete,
+    Identity,
+    Record,
+    Run,
+    as_it_is,
+)
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Profile
@@ -111,8 +118,11 @@ class Measured:
         now: Callable[[], dt.datetime] = _now,
         machine: Machine | None = None,
         plan: Plan | None = None,
+        changed_files: Callable[[], Mapping[str, ChangedFiles]] = dict,
     ) -> None:
         self._plan, self._observer = plan, observer
+        self._look_for_changes = changed_files
+        self._changed_files: dict[str, ChangedFiles] = {}
         self._engine, self._exporters, self._engines = engine, exporters, engines
         self._machine = machine
         self._durations, self._recorder = durations, recorder
@@ -145,8 +155,8 @@ class Measured:
             builds = {**self._before.builds, **builds}
             builds = {name: _completed(one, self._before, name) for name, one in builds.items()}
             machine = machine or self._before.machine
-        records = tuple(self._records)
-        return Run(__version__, self._engine, builds, records, self._started_at, machine)
+        records, changed = tuple(self._records), self._changed_files
+        return Run(__version__, self._engine, builds, records, self._started_at, machine, changed)
 
     def execute(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
@@ -177,6 +187,7 @@ class Measured:
         except KeyboardInterrupt:
             pass
         finally:
+            self._changed_files |= self._look_for_changes()
             self._restore_order(orders)
             if self._recording is not None:
                 self._recording.finish(self.run, interrupted=interrupted)
@@ -197,6 +208,7 @@ class Measured:
                     f"counted: --engine {done.engine}",
                 )
         self._before = done
+        self._changed_files = dict(done.changed_files)
 
     def _measure(self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int) -> None:
         possible = []

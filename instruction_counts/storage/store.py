@@ -18,7 +18,7 @@ from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Machine
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.stored import RunSummary, StoredCount
 from instruction_counts.storage.store_database import LOCK_TIMEOUT_S, Database
 from instruction_counts.storage.store_errors import (
@@ -191,6 +191,10 @@ class Store:
                 cases=read_records(connection, run_id, details=details),
                 started_at=head.started_at,
                 machine=None if head.machine is None else Machine(**head.machine),
+                changed_files={
+                    name: ChangedFiles(one["number"], tuple(one["first"]))
+                    for name, one in head.changed_files.items()
+                },
             )
 
     def details(self, run_id: int, build: str, key: CaseKey) -> Details:

@@ -197,6 +197,7 @@ runs = Table(
     Column("engine", _Words, nullable=False),
     Column("state", Text, nullable=False),
     Column("machine", _Json),
+    Column("changed_files", _Json, nullable=False),
     # The number of a deleted run is not given to another one: people may have noted it.
     sqlite_autoincrement=True,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 import os
 import shlex
@@ -18,6 +19,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.storage import json_files as export
 from instruction_counts.storage.json_files import read_json, to_json
 from tests.fakes import make_record, make_run
@@ -202,6 +204,39 @@ def test_nothing_on_the_screen_is_wider_than_80_columns_but_reasons(
     wide = [line for line in crashed[1].splitlines() if len(line) > 80]
 
     assert [] == [line for line in wide if not line.startswith(("failed ", "timeout ", "Saved"))]
+
+
+@pytest.fixture
+def overlay(tmp_path: Path) -> Path:
+    """An interpreter whose torch can be written to: a folder of links to the real one."""
+    torch = tmp_path / "site" / "torch"
+    torch.mkdir(parents=True)
+    real = Path(str(importlib.util.find_spec("torch").origin)).parent  # type: ignore[union-attr]
+    for path in real.iterdir():
+        (torch / path.name).symlink_to(path)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={torch.parent} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+@pytest.mark.slow
+def test_a_statement_that_writes_into_torch_marks_its_run(overlay: Path, tmp_path: Path) -> None:
+    """What is measured then may be other code: a process that starts later imports it."""
+    write = "open(torch.__path__[0] + '/written.py', 'w').close()"
+    definitions = write_definitions(tmp_path, first=write, second="torch.ones(1)")
+    options = ["--build", str(overlay), "--definitions", definitions, "--jobs", "1"]
+    done = run([*TIMES, *options, "--output", str(tmp_path / "o.json")])
+    stored = run(["runs", "show", "1"])
+    written = str(overlay.parent / "site" / "torch" / "written.py")
+    changed = read_json(tmp_path / "o.json")
+
+    assert 4 == done.returncode
+    assert "results may be of other code: " + written in done.stderr
+    assert {"default": ChangedFiles(1, (written,))} == changed.changed_files
+    assert ["ok", "failed"] == [one.outcome.status.value for one in changed.cases]
+    assert f"files of the build changed during the run: {written}" in done.stdout
+    assert f'note  files of build "default" changed during the run: {written}' in stored.stdout
 
 
 @pytest.mark.slow

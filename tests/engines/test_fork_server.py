@@ -369,6 +369,42 @@ def test_a_server_that_died_between_tasks_is_started_again(make: MAKE) -> None:
     assert 2 == starts_of(server)
 
 
+def test_why_a_server_is_started_again_is_said(make: MAKE) -> None:
+    """Not for the first start, which everybody expects."""
+    notices: list[str] = []
+    server = make(notice=notices.append)
+    server.run(task("pass"), 60)
+    before = list(notices)
+    os.kill(pid_of(server), signal.SIGKILL)
+    server.run(task("pass"), 60)
+    server.run(task("pass"), 60)
+
+    assert [] == before
+    assert ["the process was killed by SIGKILL"] == notices
+
+
+@pytest.mark.parametrize("answers", [["changed"], ["", "changed"]], ids=["before", "meanwhile"])
+def test_a_server_does_not_start_while_there_is_a_reason(make: MAKE, answers: list[str]) -> None:
+    """Nor is it used, if the reason came up while it started."""
+    reasons = iter(answers)
+    server = make(refusal=lambda: next(reasons))
+
+    assert "changed" == refusal_of(server)
+    assert len(answers) - 1 == starts_of(server)
+    assert not server.is_ready
+
+
+def test_a_server_does_not_start_again_while_there_is_a_reason(make: MAKE) -> None:
+    """The task that the old one was to carry out fails with it."""
+    reason = ""
+    server = make(refusal=lambda: reason)
+    server.run(task("pass"), 60)
+    os.kill(pid_of(server), signal.SIGKILL)
+    reason = "changed"
+    with pytest.raises(ServerStartError, match="changed"):
+        server.run(task("pass"), 60)
+
+
 def test_a_server_that_dies_during_a_task_is_started_again(make: MAKE) -> None:
     """The task is tried once more."""
     server = make()

@@ -18,7 +18,7 @@ from instruction_counts.domain.outcomes import (
     Outcome,
     Status,
 )
-from instruction_counts.domain.records import Run
+from instruction_counts.domain.records import ChangedFiles, Run
 from instruction_counts.report.table import notes, problems, results
 from tests.fakes import OK, failed, make_record, make_run
 from tests.report.made import both, measured, realistic
@@ -160,6 +160,20 @@ def test_what_a_case_left_running_is_noted(number: int, said: str) -> None:
     assert [f"note  a · Python: {said}"] == list(
         notes(make_run(make_record("a", outcome=outcome), make_record("b")))
     )
+
+
+def test_a_build_that_changed_is_noted() -> None:
+    """With the first files, and how many there are."""
+    files = {
+        "new": ChangedFiles.of([f"/torch/{number}" for number in range(12)]),
+        "base": ChangedFiles.of(["/b"]),
+    }
+    note = 'note  files of build "new" changed during the run: '
+
+    assert [
+        note + "/torch/0, /torch/1, /torch/2 and 9 more",
+        'note  files of build "base" changed during the run: /b',
+    ] == list(notes(attrs.evolve(make_run(make_record("a")), changed_files=files)))
 
 
 def test_problems_are_listed_with_their_reasons() -> None:

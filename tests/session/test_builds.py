@@ -7,8 +7,10 @@ from pathlib import Path
 import attrs
 import pytest
 
+from instruction_counts.builds.files import files_of
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.session.builds import MeasuredRun, MeasurementSettings, banner
 from instruction_counts.storage.store import Store
 from tests.fakes import (
@@ -100,3 +102,28 @@ def test_the_banner_names_what_is_measured() -> None:
     assert " · 1 lane · " in banner(FACTS, "fork", 1)
     assert " · 2 lanes · " in banner(FACTS, "fork", 2)
     assert banner(other, "fork", 1).startswith("new: torch ")
+
+
+def test_a_build_that_changes_marks_its_run(tmp_path: Path) -> None:
+    """A statement wrote into it, for example."""
+    file = tmp_path / "torch" / "linear.py"
+    file.parent.mkdir()
+    file.write_text("a")
+    root = str(file.parent)
+    engine = FakeEngine(during=lambda _: file.write_text("changed"))
+    runner = runner_of("new")
+    facts = attrs.evolve(runner.facts[0], torch_root=root, files=files_of("", root, ()))
+    with fake_engines({"new": engine}):
+        measured = attrs.evolve(runner, facts=(facts,)).run(runner.orders([make_case("a")]))
+
+    assert {"new": ChangedFiles(1, (str(file),))} == measured.run.changed_files
+    assert not measured.is_sound
+
+
+def test_a_build_that_stays_as_it_is_marks_nothing() -> None:
+    """As nearly all do."""
+    runner = runner_of("new")
+    with fake_engines({"new": FakeEngine()}):
+        measured = runner.run(runner.orders([make_case("a")]))
+
+    assert measured.is_sound

@@ -38,7 +38,7 @@ from instruction_counts.domain.outcomes import (
     Times,
     Window,
 )
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.storage import json_files as export
 from instruction_counts.storage.json_files import (
     LARGEST_VARIABLE,
@@ -158,6 +158,9 @@ RECORD = st.builds(
     noise=st.none() | st.builds(Noise, st.floats(0, 1), st.floats(0, 1), st.integers(0, 9)),
 )
 FINGERPRINTS = st.from_type(Fingerprint)
+CHANGED_FILES = st.builds(
+    ChangedFiles, st.integers(1, 10**6), st.lists(TEXT, min_size=1, max_size=2).map(tuple)
+)
 RUN = st.builds(
     Run,
     TEXT,
@@ -166,6 +169,7 @@ RUN = st.builds(
     st.lists(RECORD, max_size=3).map(tuple),
     TEXT,
     st.none() | st.builds(Machine, COUNT, COUNT),
+    st.dictionaries(TEXT, CHANGED_FILES, max_size=2),
 )
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -331,6 +335,7 @@ EXAMPLE = attrs.evolve(
         make_record("c", outcome=failed()),
     ),
     machine=Machine(10**9, 10**10),
+    changed_files={"default": ChangedFiles(2, ("/a.py", "/b.py"))},
 )
 """A run with a value in each place of a file."""
 

@@ -35,7 +35,7 @@ from instruction_counts.domain.outcomes import (
     Status,
     TensorValue,
 )
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.stored import RunSummary
 from instruction_counts.storage.json_files import from_json, to_json
 from instruction_counts.storage.store import Store
@@ -250,11 +250,12 @@ WHOLE = attrs.evolve(OK, functions=CALLED, output=OUTPUT, duration_s=1.5, attemp
     "run",
     [
         attrs.evolve(make_run(make_record(outcome=WHOLE)), started_at="2026-01-02T03:04:05"),
+        attrs.evolve(make_run(), changed_files={"new": ChangedFiles(12, ("/a/b.py", "/a/é.py"))}),
         make_run(make_record(build="gone"), make_record(build="default")),
         *map(timed, [float("inf"), float("-inf"), 5e-324, 1.7e308, 0.1 + 0.2]),
         *map(counting, [2**63 - 1, -(2**63)]),
     ],
-    ids=["all", "no fingerprint", "inf", "-inf", "tiny", "huge", "0.1 + 0.2", "most", "least"],
+    ids=["all", "changed", "unknown", "inf", "-inf", "tiny", "huge", "0.1+0.2", "most", "least"],
 )
 def test_what_is_rare_comes_back(store: Store, run: Run) -> None:
     """All parts of an outcome, builds without a fingerprint, any time, counts of 64 bits."""

@@ -59,6 +59,7 @@ def _make_runs() -> None:
         _text("engine"),
         _text("state"),
         _text("machine", nullable=True),
+        _text("changed_files"),
         sqlite_autoincrement=True,
     )
     op.create_table(
