@@ -1,0 +1,16 @@
+"""Short ways to make calls of operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from instruction_counts.sources.operators.calls import Call, Overrides, calls
+from instruction_counts.sources.operators.entries import ByVariant, OperatorEntry, Tensor
+
+SQUARE = Tensor(ByVariant({"small": (2, 2), "typical": (8, 8), "large": (64, 64)}))
+
+
+def call_of(entry: OperatorEntry, **overrides: Any) -> Call:
+    """The one call of an entry."""
+    (call,) = calls(entry, Overrides(**overrides))
+    return call
