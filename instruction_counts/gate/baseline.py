@@ -15,7 +15,6 @@ from typing import Any
 
 import attrs
 
-from core.modes import Mode, by_option
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.attribution.layer_counts import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
@@ -29,8 +28,12 @@ from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, metrics
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
-from instruction_counts.reading.nodes import one_of
-from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
+from instruction_counts.reading.structure import (
+    Mismatch,
+    check_version,
+    read_as,
+    strict_converter,
+)
 
 FORMAT_VERSION = 1
 
@@ -265,14 +268,7 @@ class _File(Head):
 
 
 def _baseline(data: Any, _: Any) -> Baseline:
-    if not isinstance(data, dict):
-        raise Mismatch("a mapping")
-    version = data.get("baseline_version")
-    if version is None:
-        raise Mismatch('a field "baseline_version"', "none")
-    if type(version) is not int or version != FORMAT_VERSION:
-        expected = f"{FORMAT_VERSION}, the only supported version"
-        raise Mismatch(expected, at=("baseline_version",))
+    check_version(data, "baseline_version", FORMAT_VERSION)
     file = _CONVERTER.structure(data, _File)
     cases: dict[CaseKey, BaselineCase] = {}
     for position, case in enumerate(file.cases):
@@ -297,13 +293,6 @@ def _as_json(case: BaselineCase) -> dict[str, Any]:
     return data
 
 
-def _mode(value: Any, kind: type[Mode]) -> Mode:
-    names = by_option(kind)
-    if not isinstance(value, str) or value not in names:
-        raise Mismatch(one_of(names, value))
-    return names[value]
-
-
 def _amounts(data: Any, _: Any) -> Amounts:
     if not isinstance(data, dict):
         raise Mismatch("a mapping of numbers by the names of metrics")
@@ -317,6 +306,3 @@ _CONVERTER = strict_converter()
 _CONVERTER.register_structure_hook(Amounts, _amounts)
 _CONVERTER.register_unstructure_hook(Amounts, dict)
 _CONVERTER.register_structure_hook(Baseline, _baseline)
-for _kind in (Language, RuntimeMode, AutogradMode):
-    _CONVERTER.register_structure_hook(_kind, _mode)
-    _CONVERTER.register_unstructure_hook(_kind, lambda mode: mode.option)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import cattrs
 
 from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.reading.structure import check_version, read_as, strict_converter
 from instruction_counts.system.files import locked, write_atomically
 
 _VERSION = 1
@@ -101,7 +102,25 @@ class State:
         return attrs.evolve(self, alerts=tuple(alerts))
 
 
-CONVERTER = cattrs.Converter(forbid_extra_keys=True)
+@attrs.frozen
+class _File:
+    version: int
+    state: State
+
+
+def _make_converter() -> cattrs.Converter:
+    converter = strict_converter()
+    plain = converter.get_structure_hook(_File)
+
+    def file(data: Any, kind: Any) -> Any:
+        check_version(data, "version", _VERSION)
+        return plain(data, kind)
+
+    converter.register_structure_hook(_File, file)
+    return converter
+
+
+CONVERTER = _make_converter()
 """Alerts and states as plain data, and back."""
 
 
@@ -133,18 +152,9 @@ def read_state(path: Path, watched: str) -> State:
         DataError: the file holds something else, or another watch's state.
     """
     remedy = "Choose another file with --state, or delete it to start over."
-    try:
-        data: Any = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         return State(watched)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: {error}", remedy) from error
-    if not isinstance(data, Mapping) or data.get("version") != _VERSION:
-        raise DataError(f"{path} is not the state of a watch, or has another version", remedy)
-    try:
-        state = CONVERTER.structure(data["state"], State)
-    except (cattrs.BaseValidationError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f"{path} cannot be read: it is not the state of a watch", remedy) from error
+    state = read_as(path, _File, CONVERTER, remedy, as_json=True).state
     if state.watched != watched:
         raise DataError(f"{path} belongs to another watch: {state.watched}", remedy)
     return state
@@ -156,7 +166,7 @@ def write_state(path: Path, state: State) -> None:
     Raises:
         DataError: it cannot be written.
     """
-    document = {"version": _VERSION, "state": CONVERTER.unstructure(state)}
+    document = CONVERTER.unstructure(_File(_VERSION, state))
     try:
         write_atomically(path, json.dumps(document, indent=1) + "\n")
     except OSError as error:

@@ -16,6 +16,8 @@ import cattrs
 from cattrs import cols
 from cattrs.gen import make_dict_structure_fn
 
+from core.modes import Mode, by_option
+from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError, ValidationError
 from instruction_counts.reading.documents import HALF, is_json, read, read_text
 from instruction_counts.reading.nodes import Node, one_of
@@ -105,13 +107,39 @@ def _flat(error: BaseException, steps: Steps) -> Iterator[tuple[Steps, str, str 
         yield steps, str(error), None
 
 
+def check_version(data: Any, field: str, supported: int) -> None:
+    """Refuse what is not a mapping, or says that it is of another version.
+
+    Raises:
+        Mismatch: it is, or does.
+    """
+    if not isinstance(data, dict):
+        raise Mismatch("a mapping")
+    if field not in data:
+        raise Mismatch(f'a field "{field}"', "none")
+    if type(data[field]) is not int or data[field] != supported:
+        raise Mismatch(f"{supported}, the only supported version", at=(field,))
+
+
+def ignore_other_fields(converter: cattrs.Converter, kind: type[attrs.AttrsInstance]) -> None:
+    """Let values of ``kind`` be read from mappings that hold more than their fields."""
+    lenient = functools.partial(make_dict_structure_fn, _cattrs_forbid_extra_keys=False)
+    converter.register_structure_hook(kind, _guarded(dict, "a mapping", lenient)(kind, converter))
+
+
 def strict_converter() -> cattrs.Converter:
-    """A converter that takes no value for another one, and no unknown keys."""
+    """A converter that takes no value for another one, and no unknown keys.
+
+    Modes are spelled as options are.
+    """
     converter = cattrs.Converter(forbid_extra_keys=True)
     for kind, name in ((str, "a string"), (int, "a whole number"), (bool, "true or false")):
         converter.register_structure_hook(kind, functools.partial(_scalar, name))
     converter.register_structure_hook(float, _number)
     converter.register_structure_hook_factory(_is_enum, lambda _: _member)
+    for mode in (Language, RuntimeMode, AutogradMode):
+        converter.register_structure_hook(mode, _mode)
+        converter.register_unstructure_hook(mode, lambda mode: mode.option)
     strict = functools.partial(make_dict_structure_fn, _cattrs_forbid_extra_keys=True)
     for is_meant, plain, expected, make in (
         (attrs.has, dict, "a mapping", strict),
@@ -144,6 +172,13 @@ def _member(value: Any, kind: Any) -> Any:
         return kind(value)
     except ValueError:
         raise Mismatch(one_of([str(member.value) for member in kind], value)) from None
+
+
+def _mode(value: Any, kind: type[Mode]) -> Mode:
+    names = by_option(kind)
+    if not isinstance(value, str) or value not in names:
+        raise Mismatch(one_of(names, value))
+    return names[value]
 
 
 def _number(value: Any, _: Any) -> float:

@@ -77,14 +77,23 @@ def test_all_that_is_shown_is_in_the_file() -> None:
     }.items() <= one.items()
 
 
+def test_modes_are_spelled_as_options_are() -> None:
+    """In this file as in all others."""
+    one = json.loads(to_check_json(apply_limits(comparison(*CASES), LIMITS), {}))["cases"][0]
+
+    assert ("c++", "eager", "forward") == (one["language"], one["runtime"], one["autograd"])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "cannot be read"),
-        ("[" * 100_000, "cannot be read"),
-        ("[]", "check_version: expected 1, found None"),
-        ('{"check_version": 1}', "is not the output of a check"),
-        ('{"check_version": 1, "cases": [{}]}', "is not the output of a check"),
+        ("{", "check.json:1:2: .*\n.*\n  expected  JSON"),
+        ("[" * 100_000, "more than 100 levels"),
+        ("[]", "expected  a mapping\n.*--previous expects"),
+        ("{}", 'expected  a field "check_version"'),
+        ('{"check_version": 2}', "found     2 .*\n  expected  1, the only supported version"),
+        ('{"check_version": 1}', 'expected  a field "cases"'),
+        ('{"check_version": 1, "cases": [{}]}', '.cases.0.\n.*\n  expected  a field "label"'),
     ],
 )
 def test_a_file_that_is_no_check_is_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -50,11 +50,12 @@ def test_there_is_no_state_at_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "cannot be read"),
-        ("[]", "is not the state of a watch, or has another version"),
-        ('{"version": 2}', "is not the state of a watch, or has another version"),
-        ('{"version": 1}', "is not the state of a watch"),
-        ('{"version": 1, "state": {"watched": "w", "more": 1}}', "is not the state of a watch"),
+        ("", "1:1: \\$\n  found     Expecting value\n  expected  JSON"),
+        ("[" * 100_000, "more than 100 levels"),
+        ("[]", "expected  a mapping\n.*--state"),
+        ('{"version": 2}', "found     2 .*\n  expected  1, the only supported version\n.*--state"),
+        ('{"version": 1}', 'expected  a field "state"'),
+        ('{"version": 1, "state": {"watched": "w", "more": 1}}', 'state.more\n.*a field "more"'),
         ('{"version": 1, "state": {"watched": "another"}}', "belongs to another watch: another"),
     ],
 )

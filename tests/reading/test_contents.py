@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import DataError, ValidationError
+from instruction_counts.reading import documents
 from instruction_counts.reading.contents import read_bytes
 
 
@@ -45,3 +46,15 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
     """In the words of the system."""
     with pytest.raises(DataError, match="none: No such file or directory"):
         read_bytes(tmp_path / "none", 1)
+
+
+def test_a_document_that_unpacks_to_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that is as large itself."""
+    path = tmp_path / "check.json.gz"
+    path.write_bytes(gzip.compress(b" " * (3 << 20)))
+    monkeypatch.setattr(documents, "_LARGEST", 1 << 20)
+
+    with pytest.raises(ValidationError, match="a file of at most 1 MiB"):
+        documents.read(path, as_json=True)

@@ -25,7 +25,7 @@ from instruction_counts.analysis.verdicts.fingerprints import disagreements
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import StoredCount
-from instruction_counts.gate.checks import to_check_json
+from instruction_counts.gate.checks import difference_figures, to_check_json
 from instruction_counts.history.bisection import Change
 from instruction_counts.history.series import Segment, Series, surroundings
 from instruction_counts.history.steps import Step
@@ -95,16 +95,7 @@ def difference_fields(one: Difference, causes: Causes) -> dict[str, Any]:
     """A compared case by names."""
     time = one.time
     return {
-        **one.key.as_values,
-        "verdict": one.verdict.value,
-        "reason": one.reason.value,
-        "verified": one.verified,
-        "base": one.base_count,
-        "new": one.new_count,
-        "change": one.change,
-        "relative": one.relative,
-        "noise": one.noise,
-        "noise_origin": None if one.noise_origin is None else one.noise_origin.value,
+        **difference_figures(one, causes),
         "layouts": None if one.layouts is None else attrs.asdict(one.layouts),
         "time": None if time is None else attrs.asdict(time),
         "output": None if one.output is None else attrs.asdict(one.output),
@@ -116,7 +107,6 @@ def difference_fields(one: Difference, causes: Causes) -> dict[str, Any]:
             }
             for change in one.metrics
         },
-        "causes": list(causes.get(one.key, ())),
     }
 
 
