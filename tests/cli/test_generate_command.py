@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts import cli
 from instruction_counts.sources.definitions import load
+from tests.cli.program import Program
 
 ROOT = Path(__file__).parents[2]
 FIXTURE = ROOT / "tests" / "fixtures" / "models" / "small_models.py"
@@ -19,28 +19,26 @@ NET = ["--model", "small_models:net=Net", "--input", "1,4,8,8"]
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The working directory of somebody who has models."""
     shutil.copy(FIXTURE, tmp_path)
+    (tmp_path / "not_read.pt2").write_text("no program")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def generate(*args: str) -> int:
-    """The exit code."""
-    return cli.main(["generate", *args])
+@pytest.fixture
+def generate(capsys: pytest.CaptureFixture[str]) -> Program:
+    """The command."""
+    return Program(capsys, ("generate",))
 
 
 @pytest.mark.slow
-def test_models_become_a_file_of_definitions(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_models_become_a_file_of_definitions(folder: Path, generate: Program) -> None:
     """What they share is in it once; a second time gives the same bytes."""
     args = [*NET, "--model", "small_models:other_net=Other", "--output", "gen/two.py"]
 
-    assert 0 == generate(*args)
+    lines = [" ".join(line.split()) for line in generate.output(*args).splitlines()]
     first = (folder / "gen" / "two.py").read_bytes()
-    assert 0 == generate(*args)
+    generate.output(*args)
 
-    out = capsys.readouterr().out
-    lines = [" ".join(line.split()) for line in out.splitlines()]
     assert ["Net 8 5 3", "Other 4 4 3", "all 12 6 3"] == lines[1:4]
     assert first == (folder / "gen" / "two.py").read_bytes()
     conv = next(case for case in load("gen/two.py") if case.label[1] == "Conv2d")
@@ -53,33 +51,27 @@ def test_models_become_a_file_of_definitions(
 
 @pytest.mark.slow
 def test_architectures_of_transformers_share_layers(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, generate: Program
 ) -> None:
     """With random weights, and nothing to download."""
     pytest.importorskip("transformers")
     monkeypatch.chdir(ROOT)
     models = ["--model", "examples.models:bert", "--model", "examples.models:gpt2"]
-
-    code = generate(
-        *models, "--input", "input_ids=1,8:int64<1000", "--output", str(tmp_path / "two.py")
-    )
-
-    *_, shared = capsys.readouterr().out.splitlines()[3].split()
+    inputs = ["--input", "input_ids=1,8:int64<1000"]
+    out = generate.output(*models, *inputs, "--output", tmp_path / "two.py")
+    *_, shared = out.splitlines()[3].split()
     uses = [case.metadata["uses"] for case in load(str(tmp_path / "two.py"))[2:]]
     both = [one for one in uses if {"bert", "gpt2"} == {use["model"] for use in one}]
-    assert 0 == code
+
     assert 0 < int(shared) <= len(both)
 
 
-def test_an_edited_file_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_edited_file_is_kept(folder: Path, generate: Program) -> None:
     """Nothing is asked of the build before that is known."""
     (folder / "mine.py").write_text("BENCHMARKS = {}\n")
 
-    code = generate(*NET, "--output", "mine.py")
-
-    assert 1 == code
+    assert "--force" in generate.error(*NET, "--output", "mine.py")
     assert "BENCHMARKS = {}\n" == (folder / "mine.py").read_text()
-    assert "--force" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -91,42 +83,19 @@ def test_an_edited_file_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]
         ([*NET, "--input", "Nat@1,3"], 'no model is named "Nat"'),
         ([*NET, *NET], 'two models are named "Net"'),
         ([*NET, "--output", "gen.txt"], "ends in .py"),
+        (["--model", "not_read.pt2", "--train"], "--train: not_read.pt2"),
+        (
+            ["--model", "no_such:net", "--output", "not_read.pt2/models.py"],
+            "--output not_read.pt2/models.py cannot be",
+        ),
     ],
 )
+@pytest.mark.usefixtures("folder")
 def test_what_is_wrong_is_told_before_anything_starts(
-    folder: Path, args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    args: list[str], message: str, generate: Program
 ) -> None:
-    """In one message."""
-    code = generate(*args)
-    error = capsys.readouterr().err
-
-    assert 1 == code
-    assert message in error
-    assert "Traceback" not in error
-
-
-def test_an_exported_program_is_not_trained(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It need not be read for that."""
-    (folder / "net.pt2").write_text("not read")
-
-    code = generate("--model", "net.pt2", "--train")
-
-    assert 1 == code
-    assert "--train: net.pt2" in capsys.readouterr().err
-
-
-def test_a_file_that_cannot_be_written_is_refused_before_models_are_read(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Which takes long, and here there is none."""
-    (folder / "a.txt").touch()
-
-    code = generate("--model", "no_such:net", "--output", "a.txt/models.py")
-
-    assert 1 == code
-    assert "--output a.txt/models.py cannot be" in capsys.readouterr().err
+    """In one message, before a model is read."""
+    assert message in generate.error(*args)
 
 
 @pytest.mark.slow
@@ -139,15 +108,10 @@ def test_a_file_that_cannot_be_written_is_refused_before_models_are_read(
     ],
 )
 def test_what_a_build_finds_wrong_is_one_message(
-    folder: Path, args: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    folder: Path, args: list[str], message: str, generate: Program
 ) -> None:
     """With the remedy below it, and no file."""
     (folder / "broken.pt2").write_text("no program")
 
-    code = generate(*args, "--output", "gen.py")
-    error = capsys.readouterr().err
-
-    assert 1 == code
-    assert message in error
-    assert "Traceback" not in error
+    assert message in generate.error(*args, "--output", "gen.py")
     assert not (folder / "gen.py").exists()

@@ -100,20 +100,23 @@ def test_rare_options_are_shown_on_request(program: Program) -> None:
     assert "--pin-isa" in everything.partition("\nAdvanced:\n")[2]
 
 
+NO_COMMAND = 'There is no command "{}". Did you mean "{}"?'
+
+
 @pytest.mark.parametrize(
-    ("typed", "nearest"), [("rnu", "run"), ("basline", "baseline"), ("Compare", "compare")]
+    ("typed", "expected"),
+    [
+        (["rnu"], NO_COMMAND.format("rnu", "run")),
+        (["basline"], NO_COMMAND.format("basline", "baseline")),
+        (["Compare"], NO_COMMAND.format("Compare", "compare")),
+        (["runs", "xyz"], "There are: delete, export, import, list, show, tag, untag."),
+    ],
 )
 def test_a_mistyped_command_is_answered_with_the_nearest(
-    typed: str, nearest: str, capsys: pytest.CaptureFixture[str]
+    typed: list[str], expected: str, program: Program
 ) -> None:
-    """It is wrong usage."""
-    assert 2 == cli.main([typed])
-    assert f'There is no command "{typed}". Did you mean "{nearest}"?' in capsys.readouterr().err
+    """Or with all of its group, where it is like none; it is wrong usage."""
+    answer = program(*typed)
 
-
-def test_a_command_that_is_like_none_is_answered_with_all(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Those of its group."""
-    assert 2 == cli.main(["runs", "xyz"])
-    assert "There are: delete, export, import, list, show, tag, untag." in capsys.readouterr().err
+    assert 2 == answer.code
+    assert expected in answer.err

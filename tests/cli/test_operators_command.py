@@ -6,7 +6,6 @@ import json
 
 import pytest
 
-from instruction_counts import cli
 from tests.cli.program import Program
 
 
@@ -21,10 +20,9 @@ def test_operators_are_listed_by_category(program: Program) -> None:
     assert {"C++,", "TorchScript,"} <= set(numpy)
 
 
-def test_each_cell_of_the_list_says_what_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_cell_of_the_list_says_what_it_is(program: Program) -> None:
     """No shape reads like another, and what is counted stands under its heading."""
-    assert cli.main(["operators", "list", "torch.add"]) == 0
-    captured = capsys.readouterr()
+    captured = program("operators", "list", "torch.add")
     headings, category, _, _, legend = captured.out.splitlines()
 
     assert ["operator", "count", "inputs", "shapes", "without"] == headings.split()
@@ -59,10 +57,12 @@ def test_a_wrong_use_is_one_message(args: list[str], expected: str, program: Pro
     assert expected in program.error("operators", *args)
 
 
-def test_operators_without_cpp_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_operators_without_cpp_are_told(program: Program) -> None:
     """Beside the cases that there are."""
-    assert cli.main(["list", "--operators", "Tensor.numpy"]) == 0
-    assert "1 operator has no C++: Tensor.numpy" in capsys.readouterr().err
+    answer = program("list", "--operators", "Tensor.numpy")
+
+    assert 0 == answer.code
+    assert "1 operator has no C++: Tensor.numpy" in answer.err
 
 
 @pytest.mark.slow

@@ -108,20 +108,19 @@ def test_a_file_whose_name_holds_a_colon_is_found(file: Path) -> None:
     assert 1 == len(read_side(str(path), NONE).records)
 
 
-def test_a_run_of_several_builds_needs_a_name() -> None:
+@pytest.mark.parametrize(
+    ("name", "message", "remedy"),
+    [
+        ("7", "several builds: old, new", "7:old"),
+        ("7:other", "no build of that name", "old, new"),
+    ],
+)
+def test_of_several_builds_one_has_to_be_named(name: str, message: str, remedy: str) -> None:
     """They are listed."""
-    with pytest.raises(UsageError, match="several builds: old, new") as caught:
-        read_side("7", FakeRuns({7: TWO}))
+    with pytest.raises(UsageError, match=message) as caught:
+        read_side(name, FakeRuns({7: TWO}))
 
-    assert "7:old" in caught.value.remedy
-
-
-def test_a_build_that_the_run_lacks_is_named() -> None:
-    """With those that it has."""
-    with pytest.raises(UsageError, match="no build of that name") as caught:
-        read_side("7:other", FakeRuns({7: TWO}))
-
-    assert "old, new" in caught.value.remedy
+    assert remedy in caught.value.remedy
 
 
 @pytest.mark.parametrize("text", ["nothing", "9", "a:b", ":", ""])
