@@ -235,11 +235,6 @@ def test_definitions_that_are_not_there_are_named_also_for_stored_runs(
     assert "nix.py" in compare.error(*files, "--definitions", "nix.py")
 
 
-def test_a_selection_that_holds_nothing_is_named(files: Files, compare: Program) -> None:
-    """It is not compared as empty."""
-    assert "contains no selected case" in compare.error(*files, "--only", "Nothing")
-
-
 def test_two_builds_of_one_run_are_compared(tmp_path: Path, compare: Program) -> None:
     """They are named after a colon."""
     path = tmp_path / "two.json"

@@ -71,11 +71,11 @@ def test_the_summary_tells_how_operators_are_covered() -> None:
 def test_markdown_names_every_operator_with_its_native_name() -> None:
     """Whatever the screen shows."""
     lines = markdown(FOUND, "nightly").splitlines()
-    assert [
-        "# Public operators without an entry: build nightly",
-        "| torch.fft | 1,253 | 2/5 | 98.2% |",
-        "| <code>torch.fft.hfft2</code> | fft\\_hfft2 | 0 |",
-    ] == [lines[0], next(one for one in lines if one.startswith("| torch.fft ")), lines[-1]]
+    assert "# Public operators without an entry: build nightly" == lines[0]
+    assert "| torch.fft | 1,253 | 2/5 | 98.2% |" == next(
+        one for one in lines if one.startswith("| torch.fft ")
+    )
+    assert "| <code>torch.fft.hfft2</code> | fft\\_hfft2 | 0 |" == lines[-1]
 
 
 def test_json_has_numbers_and_every_operator() -> None:

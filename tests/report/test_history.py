@@ -7,6 +7,7 @@ import io
 import json
 
 import attrs
+import pytest
 
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.report import history as report
@@ -54,16 +55,10 @@ def test_the_plot_shows_counts_outliers_and_levels() -> None:
     assert "9,000 ┤" not in text
 
 
-def test_the_plot_fits_eighty_columns() -> None:
-    """However many counts there are."""
-    lines = text_of(made([1000, 1001] * 15)).splitlines()
-
-    assert max(len(line) for line in lines) <= 80
-
-
-def test_more_counts_than_columns_share_them() -> None:
-    """A year of nightly builds."""
-    (series,) = all_series(point(1000 + 500 * (day > 200)) for day in range(365))
+@pytest.mark.parametrize("counts", [[1000, 1001] * 15, [1000] * 200 + [1500] * 165])
+def test_the_plot_fits_eighty_columns(counts: list[int | None]) -> None:
+    """However many counts there are: a year of nightly builds."""
+    (series,) = all_series(point(count) for count in counts)
 
     assert max(len(line) for line in text_of(series).splitlines()) <= 80
 

@@ -117,11 +117,9 @@ def test_a_recorder_that_never_answers_again_ends_no_run(error: UsageError) -> N
         held.add(record)
     held.finish(make_run(*RECORDS), interrupted=False)
 
-    assert [False, 2, f"4 of 4 results are not stored: {error}"] == [
-        held.is_complete,
-        len(remarks.errors),
-        remarks.errors[-1],
-    ]
+    assert held.is_complete is False
+    assert 2 == len(remarks.errors)
+    assert f"4 of 4 results are not stored: {error}" == remarks.errors[-1]
 
 
 def test_a_database_that_does_not_answer_for_long_does_not_hold_up_each_case() -> None:

@@ -218,7 +218,7 @@ def test_the_document_is_in_the_format_of_speedscope(
 
     assert "https://www.speedscope.app/file-format-schema.json" == document["$schema"]
     assert 4 == len(document["profiles"])
-    assert {True} >= {isinstance(frame["name"], str) for frame in frames}
+    assert all(isinstance(frame["name"], str) for frame in frames)
     for profile in document["profiles"]:
         assert "sampled" == profile["type"]
         assert "none" == profile["unit"]

@@ -157,4 +157,5 @@ def test_what_cannot_be_told_is_no_difference(base: Output, new: Output, why: st
 
 def test_without_an_output_nothing_is_said() -> None:
     """C++ cases of stored runs have none."""
-    assert [None, None] == [compare_outputs(output(), None), compare_outputs(None, output())]
+    assert compare_outputs(output(), None) is None
+    assert compare_outputs(None, output()) is None

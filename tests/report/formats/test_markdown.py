@@ -50,7 +50,8 @@ def test_markdown_stands_apart_from_the_table() -> None:
     lines = markdown.run(realistic()).splitlines()
     places = [place for place, line in enumerate(lines) if line.startswith("|")]
 
-    assert ["", ""] == [lines[places[0] - 1], lines[places[-1] + 1]]
+    assert "" == lines[places[0] - 1]
+    assert "" == lines[places[-1] + 1]
 
 
 @pytest.mark.parametrize(
