@@ -38,7 +38,7 @@ def check_paths(paths: object) -> None:
     """Refuse what is no mapping of texts to texts."""
     raise_if_broken(paths)
     texts = [*paths.keys(), *paths.values()] if isinstance(paths, Mapping) else [paths]
-    if not isinstance(paths, Mapping) or not all(isinstance(one, str) for one in texts):
+    if not isinstance(paths, Mapping) or not all(isinstance(text, str) for text in texts):
         raise DefinitionError("paths", quoted(paths), "a mapping of paths to strings")
 
 
@@ -85,7 +85,7 @@ def checked_runtimes(runtimes: object, torchscript: object) -> tuple[str, ...]:
     if not isinstance(torchscript, bool):
         raise DefinitionError("torchscript", quoted(torchscript), "True or False")
     known = selectable()
-    if not isinstance(runtimes, tuple) or any(one not in known for one in runtimes):
+    if not isinstance(runtimes, tuple) or any(runtime not in known for runtime in runtimes):
         raise DefinitionError("runtimes", quoted(runtimes), f"a tuple of {', '.join(known)}")
     first = (RuntimeMode.JIT.option,) if torchscript else ()
     return tuple(dict.fromkeys((*first, *runtimes)))

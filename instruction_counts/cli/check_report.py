@@ -30,7 +30,11 @@ def conclude(
     if check.interrupted:
         console.error("Interrupted: this is what was found until then, and no file was written.")
         return ExitCode.INTERRUPTED
-    causes = {one.key: one.causes for one in check.comparison.differences if one.causes}
+    causes = {
+        difference.key: difference.causes
+        for difference in check.comparison.differences
+        if difference.causes
+    }
     report = CheckReport(check.gate, causes)
     paths = [destination.write(report) for destination in destinations]
     for path in gating.write_junit(report, paths):

@@ -37,7 +37,7 @@ def makers_of(
         ]
     else:
         builds = read_builds(config) if config is not None else ()
-        makers += [(one.name, functools.partial(_same, one)) for one in builds]
+        makers += [(build.name, functools.partial(_same, build)) for build in builds]
         makers += [(_name(text), functools.partial(parse_build, text)) for text in texts]
     names = [name for name, _ in makers]
     twice = next((name for name in names if names.count(name) > 1), None)

@@ -45,9 +45,13 @@ class Reporting:
         if specification is None:
             return cls()
         asked = specification.reporters
-        webhooks = tuple(_webhook(one, environment) for one in asked.endpoints)
+        webhooks = tuple(_webhook(endpoint, environment) for endpoint in asked.endpoints)
         name = _file_name(specification.name)
-        return cls(asked.screen, tuple(_made(one) / name for one in asked.directories), webhooks)
+        return cls(
+            asked.screen,
+            tuple(_made(directory) / name for directory in asked.directories),
+            webhooks,
+        )
 
     def send(self, run: Run, complete: Complete = as_it_is, *, interrupted: bool = False) -> bool:
         """Send the run to every URL; whether all of them took it. The console shows which did not.

@@ -23,8 +23,8 @@ def show_run(run: Run, asked_for: Sequence[Metric] = (), *, with_tables: bool = 
         console.line("")
     for remark in remarks:
         console.line(remark)
-    for one in table.skipped_lines(run):
-        console.line(one)
+    for line in table.skipped_lines(run):
+        console.line(line)
     console.line(table.summary(run))
 
 

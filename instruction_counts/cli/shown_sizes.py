@@ -30,7 +30,7 @@ def show_sizes(measured: MeasuredSizes) -> ExitCode:
         console.render(report.complexity(mode, found))
     console.line("")
     for line in report.plot(
-        measured.entry.name, {mode: one for mode, one in counts.items() if one}, fits
+        measured.entry.name, {mode: count for mode, count in counts.items() if count}, fits
     ):
         console.render(line)
     for problem in results_table.problems(run):

@@ -47,7 +47,7 @@ def as_expected(case: Case, outcome: Outcome) -> Outcome:
 
 
 def _differences(expected: Mapping[str, Any], output: Output) -> Iterator[str]:
-    tensors = {one.name: one for one in output.tensors}
+    tensors = {tensor.name: tensor for tensor in output.tensors}
     for name, wanted in expected.items():
         if name not in tensors:
             yield f"there is no tensor {name}, but {', '.join(tensors) or 'none at all'}"

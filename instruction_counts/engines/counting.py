@@ -89,7 +89,9 @@ class Counted:
 
     def unallocated(self) -> Counted:
         """The same without allocations, which only the steady allocator can count."""
-        windows = tuple(attrs.evolve(one, metrics=NO_AMOUNTS) for one in self.instructions.windows)
+        windows = tuple(
+            attrs.evolve(window, metrics=NO_AMOUNTS) for window in self.instructions.windows
+        )
         instructions = attrs.evolve(self.instructions, windows=windows)
         return attrs.evolve(self, instructions=instructions, metrics=NO_AMOUNTS)
 
@@ -162,8 +164,8 @@ def others_in(folder: Path, pid: int) -> int:
     return sum(read_totals(path) for path in paths)
 
 
-def _instructions(one: _Measured) -> int:
-    return one.window.instructions
+def _instructions(measured: _Measured) -> int:
+    return measured.window.instructions
 
 
 def _per_run(

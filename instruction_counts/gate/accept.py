@@ -114,8 +114,8 @@ def _case(record: Record, was: BaselineCase | None) -> BaselineCase:
 def _counted(side: Side) -> dict[CaseKey, Record]:
     failed = [
         key
-        for key, one in side.records.items()
-        if one.outcome.status in {Status.FAILED, Status.TIMEOUT}
+        for key, record in side.records.items()
+        if record.outcome.status in {Status.FAILED, Status.TIMEOUT}
     ]
     if failed:
         raise UsageError(
@@ -140,11 +140,11 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
 
 
 def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: bool) -> None:
-    found = [one for one in old.obstacles(side) if one.prevents or not allow_different]
+    found = [
+        obstacle for obstacle in old.obstacles(side) if obstacle.prevents or not allow_different
+    ]
     if found:
-        differences = "; ".join(
-            f"{one.name} {one.base or 'none'} → {one.new or 'none'}" for one in found
-        )
+        differences = "; ".join(one.text for one in found)
         raise UsageError(
             f"{number} baseline cases would be kept, but were recorded with another build: "
             f"{differences}",

@@ -119,7 +119,7 @@ class BaselineCase:
         """The case that a counted ``record`` makes, with what is known of its noise."""
         counted = record.outcome.instructions
         assert counted is not None, "asked of counted cases only"
-        seen = [one for one in noises if one.layouts]
+        seen = [noise for noise in noises if noise.layouts]
         fresh = max((one.server_spread for one in noises), default=0.0)
         moved = max((one.layout_spread for one in seen), default=0.0)
         return cls(
@@ -177,7 +177,9 @@ class BaselineCase:
 
 
 def _kept(amounts: Amounts) -> Amounts:
-    names = {one.name for one in metrics() if one.judged and one.exact} | {ALLOCATIONS.name}
+    names = {metric.name for metric in metrics() if metric.judged and metric.exact} | {
+        ALLOCATIONS.name
+    }
     return Amounts({name: amount for name, amount in amounts.items() if name in names})
 
 
@@ -190,7 +192,7 @@ class Baseline:
 
     def side_for(self, new: Side, title: str) -> Side:
         """The baseline as the side that ``new`` is compared with."""
-        records = {key: one.record for key, one in self.cases.items()}
+        records = {key: case.record for key, case in self.cases.items()}
         return Side(title, self.head.engine, self.head.fingerprint(new.fingerprint), records)
 
     def obstacles(self, new: Side) -> tuple[Disagreement, ...]:
@@ -221,11 +223,11 @@ def verified_against(
     """
     usual: dict[CaseKey, int] = {}
     edge: dict[CaseKey, int] = {}
-    for one in comparison.suspects:
-        case = baseline.cases[one.key]
-        worse = (one.change or 0) > 0
-        usual[one.key] = case.instructions
-        edge[one.key] = case.instructions + (case.noise_floor if worse else -case.noise_floor)
+    for suspect in comparison.suspects:
+        case = baseline.cases[suspect.key]
+        worse = (suspect.change or 0) > 0
+        usual[suspect.key] = case.instructions
+        edge[suspect.key] = case.instructions + (case.noise_floor if worse else -case.noise_floor)
     return verified(comparison, [usual] * len(counts), counts, edge)
 
 

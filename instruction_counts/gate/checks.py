@@ -37,12 +37,12 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
         "layouts": gate.comparison.layouts,
         "cases": [
             {
-                **difference_figures(one.difference, causes),
-                "level": one.level.value,
-                "why": one.why,
-                "exceeded_before": one.key in gate.carried,
+                **difference_figures(finding.difference, causes),
+                "level": finding.level.value,
+                "why": finding.why,
+                "exceeded_before": finding.key in gate.carried,
             }
-            for one in gate.findings
+            for finding in gate.findings
         ],
         "skipped_by_budget": [
             {**key.as_values, "time_budget": budget, "exceeded_before": key in gate.carried}
@@ -52,20 +52,20 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
     return json.dumps(document, indent=1) + "\n"
 
 
-def difference_figures(one: Difference, causes: Causes) -> dict[str, Any]:
+def difference_figures(difference: Difference, causes: Causes) -> dict[str, Any]:
     """A compared case by names, as all JSON has it."""
     return {
-        **one.key.as_values,
-        "verdict": one.verdict.value,
-        "reason": one.reason.value,
-        "verified": one.verified,
-        "base": one.base_count,
-        "new": one.new_count,
-        "change": one.change,
-        "relative": one.relative,
-        "noise": one.noise,
-        "noise_origin": None if one.noise_origin is None else one.noise_origin.value,
-        "causes": list(causes.get(one.key, ())),
+        **difference.key.as_values,
+        "verdict": difference.verdict.value,
+        "reason": difference.reason.value,
+        "verified": difference.verified,
+        "base": difference.base_count,
+        "new": difference.new_count,
+        "change": difference.change,
+        "relative": difference.relative,
+        "noise": difference.noise,
+        "noise_origin": None if difference.noise_origin is None else difference.noise_origin.value,
+        "causes": list(causes.get(difference.key, ())),
     }
 
 
@@ -80,15 +80,15 @@ def exceeded_in(path: Path) -> frozenset[CaseKey]:
     """
     found = _read(path)
     return frozenset(
-        one.key
-        for one in (*found.cases, *found.skipped_by_budget)
-        if one.exceeded_before or (one.level is Level.FAILS and one.verdict is Verdict.WORSE)
+        case.key
+        for case in (*found.cases, *found.skipped_by_budget)
+        if case.exceeded_before or (case.level is Level.FAILS and case.verdict is Verdict.WORSE)
     )
 
 
 def moved_in(path: Path) -> frozenset[CaseKey]:
     """The cases that were worse or better, or exceeded their limit before; else as above."""
-    moved = {one.key for one in _read(path).cases if one.verdict in _MOVED}
+    moved = {case.key for case in _read(path).cases if case.verdict in _MOVED}
     return exceeded_in(path) | moved
 
 

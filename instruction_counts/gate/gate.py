@@ -68,7 +68,7 @@ class Gate:
 
     def at(self, level: Level) -> tuple[Finding, ...]:
         """The findings of one level."""
-        return tuple(one for one in self.findings if one.level is level)
+        return tuple(finding for finding in self.findings if finding.level is level)
 
     @property
     def fails(self) -> bool:
@@ -78,7 +78,7 @@ class Gate:
     @property
     def compares(self) -> bool:
         """Whether any two counts were held against each other; where none were, nothing passed."""
-        return any(one.verdict in ON_COUNTS for one in self.comparison.differences)
+        return any(difference.verdict in ON_COUNTS for difference in self.comparison.differences)
 
     @property
     def has_failed_cases(self) -> bool:
@@ -103,7 +103,9 @@ def apply_limits(
         if fail_on is FailOn.ANY and got_worse and finding.level is not Level.FAILS:
             finding = Finding(one, Level.FAILS, "every regression fails (--fail-on any)")
         findings.append(finding)
-    silent = {one.key for one in comparison.differences if one.verdict not in _TOLD}
+    silent = {
+        difference.key for difference in comparison.differences if difference.verdict not in _TOLD
+    }
     carried = frozenset(exceeded_before & (silent | comparison.skipped_by_budget.keys()))
     return Gate(comparison, tuple(findings), fail_on is not FailOn.NEVER, carried)
 
@@ -112,50 +114,50 @@ _TOLD = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}
 """What says whether a limit is exceeded. An ambiguous case may be either."""
 
 
-def _output_differs(one: Difference) -> bool:
-    return one.reason is Reason.OUTPUT_DIFFERS
+def _output_differs(difference: Difference) -> bool:
+    return difference.reason is Reason.OUTPUT_DIFFERS
 
 
-def _finding(one: Difference, limits: Limits, *, known: bool) -> Finding:
-    if _output_differs(one):
+def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:
+    if _output_differs(difference):
         level = Level.FAILS if limits.fail_on_output else Level.SOFT
-        return Finding(one, level, "its output differs")
-    if one.verdict is Verdict.NEW:
+        return Finding(difference, level, "its output differs")
+    if difference.verdict is Verdict.NEW:
         level = Level.FAILS if limits.fail_on_new else Level.UNGUARDED
-        return Finding(one, level, "it has no baseline")
-    if one.verdict is Verdict.MISSING:
+        return Finding(difference, level, "it has no baseline")
+    if difference.verdict is Verdict.MISSING:
         level = Level.FAILS if limits.fail_on_missing else Level.UNGUARDED
-        return Finding(one, level, "it was not measured")
-    if one.verdict is Verdict.INCOMPARABLE or one.verdict is Verdict.FAILED:
-        level = Level.FAILS if _is_to_fail(one, limits) else Level.UNGUARDED
-        return Finding(one, level, one.reason.value)
-    if one.verdict is Verdict.WORSE:
-        return _of_worse(one, limits.rule_for(one.key), known=known)
-    return Finding(one, Level.FINE)
+        return Finding(difference, level, "it was not measured")
+    if difference.verdict is Verdict.INCOMPARABLE or difference.verdict is Verdict.FAILED:
+        level = Level.FAILS if _is_to_fail(difference, limits) else Level.UNGUARDED
+        return Finding(difference, level, difference.reason.value)
+    if difference.verdict is Verdict.WORSE:
+        return _of_worse(difference, limits.rule_for(difference.key), known=known)
+    return Finding(difference, Level.FINE)
 
 
-def _is_to_fail(one: Difference, limits: Limits) -> bool:
-    if one.verdict is Verdict.FAILED:
+def _is_to_fail(difference: Difference, limits: Limits) -> bool:
+    if difference.verdict is Verdict.FAILED:
         return False  # that has an exit code of its own
     # With other code it has no baseline, and without a count it was not measured.
-    is_new = one.reason is Reason.DEFINITION_CHANGED
-    is_missing = one.new is not None and one.new_count is None
+    is_new = difference.reason is Reason.DEFINITION_CHANGED
+    is_missing = difference.new is not None and difference.new_count is None
     return (is_new and limits.fail_on_new) or (is_missing and limits.fail_on_missing)
 
 
-def _of_worse(one: Difference, rule: Rule, *, known: bool) -> Finding:
-    change, base = one.change, one.base_count
+def _of_worse(difference: Difference, rule: Rule, *, known: bool) -> Finding:
+    change, base = difference.change, difference.base_count
     assert change is not None, "a worse case was counted on both sides"
     assert base is not None, "a worse case was counted on both sides"
     if rule.hard is None:
-        return Finding(one, Level.FAILS, "it has no hard limit, so every regression fails")
+        return Finding(difference, Level.FAILS, "it has no hard limit, so every regression fails")
     allowed = rule.hard.of(base)
-    band = one.noise if rule.band is None else rule.band.of(base)
+    band = difference.noise if rule.band is None else rule.band.of(base)
     if change > allowed + band or (known and change > allowed):
-        return Finding(one, Level.FAILS, f"above the hard limit of {rule.hard}")
+        return Finding(difference, Level.FAILS, f"above the hard limit of {rule.hard}")
     if change > allowed:
         why = f"above the hard limit of {rule.hard}, but by no more than {band:,.0f} instructions"
-        return Finding(one, Level.EDGE, why)
+        return Finding(difference, Level.EDGE, why)
     if rule.soft is not None and change > rule.soft.of(base):
-        return Finding(one, Level.SOFT, f"above the soft limit of {rule.soft}")
-    return Finding(one, Level.WITHIN, f"hard limit {rule.hard}")
+        return Finding(difference, Level.SOFT, f"above the soft limit of {rule.soft}")
+    return Finding(difference, Level.WITHIN, f"hard limit {rule.hard}")

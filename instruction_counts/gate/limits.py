@@ -59,7 +59,7 @@ class Limits:
 
     def rule_for(self, key: CaseKey) -> Rule:
         """What holds for a case."""
-        rule = next((one for one in reversed(self.limits) if one.applies(key)), None)
+        rule = next((limit for limit in reversed(self.limits) if limit.applies(key)), None)
         if rule is None:
             return self.default
         rest = {

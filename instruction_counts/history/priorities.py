@@ -77,7 +77,7 @@ def priorities(
             for one in latest.values()
             if (costs := complete(one).outcome.functions) is not None
         },
-        frozenset(one.definition_hash for one in points if one.instructions is not None),
+        frozenset(point.definition_hash for point in points if point.instructions is not None),
         durations_s or {},
         frozenset(changed),
     )
@@ -85,7 +85,7 @@ def priorities(
 
 def functions_of(costs: FunctionCosts) -> frozenset[str]:
     """The names of the functions of a case, as comparisons know them."""
-    return frozenset(normalised(one.function, one.library) for one in costs.costs)
+    return frozenset(normalised(cost.function, cost.library) for cost in costs.costs)
 
 
 def changed_functions(base: FunctionCosts | None, new: FunctionCosts | None) -> frozenset[str]:

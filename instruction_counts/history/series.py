@@ -42,7 +42,7 @@ class Segment:
 
     def level_at(self, place: int) -> Level:
         """The level that a position belongs to."""
-        return next(one for one in self.levels if one.start <= place < one.end)
+        return next(level for level in self.levels if level.start <= place < level.end)
 
 
 @attrs.frozen
@@ -137,17 +137,17 @@ def _apart(base: StoredCount, new: StoredCount) -> Iterator[str]:
     """What keeps two neighbouring segments apart."""
     found = list(_between(base, new))
     yield from found or (
-        f"{one.name} {one.base or 'none'} → {one.new or 'none'}, in turns"
-        for one in disagreements(_side(base), _side(new))
-        if one.name in _OF_MACHINE
+        f"{disagreement.text}, in turns"
+        for disagreement in disagreements(_side(base), _side(new))
+        if disagreement.name in _OF_MACHINE
     )
 
 
 def _between(base: StoredCount, new: StoredCount) -> Iterator[str]:
     """What keeps two points from being compared."""
-    for one in disagreements(_side(base), _side(new)):
-        if one.prevents:
-            yield f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
+    for disagreement in disagreements(_side(base), _side(new)):
+        if disagreement.prevents:
+            yield disagreement.text
     if base.definition_hash != new.definition_hash:
         yield "the case's code differs"
 

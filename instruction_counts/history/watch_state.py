@@ -88,7 +88,7 @@ class State:
 
     def with_alerts(self, alerts: Iterable[Alert]) -> State:
         """With further alerts; those that it has already stay as they are."""
-        known = {one.id for one in self.alerts}
+        known = {alert.id for alert in self.alerts}
         return attrs.evolve(
             self, alerts=(*self.alerts, *(one for one in alerts if one.id not in known))
         )

@@ -77,7 +77,7 @@ def look_at(
     waiting = _still_waiting(state, side)
     for base, before in _bases(state, side, builds):
         found = builds.compare(before, _only(side, before.records))
-        lost = [one for one in found.differences if one.new_count is None]
+        lost = [difference for difference in found.differences if difference.new_count is None]
         if lost:
             notice(f"{name}: not counted, so not compared: {_titles(lost, describe)}")
             waiting.append(Waiting(base, tuple(one.key for one in lost)))
@@ -86,7 +86,7 @@ def look_at(
             notice(f"{name}: not comparable with {base.line}, {why}: {titles}")
         suspects = [one for one in found.differences if is_change(one)]
         steps = _verified(suspects, base, build, builds, notice) if suspects else []
-        alerts += (_alert(one, base.line, name, side, describe) for one in steps)
+        alerts += (_alert(step, base.line, name, side, describe) for step in steps)
     return attrs.evolve(seen, last=build, waiting=tuple(waiting)).with_alerts(alerts)
 
 
@@ -156,7 +156,7 @@ _NAMED = 3
 def _counted(side: Side) -> frozenset[CaseKey]:
     """The cases that have a count."""
     return frozenset(
-        key for key, one in side.records.items() if one.outcome.instructions is not None
+        key for key, record in side.records.items() if record.outcome.instructions is not None
     )
 
 
@@ -193,13 +193,17 @@ def _bases(state: State, new: Side, builds: WatchedBuilds) -> Iterator[tuple[Las
 def _incomparable(comparison: Comparison) -> Iterator[tuple[str, list[Difference]]]:
     """What has a count on both sides and still cannot be compared, by the reason."""
     found: dict[Reason, list[Difference]] = {}
-    for one in comparison.differences:
-        if one.verdict is Verdict.INCOMPARABLE and one.new_count is not None and not is_change(one):
-            found.setdefault(one.reason, []).append(one)
+    for difference in comparison.differences:
+        if (
+            difference.verdict is Verdict.INCOMPARABLE
+            and difference.new_count is not None
+            and not is_change(difference)
+        ):
+            found.setdefault(difference.reason, []).append(difference)
     facts = "".join(
-        f", {one.name} {one.base or 'none'} → {one.new or 'none'}"
-        for one in comparison.disagreements
-        if one.prevents
+        f", {disagreement.text}"
+        for disagreement in comparison.disagreements
+        if disagreement.prevents
     )
     for reason, those in found.items():
         yield reason.value + (facts if reason is Reason.FINGERPRINT_DIFFERS else ""), those
@@ -218,8 +222,10 @@ def _verified(
     except BuildError as error:
         notice(f"{new.line}: {len(suspects)} suspects cannot be verified: {error.message}")
         return list(suspects)
-    judged = {one.key: one for one in again.differences if _is_judged(one)}
-    unknown = sum(one.key not in judged for one in suspects)
+    judged = {
+        difference.key: difference for difference in again.differences if _is_judged(difference)
+    }
+    unknown = sum(suspect.key not in judged for suspect in suspects)
     if unknown:
         notice(
             f"{new.line}: {unknown} of {len(suspects)} suspects cannot be verified: "
@@ -229,36 +235,36 @@ def _verified(
     return [one for one in (judged.get(one.key, one) for one in suspects) if is_change(one)]
 
 
-def _is_judged(one: Difference) -> bool:
-    return is_change(one) or one.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
+def _is_judged(difference: Difference) -> bool:
+    return is_change(difference) or difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
 
 
 def _titles(differences: Sequence[Difference], describe: Describe) -> str:
-    named = [describe(one)[0] for one in differences[:_NAMED]]
+    named = [describe(difference)[0] for difference in differences[:_NAMED]]
     more = len(differences) - len(named)
     return "; ".join(named) + (f" and {more} more" if more else "")
 
 
 def _alert(
-    one: Difference,
+    difference: Difference,
     base: str,
     new: str,
     side: Side,
     describe: Describe,
 ) -> Alert:
-    case, causes = describe(one)
+    case, causes = describe(difference)
     digest = hashlib.sha256(json.dumps([case, base, new]).encode()).hexdigest()
     return Alert(
         id=digest[:16],
         case=case,
         base=base,
         new=new,
-        verdict=one.verdict.value,
-        reason=one.reason.value,
-        base_count=one.base_count,
-        new_count=one.new_count,
-        change=one.change,
+        verdict=difference.verdict.value,
+        reason=difference.reason.value,
+        base_count=difference.base_count,
+        new_count=difference.new_count,
+        change=difference.change,
         run=side.title,
-        verified=one.verified,
+        verified=difference.verified,
         causes=causes,
     )

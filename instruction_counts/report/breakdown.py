@@ -49,14 +49,14 @@ class Breakdown:
         ):
             if name in self.sections:
                 yield Text()
-                yield self._table(f"by {name}", [(one.title, "", one.new) for one in shares])
+                yield self._table(f"by {name}", [(share.title, "", share.new) for share in shares])
         if "function" in self.sections:
             yield Text()
             yield self._functions(options.max_width)
 
     def _functions(self, width: int) -> Table:
         room = max(_NARROWEST_NAME, width - _BESIDE_NAME)
-        functions = [one for one in self.spent.functions if one.new]
+        functions = [function for function in self.spent.functions if function.new]
         kept = functions[: self.limit or None]
         rest = functions[len(kept) :]
         rows = [

@@ -12,7 +12,6 @@ from core.types import CaseKey
 from instruction_counts.analysis.models.impact import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
-from instruction_counts.analysis.verdicts.fingerprints import Disagreement
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.analysis.verdicts.times import TimeChange
 from instruction_counts.report import format as fmt
@@ -45,7 +44,11 @@ _STYLES = {
 
 def sections(comparison: Comparison) -> Iterator[Section]:
     """The differences to show, the worst first; in a section the largest relative change first."""
-    differing = [one for one in comparison.differences if one.reason is Reason.OUTPUT_DIFFERS]
+    differing = [
+        difference
+        for difference in comparison.differences
+        if difference.reason is Reason.OUTPUT_DIFFERS
+    ]
     if differing:
         explanation = "the builds compute different values"
         yield Section("OUTPUT DIFFERS", explanation, "bold red", tuple(differing))
@@ -66,7 +69,7 @@ def sections(comparison: Comparison) -> Iterator[Section]:
 
 
 def _how_sure(comparison: Comparison, differences: Sequence[Difference]) -> str:
-    checked = sum(one.verified for one in differences)
+    checked = sum(difference.verified for difference in differences)
     if differences[0].verdict not in {Verdict.WORSE, Verdict.BETTER, Verdict.AMBIGUOUS}:
         return ""
     if checked == len(differences):
@@ -84,11 +87,13 @@ def head(comparison: Comparison) -> Iterator[Text]:
     """Who is compared, what else differs between them, and how many cases have which verdict."""
     for role, side in (("base", comparison.base), ("new ", comparison.new)):
         yield Text(f"{role}  {side_text(side, role.strip())}")
-    unexpected = [one for one in comparison.disagreements if not one.expected]
+    unexpected = [
+        disagreement for disagreement in comparison.disagreements if not disagreement.expected
+    ]
     for one in unexpected:
         prevented = "  counts cannot be compared" if one.prevents else ""
         style = "bold red" if one.prevents else "yellow"
-        yield Text(f"  differs: {disagreement_text(one)}{prevented}", style=style)
+        yield Text(f"  differs: {one.text}{prevented}", style=style)
     yield Text(tally(comparison), style="bold")
 
 
@@ -98,11 +103,6 @@ def side_text(side: Side, role: str) -> str:
     commit = f" ({facts.torch_git[:10]})" if facts.torch_git else ""
     title = "" if side.title == role else f"{side.title} · "
     return f"{title}torch {facts.torch}{commit} · Python {facts.python}"
-
-
-def disagreement_text(one: Disagreement) -> str:
-    """``CPU A → B``."""
-    return f"{one.name} {one.base or 'none'} → {one.new or 'none'}"
 
 
 def tally(comparison: Comparison) -> str:
@@ -122,13 +122,13 @@ def skipped_sentence(comparison: Comparison) -> str:
     return skipped_by_budget.sentence(skipped_titles(comparison), len(comparison.differences))
 
 
-def lines(one: Difference, models: Models | None = None) -> Iterator[Text]:
+def lines(difference: Difference, models: Models | None = None) -> Iterator[Text]:
     """A case: its title, its counts with their change, its impact on models, its causes.
 
     ``models`` are those of base.
     """
-    yield from figures_lines(one, models)
-    yield from cause_lines(causes(one) if one.change else ())
+    yield from figures_lines(difference, models)
+    yield from cause_lines(causes(difference) if difference.change else ())
 
 
 def cause_lines(texts: Sequence[str]) -> Iterator[Text]:
@@ -137,16 +137,18 @@ def cause_lines(texts: Sequence[str]) -> Iterator[Text]:
         yield Text(f"     {text}", style="dim")
 
 
-def figures_lines(one: Difference, models: Models | None = None) -> Iterator[Text]:
+def figures_lines(difference: Difference, models: Models | None = None) -> Iterator[Text]:
     """The same without causes."""
-    yield Text(f"  {title_of(one.key)}")
-    for figures in wrapped(_figures(one), "   "):
+    yield Text(f"  {title_of(difference.key)}")
+    for figures in wrapped(_figures(difference), "   "):
         yield Text(f"     {figures}")
-    for metric in metric_texts(one):
+    for metric in metric_texts(difference):
         yield Text(f"     {metric}")
-    if one.output is not None and (one.output.differs or one.reason is Reason.OUTPUT_DIFFERS):
-        yield Text(f"     output: {one.output.text}")
-    for impact in wrapped(model_impacts(one, models), " · "):
+    if difference.output is not None and (
+        difference.output.differs or difference.reason is Reason.OUTPUT_DIFFERS
+    ):
+        yield Text(f"     output: {difference.output.text}")
+    for impact in wrapped(model_impacts(difference, models), " · "):
         yield Text(f"     {impact}")
 
 
@@ -161,35 +163,39 @@ def title_of(key: CaseKey) -> str:
     return key.title
 
 
-def _figures(one: Difference) -> tuple[str, ...]:
+def _figures(difference: Difference) -> tuple[str, ...]:
     parts = []
-    if one.base_count is not None and one.new_count is not None and one.change is not None:
-        parts.append(f"{one.base_count:,} → {one.new_count:,}")
-        parts.append(change_text(one))
-    if one.verdict in {Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.NEW, Verdict.MISSING}:
-        parts.append(reason_of(one))
-    elif one.reason not in {Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS}:
-        parts.append(one.reason.value)
-    if one.noise:
-        parts.append(f"noise floor {noise_text(one)}")
-    time = one.time
+    if (
+        difference.base_count is not None
+        and difference.new_count is not None
+        and difference.change is not None
+    ):
+        parts.append(f"{difference.base_count:,} → {difference.new_count:,}")
+        parts.append(change_text(difference))
+    if difference.verdict in {Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.NEW, Verdict.MISSING}:
+        parts.append(reason_of(difference))
+    elif difference.reason not in {Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS}:
+        parts.append(difference.reason.value)
+    if difference.noise:
+        parts.append(f"noise floor {noise_text(difference)}")
+    time = difference.time
     if time is not None:
         parts.append(time_of(time))
     return tuple(parts)
 
 
-def metric_texts(one: Difference) -> Iterator[str]:
+def metric_texts(difference: Difference) -> Iterator[str]:
     """What changed beside instructions: ``leaked bytes: 0 → 64 (worse)``."""
-    for change in one.metrics:
+    for change in difference.metrics:
         before, after = (change.metric.text(amount) for amount in (change.base, change.new))
         yield f"{change.metric.title}: {before} → {after} ({change.verdict})"
 
 
-def noise_text(one: Difference) -> str:
+def noise_text(difference: Difference) -> str:
     """``13 (layouts)``: the noise floor, and where it comes from; empty where none was used."""
-    if one.noise_origin is None:
+    if difference.noise_origin is None:
         return ""
-    return f"{one.noise:,} ({one.noise_origin.value})" if one.noise else "0"
+    return f"{difference.noise:,} ({difference.noise_origin.value})" if difference.noise else "0"
 
 
 def number_text(number: int | None) -> str:
@@ -197,22 +203,24 @@ def number_text(number: int | None) -> str:
     return "" if number is None else f"{number:,}"
 
 
-def change_text(one: Difference) -> str:
+def change_text(difference: Difference) -> str:
     """``+200 (+20.00%)``; empty where a side has no count."""
-    if one.change is None:
+    if difference.change is None:
         return ""
-    return f"{one.change:+,}" + ("" if one.relative is None else f" ({one.relative:+.2%})")
+    return f"{difference.change:+,}" + (
+        "" if difference.relative is None else f" ({difference.relative:+.2%})"
+    )
 
 
-def reason_of(one: Difference) -> str:
+def reason_of(difference: Difference) -> str:
     """The reason, with the message of a failure."""
     failures = [
         record.outcome.failure
-        for record in (one.new, one.base)
+        for record in (difference.new, difference.base)
         if record is not None and record.outcome.failure is not None
     ]
     message = f": {failures[0].summary}" if failures else ""
-    return one.reason.value + message
+    return difference.reason.value + message
 
 
 def time_of(change: TimeChange) -> str:
@@ -221,16 +229,16 @@ def time_of(change: TimeChange) -> str:
     return f"time {fmt.duration(change.base_s)} → {fmt.duration(change.new_s)} ({sure})"
 
 
-def causes(one: Difference, number: int = CAUSES) -> tuple[str, ...]:
+def causes(difference: Difference, number: int = CAUSES) -> tuple[str, ...]:
     """What changed most; empty where that is not known."""
-    return one.causes[:number]
+    return difference.causes[:number]
 
 
-def model_impacts(one: Difference, models: Models | None) -> tuple[str, ...]:
+def model_impacts(difference: Difference, models: Models | None) -> tuple[str, ...]:
     """What the change is to each model that uses the layer: ``+3.0% of ResNet (17 calls)``."""
     if models is None:
         return ()
-    return tuple(impact.text for impact in models.impacts(one.base, one.change))
+    return tuple(impact.text for impact in models.impacts(difference.base, difference.change))
 
 
 def wrapped(parts: Sequence[str], separator: str, width: int = 74) -> Iterator[str]:
@@ -250,9 +258,9 @@ def last_line(comparison: Comparison) -> str:
     """What is said of all the cases that have no line."""
     least = comparison.min_effect
     unverified = [
-        one
-        for one in comparison.differences
-        if one.verdict in {Verdict.WORSE, Verdict.BETTER} and not one.verified
+        difference
+        for difference in comparison.differences
+        if difference.verdict in {Verdict.WORSE, Verdict.BETTER} and not difference.verified
     ]
     text = (
         f"Nothing else moved by more than its noise floor, or by {least.relative:.2%} and "

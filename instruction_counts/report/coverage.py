@@ -25,11 +25,11 @@ def table(categories: Sequence[Coverage], limit: int | None) -> Table:
     found.add_column("not covered", overflow="fold")
     for heading in ("calls", "covered", "by calls"):
         found.add_column(heading, justify="right", no_wrap=True)
-    for one in categories:
-        found.add_row(*_sums(one), style="bold")
-        for operator in one.uncovered[:limit]:
+    for category in categories:
+        found.add_row(*_sums(category), style="bold")
+        for operator in category.uncovered[:limit]:
             found.add_row(Text(f"  {operator.entry_name}"), f"{operator.uses:,}")
-        rest = () if limit is None else one.uncovered[limit:]
+        rest = () if limit is None else category.uncovered[limit:]
         if rest:
             calls = sum(operator.uses for operator in rest)
             found.add_row(f"  … and {len(rest)} more", f"{calls:,}", style="dim")
@@ -38,12 +38,12 @@ def table(categories: Sequence[Coverage], limit: int | None) -> Table:
     return found
 
 
-def _sums(one: Coverage) -> tuple[str, str, str, str]:
+def _sums(coverage: Coverage) -> tuple[str, str, str, str]:
     return (
-        one.category,
-        f"{one.calls:,}",
-        f"{one.covered:,}/{one.public:,}",
-        share(one.covered_calls, one.calls),
+        coverage.category,
+        f"{coverage.calls:,}",
+        f"{coverage.covered:,}/{coverage.public:,}",
+        share(coverage.covered_calls, coverage.calls),
     )
 
 
@@ -74,13 +74,13 @@ def _markdown_lines(categories: Sequence[Coverage], build: str) -> Iterator[str]
     yield from (f"{summary(everything)}.", "")
     yield from LEGEND
     yield from ("", "| category | calls | covered | by calls |", "|---|---:|---:|---:|")
-    for one in (*categories, everything):
-        yield f"| {' | '.join(map(escaped, _sums(one)))} |"
-    for one in categories:
-        if one.uncovered:
-            yield from ("", f"## {escaped(one.category)}", "")
+    for category in (*categories, everything):
+        yield f"| {' | '.join(map(escaped, _sums(category)))} |"
+    for category in categories:
+        if category.uncovered:
+            yield from ("", f"## {escaped(category.category)}", "")
             yield from ("| operator | native name | calls |", "|---|---|---:|")
-        for operator in one.uncovered:
+        for operator in category.uncovered:
             native = escaped(operator.native or "–")
             yield f"| <code>{escaped(operator.entry_name)}</code> | {native} | {operator.uses:,} |"
 
@@ -92,24 +92,24 @@ def as_json(categories: Sequence[Coverage], build: str) -> dict[str, Any]:
         **_numbers(total(categories)),
         "categories": [
             {
-                "category": one.category,
-                **_numbers(one),
+                "category": category.category,
+                **_numbers(category),
                 "uncovered": [
                     {"name": below.entry_name, "native": below.native, "calls": below.uses}
-                    for below in one.uncovered
+                    for below in category.uncovered
                 ],
             }
-            for one in categories
+            for category in categories
         ],
     }
 
 
-def _numbers(one: Coverage) -> dict[str, int]:
+def _numbers(coverage: Coverage) -> dict[str, int]:
     return {
-        "public": one.public,
-        "covered": one.covered,
-        "covered_by_name": len(one.named),
-        "covered_by_function": len(one.shared),
-        "calls": one.calls,
-        "covered_calls": one.covered_calls,
+        "public": coverage.public,
+        "covered": coverage.covered,
+        "covered_by_name": len(coverage.named),
+        "covered_by_function": len(coverage.shared),
+        "calls": coverage.calls,
+        "covered_calls": coverage.covered_calls,
     }

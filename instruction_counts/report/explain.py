@@ -174,10 +174,10 @@ def remarks_on(explanation: Explanation) -> Iterator[str]:
         )
 
 
-def _disagreement(one: Disagreement) -> str:
-    if max(len(one.base), len(one.new)) > _LONGEST_VALUE:
-        return one.name
-    return f"{one.name} ({one.base or _ABSENT} → {one.new or _ABSENT})"
+def _disagreement(disagreement: Disagreement) -> str:
+    if max(len(disagreement.base), len(disagreement.new)) > _LONGEST_VALUE:
+        return disagreement.name
+    return f"{disagreement.name} ({disagreement.base or _ABSENT} → {disagreement.new or _ABSENT})"
 
 
 def change(explanation: Explanation) -> str:
@@ -202,7 +202,7 @@ def _allocations(explanation: Explanation) -> str:
 
 
 def _shares(title: str, shares: Sequence[Share], remarks: dict[str, str], width: int) -> Table:
-    shares = [one for one in shares if one.base or one.new]
+    shares = [share for share in shares if share.base or share.new]
     rows = [(one.title, numbers(one.base, one.new)) for one in shares]
     rows.append(("sum", numbers(*sums(shares))))
     widths = _widths(_AMOUNTS, [amounts for _, amounts in rows])
@@ -256,10 +256,10 @@ def _functions(explanation: Explanation, limit: int, width: int) -> Iterator[Ren
 
 
 def _callers(
-    one: FunctionChange, callers: Sequence[CallerChange], width: int
+    function_change: FunctionChange, callers: Sequence[CallerChange], width: int
 ) -> Iterator[RenderableType]:
     room = width - len("callers of , with what is below it")
-    name = short(one.key.name, max(_NARROWEST_NAME, room))
+    name = short(function_change.key.name, max(_NARROWEST_NAME, room))
     yield Text(f"callers of {name}, with what is below it", style="bold")
     rows = []
     for call in callers[:_CALLERS]:
@@ -338,8 +338,11 @@ def sums(
     return base, sum((one.new or Fraction() for one in ones), Fraction())
 
 
-def _amounts(one: FunctionChange) -> list[Text]:
-    return [*numbers(one.base, one.new), Text(calls_text(one.base_calls, one.new_calls))]
+def _amounts(function_change: FunctionChange) -> list[Text]:
+    return [
+        *numbers(function_change.base, function_change.new),
+        Text(calls_text(function_change.base_calls, function_change.new_calls)),
+    ]
 
 
 def calls_text(base: Fraction | None, new: Fraction | None) -> str:

@@ -48,7 +48,7 @@ def sections(gate: Gate) -> Iterator[FindingSection]:
         if findings:
             folded = level is not Level.FAILS
             yield FindingSection(level.value.upper(), style, _largest_first(findings), folded)
-    better = [one for one in gate.findings if one.difference.verdict is Verdict.BETTER]
+    better = [finding for finding in gate.findings if finding.difference.verdict is Verdict.BETTER]
     if better:
         yield FindingSection("BETTER", "green", _largest_first(better))
     ambiguous = [one for one in gate.findings if one.difference.verdict is Verdict.AMBIGUOUS]
@@ -120,26 +120,32 @@ def _cases(number: int) -> str:
 def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
     """What accepting changes in ``before``, case by case, with the reason."""
     kept = set(found.kept)
-    for one in found.comparison.differences:
-        was = before.cases.get(one.key)
-        now = found.after.cases.get(one.key)
+    for difference in found.comparison.differences:
+        was = before.cases.get(difference.key)
+        now = found.after.cases.get(difference.key)
         if was == now or now is None:
             continue
-        causes = one.causes[: report.CAUSES]
-        parts = [_old_and_new(one), one.verdict.value, one.reason.value, *causes]
-        if one.key in kept:
+        causes = difference.causes[: report.CAUSES]
+        parts = [
+            _old_and_new(difference),
+            difference.verdict.value,
+            difference.reason.value,
+            *causes,
+        ]
+        if difference.key in kept:
             parts = [f"{now.instructions:,}", "keeps its count", "its noise is better known"]
-        elif not one.change and was is not None:
+        elif not difference.change and was is not None:
             parts = [f"{now.instructions:,}", "the same count", "other layers, noise or code"]
             parts += causes
-        yield Text(f"  {report.title_of(one.key)}")
+        yield Text(f"  {report.title_of(difference.key)}")
         for text in report.wrapped(parts, " · "):
             yield Text(f"     {text}")
 
 
-def _old_and_new(one: Difference) -> str:
-    before = "none" if one.base_count is None else f"{one.base_count:,}"
-    return f"{before} → {report.number_text(one.new_count)} {report.change_text(one)}".rstrip()
+def _old_and_new(difference: Difference) -> str:
+    before = "none" if difference.base_count is None else f"{difference.base_count:,}"
+    after = report.number_text(difference.new_count)
+    return f"{before} → {after} {report.change_text(difference)}".rstrip()
 
 
 def baseline_table(cases: Iterable[BaselineCase]) -> Table:
@@ -148,13 +154,13 @@ def baseline_table(cases: Iterable[BaselineCase]) -> Table:
     table.add_column("case", overflow="fold")
     for name in ("instr", "allocs", "noise", "layouts"):
         table.add_column(name, justify="right", no_wrap=True)
-    for one in cases:
+    for case in cases:
         table.add_row(
-            Text(report.title_of(one.key)),
-            f"{'' if one.exact else '~'}{one.instructions:,}",
-            ALLOCATIONS.text(one.metrics.get(ALLOCATIONS.name)),
-            report.number_text(one.noise_floor),
-            report.number_text(one.layouts) if one.layouts else "not known",
+            Text(report.title_of(case.key)),
+            f"{'' if case.exact else '~'}{case.instructions:,}",
+            ALLOCATIONS.text(case.metrics.get(ALLOCATIONS.name)),
+            report.number_text(case.noise_floor),
+            report.number_text(case.layouts) if case.layouts else "not known",
         )
     return table
 

@@ -88,7 +88,7 @@ def _plot(segment: Segment, width: int) -> Iterator[Text]:
     """Counts as dots, outliers as crosses, levels as lines; the scale is at the left."""
     points = segment.points
     counts = [count_of(point).per_run for point in points]
-    lines = [plotting.Line(one.start, one.end - 1, one.count) for one in segment.levels]
+    lines = [plotting.Line(level.start, level.end - 1, level.count) for level in segment.levels]
     for line in plotting.levels(counts, segment.outliers, lines, width):
         yield Text(line)
     first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
@@ -109,8 +109,7 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:
         if between:
             yield Text(f"{_INDENT}  with {between} outliers in between")
         for other in surroundings(base, new):
-            differs = f"{other.name} {other.base or 'none'} → {other.new or 'none'}"
-            yield Text(f"{_INDENT}  differs too: {differs}", style="yellow")
+            yield Text(f"{_INDENT}  differs too: {other.text}", style="yellow")
         for cause in causes.get((base, new), ()):
             yield Text(f"{_INDENT}  {cause}")
     if not segment.steps:

@@ -42,7 +42,7 @@ def generated(traces: Sequence[ModelTrace], layers: Sequence[UniqueLayer]) -> Ta
         table.add_column(heading, justify="right", no_wrap=True)
     for trace in traces:
         name = trace.source.name
-        mine = [one for one in layers if name in one.models]
+        mine = [layer for layer in layers if name in layer.models]
         shared = sum(len(one.models) > 1 for one in mine)
         table.add_row(Text(name), f"{len(trace.calls):,}", f"{len(mine):,}", f"{shared:,}")
     if len(traces) > 1:
@@ -62,11 +62,11 @@ def remarks(traces: Sequence[ModelTrace]) -> Iterator[str]:
             yield f"{name}: left out, {times} calls: {what}"
 
 
-def predicted(one: Prediction) -> Iterator[RenderableType]:
+def predicted(prediction: Prediction) -> Iterator[RenderableType]:
     """The layers of a model by type, their sum, and the model as it was measured."""
-    yield Text(one.model, style="bold")
-    has_counts = one.layers.instructions is not None
-    has_times = one.layers.time_s is not None
+    yield Text(prediction.model, style="bold")
+    has_counts = prediction.layers.instructions is not None
+    has_times = prediction.layers.time_s is not None
     table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("layer type", overflow="fold", min_width=len(_WHOLE))
     for heading in ("calls", "unique"):
@@ -78,35 +78,38 @@ def predicted(one: Prediction) -> Iterator[RenderableType]:
     if has_times:
         table.add_column("time", justify="right", no_wrap=True)
         table.add_column("share", justify="right", no_wrap=True)
-    largest = max((row.cost.instructions or 0 for row in one.types), default=0)
-    for row in one.types:
-        counted = [*_counted(one, row.cost), _bar(row.cost.instructions or 0, largest)]
-        cells = [*(counted if has_counts else []), *(_timed(one, row.cost) if has_times else [])]
+    largest = max((row.cost.instructions or 0 for row in prediction.types), default=0)
+    for row in prediction.types:
+        counted = [*_counted(prediction, row.cost), _bar(row.cost.instructions or 0, largest)]
+        cells = [
+            *(counted if has_counts else []),
+            *(_timed(prediction, row.cost) if has_times else []),
+        ]
         table.add_row(_Name(row.type), f"{row.calls:,}", f"{row.unique:,}", *cells)
-    unique = sum(row.unique for row in one.types)
-    sums = [("sum of layers", one.layers, f"{one.calls:,}", f"{unique:,}")]
-    if one.whole != Amount(None, None):
+    unique = sum(row.unique for row in prediction.types)
+    sums = [("sum of layers", prediction.layers, f"{prediction.calls:,}", f"{unique:,}")]
+    if prediction.whole != Amount(None, None):
         sums += [
-            (_WHOLE, one.whole, "", ""),
-            ("unexplained", one.unexplained, "", ""),
+            (_WHOLE, prediction.whole, "", ""),
+            ("unexplained", prediction.unexplained, "", ""),
         ]
     table.add_section()
     for name, amount, calls, kept in sums:
         cells = [
-            *((*_counted(one, amount), "") if has_counts else ()),
-            *(_timed(one, amount) if has_times else ()),
+            *((*_counted(prediction, amount), "") if has_counts else ()),
+            *(_timed(prediction, amount) if has_times else ()),
         ]
         table.add_row(name, calls, kept, *cells, style="bold")
     yield table
-    if one.beyond:
-        parts = " · ".join(f"{count:+,} {layer.value}" for layer, count in one.beyond)
+    if prediction.beyond:
+        parts = " · ".join(f"{count:+,} {layer.value}" for layer, count in prediction.beyond)
         yield Text(f"unexplained, by where it is spent: {parts}")
-    if one.forward_only:
-        count = f"{len(one.forward_only):,} of {unique:,} layers"
-        yield Text(f"forward alone, {count} without backward: {_titles(one.forward_only)}")
-    if one.missing:
-        titles = _titles(one.missing)
-        yield Text(f"not in the sum, {len(one.missing)} not measured: {titles}", "yellow")
+    if prediction.forward_only:
+        count = f"{len(prediction.forward_only):,} of {unique:,} layers"
+        yield Text(f"forward alone, {count} without backward: {_titles(prediction.forward_only)}")
+    if prediction.missing:
+        titles = _titles(prediction.missing)
+        yield Text(f"not in the sum, {len(prediction.missing)} not measured: {titles}", "yellow")
 
 
 def _titles(records: Sequence[Record]) -> str:
@@ -114,17 +117,17 @@ def _titles(records: Sequence[Record]) -> str:
     return titles if len(records) <= _NAMED else f"{titles}, …"
 
 
-def _counted(one: Prediction, amount: Amount) -> tuple[str, str]:
+def _counted(prediction: Prediction, amount: Amount) -> tuple[str, str]:
     count = amount.instructions
-    return ("–" if count is None else f"{count:,}"), _share(count, one.total.instructions)
+    return ("–" if count is None else f"{count:,}"), _share(count, prediction.total.instructions)
 
 
-def _timed(one: Prediction, amount: Amount) -> tuple[str, str]:
+def _timed(prediction: Prediction, amount: Amount) -> tuple[str, str]:
     seconds = amount.time_s
     if seconds is None:
         return "–", ""
     text = fmt.duration(seconds) if seconds >= 0 else f"-{fmt.duration(-seconds)}"
-    return text, _share(seconds, one.total.time_s)
+    return text, _share(seconds, prediction.total.time_s)
 
 
 def _share(part: float | None, total: float | None) -> str:

@@ -46,27 +46,27 @@ def operators_table(run: Run) -> Table:
     return table
 
 
-def mode(one: Metrics, *, several: bool) -> str:
+def mode(metrics: Metrics, *, several: bool) -> str:
     """Language and runtime, with the build where there are ``several``, and threads."""
-    parts = [one.build] if several else []
-    parts.append("TS " * (one.runtime is RuntimeMode.JIT) + one.language.value)
-    if one.num_threads > 1:
-        parts.append(f"{one.num_threads} threads")
+    parts = [metrics.build] if several else []
+    parts.append("TS " * (metrics.runtime is RuntimeMode.JIT) + metrics.language.value)
+    if metrics.num_threads > 1:
+        parts.append(f"{metrics.num_threads} threads")
     return " ".join(parts)
 
 
-def _cells(one: Metrics) -> Iterator[str]:
-    yield fmt.count(one.instructions)
-    yield fmt.median(one.times)
-    if one.backward_instructions is None:
+def _cells(metrics: Metrics) -> Iterator[str]:
+    yield fmt.count(metrics.instructions)
+    yield fmt.median(metrics.times)
+    if metrics.backward_instructions is None:
         yield ""
     else:
-        yield f"{'' if one.backward_exact else '~'}{one.backward_instructions:,}"
-    yield "" if one.backward_s is None else _difference(one.backward_s)
-    is_python = one.language is Language.PYTHON and one.runtime is not RuntimeMode.JIT
-    yield size(one.used.get(PEAK_BYTES.name)) if is_python else ""
-    yield _giga(one.bytes_per_s)
-    yield _giga(one.flops_per_s)
+        yield f"{'' if metrics.backward_exact else '~'}{metrics.backward_instructions:,}"
+    yield "" if metrics.backward_s is None else _difference(metrics.backward_s)
+    is_python = metrics.language is Language.PYTHON and metrics.runtime is not RuntimeMode.JIT
+    yield size(metrics.used.get(PEAK_BYTES.name)) if is_python else ""
+    yield _giga(metrics.bytes_per_s)
+    yield _giga(metrics.flops_per_s)
 
 
 def _difference(seconds: float) -> str:
@@ -112,11 +112,11 @@ HEADINGS = (
 )
 
 
-def all_cells(one: Metrics) -> Iterator[str]:
+def all_cells(metrics: Metrics) -> Iterator[str]:
     """A cell for each of `HEADINGS`."""
-    forward, _, backward, backward_time, peak, bandwidth, computed = _cells(one)
+    forward, _, backward, backward_time, peak, bandwidth, computed = _cells(metrics)
     yield from (forward, backward)
     for name in ("mean", "median", "p90", "p99", "min", "max"):
-        yield "" if one.times is None else fmt.duration(getattr(one.times, f"{name}_s"))
-    allocated = one.used.get(TENSOR_BYTES.name) if peak else None
+        yield "" if metrics.times is None else fmt.duration(getattr(metrics.times, f"{name}_s"))
+    allocated = metrics.used.get(TENSOR_BYTES.name) if peak else None
     yield from (backward_time, size(allocated), peak, bandwidth, computed)

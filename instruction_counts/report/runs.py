@@ -25,15 +25,15 @@ def table(summaries: Sequence[RunSummary]) -> Table:
     result.add_column("failed", justify="right", no_wrap=True)
     result.add_column("state", no_wrap=True)
     result.add_column("tags", overflow="fold")
-    for one in summaries:
+    for summary in summaries:
         result.add_row(
-            str(one.id),
-            Text(_minute(one.started_at)),
-            Text(_versions(one.builds)),
-            str(one.cases),
-            Text(str(one.failed), style="red" if one.failed else ""),
-            Text(one.state, style=_STYLES.get(one.state, "")),
-            Text(", ".join(one.tags)),
+            str(summary.id),
+            Text(_minute(summary.started_at)),
+            Text(_versions(summary.builds)),
+            str(summary.cases),
+            Text(str(summary.failed), style="red" if summary.failed else ""),
+            Text(summary.state, style=_STYLES.get(summary.state, "")),
+            Text(", ".join(summary.tags)),
         )
     return result
 
@@ -45,7 +45,7 @@ def as_json(summary: RunSummary) -> dict[str, object]:
 
 def head(summary: RunSummary, fingerprints: Mapping[str, Fingerprint]) -> Iterator[str]:
     """What is known of a run besides its cases: a line for it, its tags, and one for each build."""
-    tools = {one.tool_version for one in fingerprints.values()}
+    tools = {fingerprint.tool_version for fingerprint in fingerprints.values()}
     parts = [
         f"run {summary.id}",
         summary.state,

@@ -36,7 +36,7 @@ def table(noises: Sequence[CaseNoise]) -> Table:
 def summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
     """The shares, by language."""
     for language in Language:
-        mine = [one for one in noises if one.case.autolabels.language is language]
+        mine = [noise for noise in noises if noise.case.autolabels.language is language]
         if not mine:
             continue
         same = sum(one.repeated for one in mine)

@@ -65,6 +65,6 @@ def plot(
     title: str, counts: Mapping[Mode, Mapping[int, int]], fits: Mapping[Mode, Fit | None]
 ) -> Iterator[Text]:
     """Counts by size on two logarithmic axes, with the fits as lines; plain text."""
-    found = [plots.Curve(mode_title(mode), one, fits.get(mode)) for mode, one in counts.items()]
+    found = [plots.Curve(mode_title(mode), count, fits.get(mode)) for mode, count in counts.items()]
     for line in plots.curves(f"{title}: instructions", "N", found):
         yield Text(line)

@@ -35,7 +35,7 @@ class Row:
 def metric_columns(run: Run, asked_for: Sequence[Metric] = ()) -> tuple[Metric, ...]:
     """The metrics that have a column: those ``asked_for``, and those that are always shown."""
     known = {name for record in run.cases for name in record.outcome.metrics}
-    unasked = (one for one in metrics() if one.has_column and one.name in known)
+    unasked = (metric for metric in metrics() if metric.has_column and metric.name in known)
     return tuple(dict.fromkeys([*asked_for, *unasked]))
 
 
@@ -175,7 +175,7 @@ def cells(row: Row, language: Language, columns: Sequence[Metric] = ()) -> list[
         return [Text(outcome.status.value, style=style), *[Text("")] * (width - 1)]
     return [
         Text(fmt.count(outcome.instructions)),
-        *(Text(one.text(outcome.metrics.get(one.name))) for one in columns),
+        *(Text(column.text(outcome.metrics.get(column.name))) for column in columns),
         Text(fmt.median(outcome.times)),
         Text(fmt.spread(outcome.times)),
     ]

@@ -48,17 +48,17 @@ class StoreBuildMeasurer:
             return None
         with_engine = fingerprint_hash(self.measuring.fingerprint(facts))
         key = self.case.key
-        for one in reversed(self.store.counts([key])):
+        for count in reversed(self.store.counts([key])):
             if (
-                (one.build, one.engine) == (build.name, self.measuring.engine)
-                and one.definition_hash == self.case.definition_hash
-                and one.instructions is not None
-                and fingerprint_hash(one.fingerprint) == with_engine
+                (count.build, count.engine) == (build.name, self.measuring.engine)
+                and count.definition_hash == self.case.definition_hash
+                and count.instructions is not None
+                and fingerprint_hash(count.fingerprint) == with_engine
             ):
-                self.observer.note(f"{build.name}: known from run {one.run_id}")
-                run = self.store.load(one.run_id)
-                title = f"run {one.run_id}, {build.name}"
-                side = side_of(run, build.name, title, one.run_id)
+                self.observer.note(f"{build.name}: known from run {count.run_id}")
+                run = self.store.load(count.run_id)
+                title = f"run {count.run_id}, {build.name}"
+                side = side_of(run, build.name, title, count.run_id)
                 return attrs.evolve(side, records={key: side.records[key]})
         return None
 

@@ -111,7 +111,11 @@ class CheckRequest:
         comparison = compared.comparison
         if compared.interrupted:
             # What was not measured is not missing: nobody knows.
-            known = (one for one in comparison.differences if one.verdict is not Verdict.MISSING)
+            known = (
+                difference
+                for difference in comparison.differences
+                if difference.verdict is not Verdict.MISSING
+            )
             comparison = attrs.evolve(comparison, differences=tuple(known))
         gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded_before)
         return Check(
@@ -226,7 +230,7 @@ def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
             f'build "{facts.build.name}": no valgrind on this machine, so nothing can be checked.',
             "apt-get install valgrind     or check a run that was counted elsewhere.",
         )
-    has_cpp = any(one.language is Language.CPP for one in baseline.cases.values())
+    has_cpp = any(case.language is Language.CPP for case in baseline.cases.values())
     for requirement in missing(facts, {Requirement.COMPILER} if has_cpp else ()):
         raise BuildError(requirement.what, requirement.remedy)
 
@@ -261,5 +265,5 @@ def accept_run(
 
 def selected_cases(baseline: Baseline, selection: Selection) -> Baseline:
     """The baseline with the selected cases alone."""
-    kept = {key: one for key, one in baseline.cases.items() if selection.keeps_key(key)}
+    kept = {key: case for key, case in baseline.cases.items() if selection.keeps_key(key)}
     return attrs.evolve(baseline, cases=kept)

@@ -158,7 +158,7 @@ class ComparedBuilds:
         return compare(base, new, comparison.min_effect, causes)
 
     def _suspects(self, comparison: Comparison) -> list[Case]:
-        keys = {one.key for one in comparison.suspects}
+        keys = {suspect.key for suspect in comparison.suspects}
         return [case for case in self.cases if case.key in keys]
 
 
@@ -228,7 +228,7 @@ def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) 
     if not request.defined_only:
         return side
     keys = frozenset(case.key for case in load_cases(request.definitions, request.selection))
-    kept = {key: one for key, one in side.records.items() if key in keys}
+    kept = {key: record for key, record in side.records.items() if key in keys}
     if not kept:
         problem = f"{side.title} contains no cases from these definitions"
         raise UsageError(problem, "See:", "runs show")

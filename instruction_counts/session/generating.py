@@ -85,7 +85,7 @@ def generate(
 def _again(request: GenerationRequest, output: Path) -> list[str]:
     """The options that write the same file again."""
     mode = request.mode
-    words = [word for one in request.models for word in ("--model", one)]
+    words = [word for model in request.models for word in ("--model", model)]
     words += [word for one in request.inputs for word in ("--input", one)]
     words += [] if request.batch_size is None else ["--batch-size", str(request.batch_size)]
     words += [] if mode.level == "modules" else ["--level", mode.level]

@@ -75,7 +75,7 @@ def _selected(known: Collection[CaseKey], selection: Selection) -> set[CaseKey]:
             "Leave out --language, --runtime, --autograd or --num-threads.",
         )
     paths = {key.path.lower(): key.path for key in known}
-    near = [paths[one] for one in difflib.get_close_matches(label.lower(), paths, n=3)]
+    near = [paths[match] for match in difflib.get_close_matches(label.lower(), paths, n=3)]
     hint = f" Near: {', '.join(near)}." if near else ""
     raise UsageError(
         f"no stored case matches '{label}'.{hint}",

@@ -153,7 +153,7 @@ class Measured:
         machine = self._machine
         if self._before is not None:
             builds = {**self._before.builds, **builds}
-            builds = {name: _completed(one, self._before, name) for name, one in builds.items()}
+            builds = {name: _completed(build, self._before, name) for name, build in builds.items()}
             machine = machine or self._before.machine
         records, changed = tuple(self._records), self._changed_files
         return Run(__version__, self._engine, builds, records, self._started_at, machine, changed)
@@ -260,9 +260,9 @@ class Measured:
     def _note_durations(self) -> None:
         if self._durations is not None:
             known = {
-                one.definition_hash: one.outcome.duration_s
-                for one in self._records
-                if one.outcome.status is not Status.SKIPPED
+                record.definition_hash: record.outcome.duration_s
+                for record in self._records
+                if record.outcome.status is not Status.SKIPPED
             }
             note_durations(self._durations, known)
 

@@ -249,7 +249,7 @@ def _check_name(entry: OperatorEntry, name: str, schemas: _Schemas) -> None:
     overloads = schemas().get(native_name(entry.name), ())
     if is_argument(name) and (not overloads or entry.name.startswith(_OWN_ARGUMENTS)):
         return
-    known = {one.name for schema in overloads for one in schema.arguments}
+    known = {argument.name for schema in overloads for argument in schema.arguments}
     names = [*entry.inputs, *entry.kwargs, *(known - {"self", "out"})]
     if name not in names:
         raise UsageError(f"{entry.name} has no argument {name}", f"It has {one_of(names, name)}.")
@@ -300,7 +300,11 @@ def _measured(
 
 def _languages(languages: Sequence[str]) -> set[Language]:
     try:
-        found = set() if isinstance(languages, str) else {Language.parse(one) for one in languages}
+        found = (
+            set()
+            if isinstance(languages, str)
+            else {Language.parse(language) for language in languages}
+        )
     except DefinitionError:
         found = set()
     if not found:

@@ -129,9 +129,9 @@ def floors(noises: Sequence[CaseNoise]) -> dict[CaseKey, Noise]:
     A case that failed in a round is left out: of its noise nothing is known.
     """
     return {
-        one.case.key: Noise(one.noise, one.layout_spread, len(one.layouts))
-        for one in noises
-        if None not in (*one.repeats, *one.layouts)
+        noise.case.key: Noise(noise.noise, noise.layout_spread, len(noise.layouts))
+        for noise in noises
+        if None not in (*noise.repeats, *noise.layouts)
     }
 
 
@@ -233,7 +233,7 @@ def run_of(build: str, first: Round, noises: Mapping[CaseKey, Noise]) -> Run:
         __version__,
         DEFAULT,
         {build: first.fingerprint},
-        tuple(attrs.evolve(one, noise=noises.get(one.key)) for one in records),
+        tuple(attrs.evolve(record, noise=noises.get(record.key)) for record in records),
         dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
     )
 

@@ -67,7 +67,7 @@ def planned(
 def _latest(points: Sequence[StoredCount], store: Store) -> dict[CaseKey, Record]:
     """The last record of each case, as far as the last few runs hold them."""
     found: dict[CaseKey, Record] = {}
-    newest = list(dict.fromkeys(one.run_id for one in reversed(points)))
+    newest = list(dict.fromkeys(point.run_id for point in reversed(points)))
     for run_id in newest[:_LOADED_RUNS]:
         for record in reversed(store.load(run_id, details=False).cases):
             if record.outcome.status is Status.OK:
@@ -88,7 +88,9 @@ def require_measured(run: Run) -> None:
     Raises:
         UsageError: the budget was used up before the first case started; some may be skipped.
     """
-    budgets = [one.outcome.skipped_by_budget for one in run.cases if one.outcome.skipped_by_budget]
+    budgets = [
+        case.outcome.skipped_by_budget for case in run.cases if case.outcome.skipped_by_budget
+    ]
     if budgets and all(one.outcome.status is Status.SKIPPED for one in run.cases):
         raise UsageError(
             f"no case was measured within the time budget of {budgets[0]}",

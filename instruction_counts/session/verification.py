@@ -72,7 +72,7 @@ class Verification:
         ]
 
     def _measure(self, cases: Iterable[Case], layout: int, **options: bool) -> Outcomes:
-        engines = {one.build.name: self.make_engine(one, layout) for one in self.builds}
+        engines = {build.build.name: self.make_engine(build, layout) for build in self.builds}
         orders = [
             self.template(case, facts.build, **options) for case in cases for facts in self.builds
         ]

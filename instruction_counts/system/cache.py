@@ -131,7 +131,7 @@ class Cache:
 
     def _clear_kind(self, kind: str) -> Usage:
         self._sweep(kind)
-        idle = [one for one in _entries(self.root / kind) if one.path not in self._in_use]
+        idle = [entry for entry in _entries(self.root / kind) if entry.path not in self._in_use]
         for one in idle:
             _remove(one.path)
         return _usage_of(kind, idle)
@@ -168,7 +168,7 @@ class Cache:
         kinds = self._kinds()
         for kind in kinds:
             self._sweep(kind)
-        entries = [one for kind in kinds for one in _entries(self.root / kind)]
+        entries = [entry for kind in kinds for entry in _entries(self.root / kind)]
         excess = sum(one.bytes for one in entries) - self._limit_bytes
         for one in sorted(entries, key=lambda one: one.used_ns):
             if excess <= 0:
@@ -208,7 +208,7 @@ def _entries(folder: Path) -> Iterator[_Entry]:
 
 
 def _usage_of(kind: str, entries: list[_Entry]) -> Usage:
-    return Usage(kind, len(entries), sum(one.bytes for one in entries))
+    return Usage(kind, len(entries), sum(entry.bytes for entry in entries))
 
 
 def _remove(path: Path) -> None:

@@ -58,7 +58,7 @@ def check_writable(path: Path, option: str) -> None:
         UsageError: no file can be made there.
     """
     try:
-        folder = next(one for one in path.absolute().parents if one.exists())
+        folder = next(parent for parent in path.absolute().parents if parent.exists())
         temporary, descriptor = _begin(folder, path.name)
         os.close(descriptor)
         temporary.unlink()

@@ -111,22 +111,22 @@ class FunctionDifference:
     @property
     def base(self) -> Fraction:
         """The instructions of base: the sum over its functions."""
-        return sum((one.base or Fraction() for one in self.functions), Fraction())
+        return sum((function.base or Fraction() for function in self.functions), Fraction())
 
     @property
     def new(self) -> Fraction:
         """The instructions of new: the sum over its functions."""
-        return sum((one.new or Fraction() for one in self.functions), Fraction())
+        return sum((function.new or Fraction() for function in self.functions), Fraction())
 
     @property
     def delta(self) -> Fraction:
         """The sum of all changes."""
-        return sum((one.delta for one in self.functions), Fraction())
+        return sum((function.delta for function in self.functions), Fraction())
 
     @property
     def changed(self) -> tuple[FunctionChange, ...]:
         """The functions whose cost is another one, the largest change first."""
-        return tuple(one for one in self.functions if one.delta)
+        return tuple(function for function in self.functions if function.delta)
 
     def by_layer(self) -> tuple[Share, ...]:
         """The layers, the largest change first."""
@@ -142,9 +142,9 @@ class FunctionDifference:
         Empty where calls are not known on a side.
         """
         return tuple(
-            one
-            for one in self.calls
-            if one.callee == key != one.caller and None not in {one.base, one.new}
+            call
+            for call in self.calls
+            if call.callee == key != call.caller and None not in {call.base, call.new}
         )
 
     def _shares(self, title: Callable[[FunctionKey], str]) -> tuple[Share, ...]:

@@ -68,8 +68,8 @@ class Spent:
         return self.with_sums(
             {names.get(key, key): cost for key, cost in self.costs.items()},
             {
-                (names.get(caller, caller), names.get(callee, callee)): one
-                for (caller, callee), one in self.calls.items()
+                (names.get(caller, caller), names.get(callee, callee)): call
+                for (caller, callee), call in self.calls.items()
             },
         )
 
@@ -101,10 +101,10 @@ def _check(costs: FunctionCosts) -> None:
 def _wrong(costs: FunctionCosts) -> Iterator[str]:
     if not isinstance(costs.runs, int) or costs.runs < 1:
         yield f"they are over {costs.runs} runs"
-    for one in costs.costs:
-        names = (one.function, one.library, one.file)
-        if not isinstance(one.exclusive, int) or not all(isinstance(name, str) for name in names):
-            yield f"{one.exclusive!r} is the cost of {names}"
+    for cost in costs.costs:
+        names = (cost.function, cost.library, cost.file)
+        if not isinstance(cost.exclusive, int) or not all(isinstance(name, str) for name in names):
+            yield f"{cost.exclusive!r} is the cost of {names}"
     places = range(len(costs.costs))
     for call in costs.calls:
         numbers = (call.caller, call.callee, call.calls, call.instructions)

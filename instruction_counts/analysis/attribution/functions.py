@@ -56,9 +56,11 @@ def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> Functio
     return FunctionDifference(tuple(functions), tuple(calls))
 
 
-def _size(one: FunctionChange | CallerChange) -> tuple[Fraction, Fraction]:
+def _size(function_change: FunctionChange | CallerChange) -> tuple[Fraction, Fraction]:
     nothing = Fraction()
-    return -abs(one.delta), -max(one.base or nothing, one.new or nothing)
+    return -abs(function_change.delta), -max(
+        function_change.base or nothing, function_change.new or nothing
+    )
 
 
 def top_causes(difference: FunctionDifference, n: int = 3) -> tuple[str, ...]:
@@ -69,7 +71,9 @@ def top_causes(difference: FunctionDifference, n: int = 3) -> tuple[str, ...]:
     match on the other. What rounds to no instruction is no cause.
     """
     nameless = nameless_libraries(difference)
-    moves = [one for one in inlinings(difference) if one.caller.library not in nameless]
+    moves = [
+        inlining for inlining in inlinings(difference) if inlining.caller.library not in nameless
+    ]
     moved = {key for move in moves for key in (move.caller, *move.functions)}
     causes = [(move.delta, _text_of_inlining(move)) for move in moves]
     causes += [
@@ -97,11 +101,11 @@ def nameless_libraries(difference: FunctionDifference) -> dict[str, str]:
     By library, with that side: ``base``, ``new`` or ``both``.
     """
     sums: dict[str, list[Fraction]] = defaultdict(lambda: [Fraction()] * 4)
-    for one in difference.functions:
-        for place, cost in enumerate((one.base or Fraction(), one.new or Fraction())):
-            sums[one.key.library][place] += cost
-            if one.key.name == UNKNOWN:
-                sums[one.key.library][2 + place] += cost
+    for function in difference.functions:
+        for place, cost in enumerate((function.base or Fraction(), function.new or Fraction())):
+            sums[function.key.library][place] += cost
+            if function.key.name == UNKNOWN:
+                sums[function.key.library][2 + place] += cost
     found = {}
     for library, (base, new, base_nameless, new_nameless) in sums.items():
         stripped = (4 * base_nameless > base, 4 * new_nameless > new)
@@ -130,9 +134,9 @@ def _text_of_inlining(found: Inlining) -> str:
     return f"{short(found.caller.name, _NAME_WIDTH)} ({what} {how})"
 
 
-def _remark(one: FunctionChange) -> str:
-    if one.kind is ChangeKind.ENTERED:
+def _remark(function_change: FunctionChange) -> str:
+    if function_change.kind is ChangeKind.ENTERED:
         return " (new)"
-    if one.kind is ChangeKind.LEFT:
+    if function_change.kind is ChangeKind.LEFT:
         return " (gone)"
-    return f" ({more_calls(one.more_calls)})" if one.more_calls else ""
+    return f" ({more_calls(function_change.more_calls)})" if function_change.more_calls else ""

@@ -45,7 +45,7 @@ def inlinings(difference: FunctionDifference) -> tuple[Inlining, ...]:
 
 def _on_one_side(difference: FunctionDifference, *, inlined: bool) -> Iterator[Inlining]:
     gone_kind = ChangeKind.LEFT if inlined else ChangeKind.ENTERED
-    changes = {one.key: one for one in difference.functions}
+    changes = {function.key: function for function in difference.functions}
     gone = [one.key for one in difference.functions if one.kind is gone_kind and one.delta]
     callers = _main_callers(difference, gone, inlined=inlined)
     groups: dict[FunctionKey, list[FunctionKey]] = defaultdict(list)
@@ -69,10 +69,10 @@ def _main_callers(
 ) -> dict[FunctionKey, FunctionKey]:
     wanted = set(keys)
     calls: dict[FunctionKey, dict[FunctionKey, Fraction]] = defaultdict(dict)
-    for one in difference.calls:
-        if one.callee in wanted and one.caller != one.callee:
-            number = one.base_calls if inlined else one.new_calls
-            calls[one.callee][one.caller] = number or Fraction()
+    for call in difference.calls:
+        if call.callee in wanted and call.caller != call.callee:
+            number = call.base_calls if inlined else call.new_calls
+            calls[call.callee][call.caller] = number or Fraction()
     main = {}
     for callee, numbers in calls.items():
         caller = max(numbers, key=lambda key: (numbers[key], key))

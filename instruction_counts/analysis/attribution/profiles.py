@@ -138,7 +138,7 @@ def speedscope(title: str, difference: FunctionDifference) -> dict[str, Any]:
     the positive and of the negative changes of functions.
     """
     frames: dict[FunctionKey, int] = {}
-    stacked = [any(_cost(one, side) for one in difference.calls) for side in ("base", "new")]
+    stacked = [any(_cost(call, side) for call in difference.calls) for side in ("base", "new")]
     graphs = [_side(difference, "base"), _side(difference, "new")]
     for sign, side in ((1, "new"), (-1, "base")):
         graphs.append(_change(difference, sign, side if all(stacked) else None))
@@ -197,18 +197,18 @@ class _Graph:
     callers: Mapping[FunctionKey, Mapping[FunctionKey, Fraction]]
 
 
-def _cost(one: CallerChange, side: str) -> Fraction:
-    cost: Fraction | None = getattr(one, side)
+def _cost(caller_change: CallerChange, side: str) -> Fraction:
+    cost: Fraction | None = getattr(caller_change, side)
     return max(cost or Fraction(), Fraction())
 
 
-def _calls(one: CallerChange, side: str) -> Fraction:
-    calls: Fraction | None = getattr(one, f"{side}_calls")
+def _calls(caller_change: CallerChange, side: str) -> Fraction:
+    calls: Fraction | None = getattr(caller_change, f"{side}_calls")
     return max(calls or Fraction(), Fraction())
 
 
 def _side(difference: FunctionDifference, side: str) -> _Graph:
-    present = [one for one in difference.functions if getattr(one, side) is not None]
+    present = [function for function in difference.functions if getattr(function, side) is not None]
     return _graph(
         present,
         [getattr(one, side) for one in present],
@@ -219,7 +219,7 @@ def _side(difference: FunctionDifference, side: str) -> _Graph:
 
 def _change(difference: FunctionDifference, sign: int, side: str | None) -> _Graph:
     """What grew (1) or shrank (-1), shared among callers by what grew or shrank below each."""
-    costs = [max(sign * one.delta, Fraction()) for one in difference.functions]
+    costs = [max(sign * function.delta, Fraction()) for function in difference.functions]
     if side is None:
         return _graph(difference.functions, costs, (), ())
     weights = [
@@ -239,7 +239,7 @@ def _graph(
     """A graph whose callers share by the first of ``weights`` that is not 0 for all of them."""
     denominator = math.lcm(*(cost.denominator for cost in costs))
     whole = [int(cost * denominator) for cost in costs]
-    settled = _settled(whole, [one.key.library for one in functions])
+    settled = _settled(whole, [function.key.library for function in functions])
     into: dict[FunctionKey, list[CallerChange]] = defaultdict(list)
     for one in calls:
         if one.caller != one.callee:
@@ -247,7 +247,7 @@ def _graph(
     callers: dict[FunctionKey, dict[FunctionKey, Fraction]] = {}
     for callee, edges in into.items():
         for weight in weights:
-            shares = {one.caller: weight(one) for one in edges if weight(one)}
+            shares = {edge.caller: weight(edge) for edge in edges if weight(edge)}
             if shares:
                 callers[callee] = shares
                 break

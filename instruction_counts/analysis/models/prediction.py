@@ -77,7 +77,7 @@ class Prediction:
 
 def predict(measured: MeasuredModel) -> Prediction:
     """Add up the layers of a model, each as often as it is called."""
-    present = [one for one in measured.layers if count_of(one[0]) or time_of(one[0])]
+    present = [layer for layer in measured.layers if count_of(layer[0]) or time_of(layer[0])]
     missing = tuple(record for record, _ in measured.layers if (record, _) not in present)
     by_type: dict[str, list[tuple[Record, int]]] = {}
     for record, calls in present:

@@ -115,7 +115,7 @@ def verified(
     ``edges`` are how far base is known to reach without a count that says so.
     A suspect that failed in some layout keeps its verdict, and is not called verified.
     """
-    suspects = {one.key for one in comparison.suspects}
+    suspects = {suspect.key for suspect in comparison.suspects}
     judged = []
     for one in comparison.differences:
         counts = [[layout.get(one.key) for layout in side] for side in (base, new)]

@@ -16,7 +16,7 @@ another allocator or environment is part of every count."""
 _EXPECTED = ("torch", "torch_git", "torch_debug", "torch_settings", "cxx11_abi", "parallel")
 """Fields that are the build itself: what a comparison is usually about."""
 
-_UNTOLD = ("tool_version",)
+_NOT_SHOWN = ("tool_version",)
 
 _NAMES = {
     "aslr_off": "address randomisation off",
@@ -48,6 +48,11 @@ class Disagreement:
     expected: bool = False
     """Whether it is the build itself that differs, rather than what is around it."""
 
+    @property
+    def text(self) -> str:
+        """``CPU A → B``."""
+        return f"{self.name} {self.base or 'none'} → {self.new or 'none'}"
+
 
 def disagreements(base: Side, new: Side) -> Iterator[Disagreement]:
     """What differs: first the engine, then the fields of the fingerprints in their order."""
@@ -57,7 +62,7 @@ def disagreements(base: Side, new: Side) -> Iterator[Disagreement]:
         before, after = (getattr(side.fingerprint, field.name) for side in (base, new))
         # What was counted is not known of a run that was interrupted before its server was up.
         unknown = field.name == "counted_capability" and not (before and after)
-        if before == after or unknown or field.name in _UNTOLD:
+        if before == after or unknown or field.name in _NOT_SHOWN:
             continue
         yield Disagreement(
             _NAMES.get(field.name, field.name.replace("_", " ")),

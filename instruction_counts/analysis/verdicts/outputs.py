@@ -48,7 +48,7 @@ class OutputDifference:
         """One line."""
         if self.unknown:
             return self.unknown
-        return "; ".join(f"{one.name}: {one.what}" for one in self.tensors)
+        return "; ".join(f"{tensor.name}: {tensor.what}" for tensor in self.tensors)
 
 
 def compare_outputs(base: Output | None, new: Output | None) -> OutputDifference | None:
@@ -68,7 +68,7 @@ def compare_outputs(base: Output | None, new: Output | None) -> OutputDifference
 
 
 def _differences(base: Output, new: Output) -> Iterator[TensorDifference]:
-    before = {one.name: one for one in base.tensors}
+    before = {tensor.name: tensor for tensor in base.tensors}
     after = {one.name: one for one in new.tensors}
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name), after.get(name)

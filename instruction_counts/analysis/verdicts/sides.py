@@ -103,7 +103,7 @@ def narrowed(side: Side, selection: Selection) -> Side:
     Raises:
         UsageError: there are none.
     """
-    kept = {key: one for key, one in side.records.items() if selection.keeps_key(key)}
+    kept = {key: record for key, record in side.records.items() if selection.keeps_key(key)}
     if not kept:
         raise UsageError(f"{side.title} contains no selected case", "See:", "runs show")
     return attrs.evolve(side, records=kept)

@@ -152,6 +152,6 @@ def _pasted(place: str, text: str) -> str:
 
 def candidates(source: CppSource, preludes: tuple[Prelude, ...]) -> tuple[Prelude, ...]:
     """What ``source`` is compiled with: what its words suggest, and the full prelude after that."""
-    suggested = [one for one in preludes if re.search(one.words, source.text)]
+    suggested = [prelude for prelude in preludes if re.search(prelude.words, source.text)]
     chosen = suggested[-1] if suggested else preludes[0]
     return (chosen,) if chosen == preludes[-1] else (chosen, preludes[-1])

@@ -94,5 +94,9 @@ def causes_by_case(
     differences: Iterable[Difference], causes: Callable[[Difference], Iterable[str]]
 ) -> Causes:
     """The causes of each case whose count changed."""
-    found = ((one.key, tuple(causes(one))) for one in differences if one.change)
+    found = (
+        (difference.key, tuple(causes(difference)))
+        for difference in differences
+        if difference.change
+    )
     return {key: texts for key, texts in found if texts}

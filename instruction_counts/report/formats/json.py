@@ -62,11 +62,11 @@ def comparison(report: ComparisonReport) -> str:
         "format_version": FORMAT_VERSION,
         "base": _side(found.base),
         "new": _side(found.new),
-        "disagreements": [attrs.asdict(one) for one in found.disagreements],
+        "disagreements": [attrs.asdict(disagreement) for disagreement in found.disagreements],
         "min_effect": attrs.asdict(found.min_effect),
         "layouts": found.layouts,
         "tally": {verdict.value: number for verdict, number in found.tally.items()},
-        "cases": [difference_fields(one, report.causes) for one in found.differences],
+        "cases": [difference_fields(difference, report.causes) for difference in found.differences],
         "skipped_by_budget": [
             {**key.as_values, "time_budget": budget}
             for key, budget in found.skipped_by_budget.items()
@@ -91,21 +91,21 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def difference_fields(one: Difference, causes: Causes) -> dict[str, Any]:
+def difference_fields(difference: Difference, causes: Causes) -> dict[str, Any]:
     """A compared case by names."""
-    time = one.time
+    time = difference.time
     return {
-        **difference_figures(one, causes),
-        "layouts": None if one.layouts is None else attrs.asdict(one.layouts),
+        **difference_figures(difference, causes),
+        "layouts": None if difference.layouts is None else attrs.asdict(difference.layouts),
         "time": None if time is None else attrs.asdict(time),
-        "output": None if one.output is None else attrs.asdict(one.output),
+        "output": None if difference.output is None else attrs.asdict(difference.output),
         "metrics": {
             change.metric.name: {
                 "base": change.base,
                 "new": change.new,
                 "verdict": change.verdict,
             }
-            for change in one.metrics
+            for change in difference.metrics
         },
     }
 
@@ -130,14 +130,14 @@ def explanation(report: Report) -> str:
         "change": found.change,
         "same_definition": found.same_definition,
         "disagreements": [
-            {"name": one.name, "base": one.base, "new": one.new}
-            for one in disagreements(found.base, found.new)
+            {"name": disagreement.name, "base": disagreement.base, "new": disagreement.new}
+            for disagreement in disagreements(found.base, found.new)
         ],
         "causes": list(top_causes(difference)),
         "layers": [_share(one) for one in difference.by_layer()],
         "libraries": [_share(one) for one in difference.by_library()],
-        "functions": [_function(one) for one in difference.functions],
-        "calls": [_call(one) for one in difference.calls],
+        "functions": [_function(function) for function in difference.functions],
+        "calls": [_call(call) for call in difference.calls],
         "moves": [
             {
                 "caller": move.caller.name,
@@ -164,36 +164,40 @@ def _explained_side(side: Side, record: Record) -> dict[str, Any]:
     }
 
 
-def _share(one: Share) -> dict[str, Any]:
-    numbers = {"base": _number(one.base), "new": _number(one.new), "change": _number(one.delta)}
-    return {"name": one.title, **numbers}
+def _share(share: Share) -> dict[str, Any]:
+    numbers = {
+        "base": _number(share.base),
+        "new": _number(share.new),
+        "change": _number(share.delta),
+    }
+    return {"name": share.title, **numbers}
 
 
-def _function(one: FunctionChange) -> dict[str, Any]:
+def _function(function_change: FunctionChange) -> dict[str, Any]:
     return {
-        "function": one.key.name,
-        "library": one.key.library,
-        "layer": one.key.layer.value,
-        "was": one.was,
-        "kind": one.kind.value,
-        "base": _number(one.base),
-        "new": _number(one.new),
-        "change": _number(one.delta),
-        "base_calls": _number(one.base_calls),
-        "new_calls": _number(one.new_calls),
+        "function": function_change.key.name,
+        "library": function_change.key.library,
+        "layer": function_change.key.layer.value,
+        "was": function_change.was,
+        "kind": function_change.kind.value,
+        "base": _number(function_change.base),
+        "new": _number(function_change.new),
+        "change": _number(function_change.delta),
+        "base_calls": _number(function_change.base_calls),
+        "new_calls": _number(function_change.new_calls),
     }
 
 
-def _call(one: CallerChange) -> dict[str, Any]:
+def _call(caller_change: CallerChange) -> dict[str, Any]:
     return {
-        "caller": one.caller.name,
-        "caller_library": one.caller.library,
-        "callee": one.callee.name,
-        "callee_library": one.callee.library,
-        "base": _number(one.base),
-        "new": _number(one.new),
-        "base_calls": _number(one.base_calls),
-        "new_calls": _number(one.new_calls),
+        "caller": caller_change.caller.name,
+        "caller_library": caller_change.caller.library,
+        "callee": caller_change.callee.name,
+        "callee_library": caller_change.callee.library,
+        "base": _number(caller_change.base),
+        "new": _number(caller_change.new),
+        "base_calls": _number(caller_change.base_calls),
+        "new_calls": _number(caller_change.new_calls),
     }
 
 
@@ -218,7 +222,7 @@ def history(report: HistoryReport) -> str:
 def _series(series: Series, causes: StepCauses) -> dict[str, Any]:
     return {
         **series.key.as_values,
-        "segments": [_segment(one, causes) for one in series.segments],
+        "segments": [_segment(segment, causes) for segment in series.segments],
         "uncounted": [_point(one) for one in series.uncounted],
     }
 
@@ -231,9 +235,10 @@ def _segment(segment: Segment, causes: StepCauses) -> dict[str, Any]:
             for place, point in enumerate(segment.points)
         ],
         "levels": [
-            {"start": one.start, "end": one.end, "count": one.count} for one in segment.levels
+            {"start": level.start, "end": level.end, "count": level.count}
+            for level in segment.levels
         ],
-        "steps": [_step(one, segment, causes) for one in segment.steps],
+        "steps": [_step(step, segment, causes) for step in segment.steps],
     }
 
 
@@ -243,7 +248,7 @@ def _step(step: Step, segment: Segment, causes: StepCauses) -> dict[str, Any]:
         **attrs.asdict(step),
         "change": step.change,
         "relative": step.relative if step.base else None,
-        "differs": [one.name for one in surroundings(base, new)],
+        "differs": [surrounding.name for surrounding in surroundings(base, new)],
         "causes": list(causes.get((base, new), ())),
     }
 

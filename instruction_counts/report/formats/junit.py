@@ -23,7 +23,7 @@ def check(report: CheckReport) -> str:
     Where nothing was compared, that is an error, too.
     """
     gate = report.gate
-    children = [_test_case(one, report) for one in gate.findings]
+    children = [_test_case(finding, report) for finding in gate.findings]
     children += [_skipped(key, budget) for key, budget in gate.comparison.skipped_by_budget.items()]
     if not gate.compares:
         children.append(_nothing())
@@ -83,10 +83,10 @@ def _element(key: CaseKey) -> ET.Element:
     return element
 
 
-def _figures(one: Difference) -> str:
-    if one.base_count is None or one.new_count is None or one.change is None:
+def _figures(difference: Difference) -> str:
+    if difference.base_count is None or difference.new_count is None or difference.change is None:
         return ""
-    return f"{one.base_count:,} → {one.new_count:,} ({one.change:+,}): "
+    return f"{difference.base_count:,} → {difference.new_count:,} ({difference.change:+,}): "
 
 
 def _add(element: ET.Element, tag: str, message: str, details: Iterable[str]) -> None:

@@ -72,8 +72,8 @@ def run(shown: Run) -> str:
 
 def _results(shown: Run) -> str:
     languages, columns = table.languages(shown), table.metric_columns(shown)
-    names = ("instr", *(one.heading or one.title for one in columns), "time", "IQR")
-    figures = [f"{one.value} {name}" for one in languages for name in names]
+    names = ("instr", *(column.heading or column.title for column in columns), "time", "IQR")
+    figures = [f"{language.value} {name}" for language in languages for name in names]
     lines = [_row(["benchmark", *figures]), _row(["---", *["---:"] * len(figures)])]
     for row in table.rows(shown):
         name = " · ".join(filter(None, (" / ".join(row.label), row.mode)))
@@ -114,9 +114,9 @@ def comparison(report: ComparisonReport) -> str:
     for role, side in (("base", found.base), ("new", found.new)):
         texts.append(f"- {role}: {escaped(shared.side_text(side, role))}")
     texts += [
-        f"- differs: {escaped(shared.disagreement_text(one))}"
-        for one in found.disagreements
-        if not one.expected
+        f"- differs: {escaped(disagreement.text)}"
+        for disagreement in found.disagreements
+        if not disagreement.expected
     ]
     models = Models(found.base.records.values())
     for section in shared.sections(found):
@@ -136,17 +136,17 @@ def _changes(
 ) -> Iterator[str]:
     yield "| case | base | new | change | reason | causes |"
     yield "|---|---:|---:|---:|---|---|"
-    for one in differences:
-        differs = one.output is not None and one.reason is Reason.OUTPUT_DIFFERS
-        output = f": {one.output.text}" if one.output is not None and differs else ""
-        causes = report.causes.get(one.key, ())
+    for difference in differences:
+        differs = difference.output is not None and difference.reason is Reason.OUTPUT_DIFFERS
+        output = f": {difference.output.text}" if difference.output is not None and differs else ""
+        causes = report.causes.get(difference.key, ())
         cells = [
-            shared.title_of(one.key),
-            shared.number_text(one.base_count),
-            shared.number_text(one.new_count),
-            shared.change_text(one),
-            "; ".join([shared.reason_of(one) + output, *shared.metric_texts(one)]),
-            " · ".join([*shared.model_impacts(one, models), *causes]),
+            shared.title_of(difference.key),
+            shared.number_text(difference.base_count),
+            shared.number_text(difference.new_count),
+            shared.change_text(difference),
+            "; ".join([shared.reason_of(difference) + output, *shared.metric_texts(difference)]),
+            " · ".join([*shared.model_impacts(difference, models), *causes]),
         ]
         yield _row(map(escaped, cells))
 
@@ -231,8 +231,8 @@ def explanation(report: explain.Report) -> str:
 def _shares(heading: str, shares: Sequence[Share]) -> Iterator[str]:
     yield f"| {heading} | base | new | change |"
     yield "|---|--:|--:|--:|"
-    for one in shares:
-        yield _row([escaped(one.title), *_amounts(one.base, one.new)])
+    for share in shares:
+        yield _row([escaped(share.title), *_amounts(share.base, share.new)])
     yield _row(["**sum**", *_amounts(*explain.sums(shares))])
 
 

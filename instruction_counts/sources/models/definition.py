@@ -40,9 +40,9 @@ class Definition:
     """A place relative to the file, as code. With one, the setup is the inside of an f-string."""
 
 
-def of_layer(one: UniqueLayer, *, backward: bool) -> Definition:
+def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
     """A unique layer, with all places where it is used."""
-    layer = one.layer
+    layer = unique_layer.layer
     autograd = backward and layer.has_backward
     names = ", ".join(tensor.name for tensor in layer.inputs)
     head = ["torch.manual_seed(0)", *([] if backward else ["torch.set_grad_enabled(False)"])]
@@ -50,7 +50,7 @@ def of_layer(one: UniqueLayer, *, backward: bool) -> Definition:
     shape = layer.result.shape if layer.result is not None else ()
     last = [_ones(layer)] if autograd else []
     pick = layer.result.pick if autograd and layer.result is not None else ""
-    metadata = {"layer": _facts(layer), "uses": [attrs.asdict(use) for use in one.uses]}
+    metadata = {"layer": _facts(layer), "uses": [attrs.asdict(use) for use in unique_layer.uses]}
     made = _constructor(layer)
     if layer.kind == "module" and layer.is_plain and not pick:
         other = cpp.module(layer)
@@ -102,7 +102,7 @@ def of_model(
     if autograd and trace.result is not None:
         dtype = f", dtype=torch.{trace.result.dtype}" if trace.result.dtype != "float32" else ""
         lines.append(f"{_GRADIENT} = torch.ones({trace.result.shape}{dtype})")
-    mine = [one for one in calls if trace.source.name in one.models]
+    mine = [call for call in calls if trace.source.name in call.models]
     metadata = {
         "model": {
             "name": trace.source.name,
@@ -164,7 +164,7 @@ def _place(trace: ModelTrace, folder: Path) -> str:
 def _named(inputs: Sequence[Tensor]) -> list[Tensor]:
     """Inputs with names of variables: that of the argument where it is free."""
     arguments = {one.name for one in inputs}
-    letters = (one for one in _endless_letters() if one not in arguments)
+    letters = (letter for letter in _endless_letters() if letter not in arguments)
     taken = set(_TAKEN)
     found = []
     for one in inputs:
@@ -205,18 +205,18 @@ def _flat(value: Any) -> str:
     return literal(value, 0, -10_000)
 
 
-def _input(one: Tensor, *, gradient: bool) -> str:
-    shape = _flat(one.shape if one.stride is None else (one.extent,))
-    dtype = "" if one.dtype in {"float32", "int64"} else f", dtype=torch.{one.dtype}"
-    if one.high is None:
+def _input(tensor: Tensor, *, gradient: bool) -> str:
+    shape = _flat(tensor.shape if tensor.stride is None else (tensor.extent,))
+    dtype = "" if tensor.dtype in {"float32", "int64"} else f", dtype=torch.{tensor.dtype}"
+    if tensor.high is None:
         made = f"torch.rand({shape}{dtype})"
-    elif one.dtype == "bool":
+    elif tensor.dtype == "bool":
         made = f"torch.randint(0, 2, {shape}).bool()"
     else:
-        made = f"torch.randint(0, {one.high}, {shape}{dtype})"
-    if one.stride is not None:
-        made += f".as_strided({_flat(one.shape)}, {_flat(one.stride)})"
-    return f"{one.name} = {made}{'.requires_grad_()' if gradient else ''}"
+        made = f"torch.randint(0, {tensor.high}, {shape}{dtype})"
+    if tensor.stride is not None:
+        made += f".as_strided({_flat(tensor.shape)}, {_flat(tensor.stride)})"
+    return f"{tensor.name} = {made}{'.requires_grad_()' if gradient else ''}"
 
 
 def _ones(layer: ModelLayer) -> str:

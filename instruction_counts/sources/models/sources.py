@@ -99,7 +99,7 @@ def inputs_of(
     Raises:
         UsageError: two of them are for one argument.
     """
-    own = [one for one in specs if one.model == source.name]
+    own = [spec for spec in specs if spec.model == source.name]
     chosen = own or [one for one in specs if one.model is None]
     names = [one.name for one in chosen if one.name is not None]
     for name in names:
@@ -145,15 +145,15 @@ def check(sources: Sequence[Source], specs: Sequence[InputSpec]) -> None:
     Raises:
         UsageError: what is wrong.
     """
-    names = [one.name for one in sources]
+    names = [source.name for source in sources]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
                 f'two models are named "{name}"', "Name them: --model module:factory=NAME"
             )
-    for one in specs:
-        if one.model is not None and one.model not in names:
+    for spec in specs:
+        if spec.model is not None and spec.model not in names:
             raise UsageError(
-                f'--input {one.model}@…: no model is named "{one.model}"',
+                f'--input {spec.model}@…: no model is named "{spec.model}"',
                 f"Models: {', '.join(names)}",
             )

@@ -28,12 +28,12 @@ class UniqueLayer:
 
     def calls_of(self, model: str) -> int:
         """How often one run of the model calls it."""
-        return sum(one.count for one in self.uses if one.model == model)
+        return sum(use.count for use in self.uses if use.model == model)
 
     @property
     def models(self) -> tuple[str, ...]:
         """The models that use it, in order."""
-        return tuple(dict.fromkeys(one.model for one in self.uses))
+        return tuple(dict.fromkeys(use.model for use in self.uses))
 
 
 def unique_layers(traces: Sequence[ModelTrace]) -> tuple[UniqueLayer, ...]:

@@ -36,13 +36,13 @@ def definition_file(
     folder: Path,
 ) -> str:
     """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
-    named = names.labels([one.layer for one in layers])
+    named = names.labels([layer.layer for layer in layers])
     kinds: dict[str, dict[str, Definition]] = {}
     for (_, kind, name), one in zip(named, layers, strict=True):
         kinds.setdefault(kind, {})[name] = of_layer(one, backward=mode.backward)
     whole = {trace.source.name: of_model(trace, layers, mode, folder) for trace in traces}
     definitions = [*whole.values(), *(one for kind in kinds.values() for one in kind.values())]
-    beside = any(one.beside for one in definitions)
+    beside = any(definition.beside for definition in definitions)
     imports = ["from pathlib import Path\n"] if beside else []
     imports.append(f"from core.api import {', '.join(_imported(definitions))}")
     body = "\n".join(
@@ -126,39 +126,39 @@ def _command(command: Sequence[str]) -> str:
 
 
 def _imported(definitions: Sequence[Definition]) -> list[str]:
-    return sorted({"GroupedSetup", *(one.constructor for one in definitions)})
+    return sorted({"GroupedSetup", *(definition.constructor for definition in definitions)})
 
 
 def _section(kind: str, entries: dict[str, Definition]) -> list[str]:
     return [
         f"        {text(kind)}: {{",
-        *(_entry(name, one, 12) for name, one in entries.items()),
+        *(_entry(name, entry, 12) for name, entry in entries.items()),
         "        },",
     ]
 
 
-def _entry(name: str, one: Definition, indent: int) -> str:
+def _entry(name: str, definition: Definition, indent: int) -> str:
     inner = indent + 4
-    lines = [*(block(code, inner) for code in one.codes)]
-    setups = [("py_setup", one.py_setup), ("cpp_setup", one.cpp_setup)]
+    lines = [*(block(code, inner) for code in definition.codes)]
+    setups = [("py_setup", definition.py_setup), ("cpp_setup", definition.cpp_setup)]
     made = "".join(
-        f"{' ' * (inner + 4)}{field}={_setup(code, inner + 4, one)},\n"
+        f"{' ' * (inner + 4)}{field}={_setup(code, inner + 4, definition)},\n"
         for field, code in setups
         if code
     )
-    if one.beside:  # so that the same file elsewhere is the same definition
-        made += f"{' ' * (inner + 4)}paths={{_beside({one.beside}): {one.beside}}},\n"
+    if definition.beside:  # so that the same file elsewhere is the same definition
+        made += f"{' ' * (inner + 4)}paths={{_beside({definition.beside}): {definition.beside}}},\n"
     lines.append(f"setup=GroupedSetup(\n{made}{' ' * inner})")
-    lines.append(f"signature={text(one.signature)}")
-    if one.autograd:
+    lines.append(f"signature={text(definition.signature)}")
+    if definition.autograd:
         lines += ["autograd=True", 'gradient="gradient"']
-    lines.append(f"metadata={_metadata(one.metadata, inner)}")
+    lines.append(f"metadata={_metadata(definition.metadata, inner)}")
     arguments = "".join(f"{' ' * inner}{line},\n" for line in lines)
-    return f"{' ' * indent}{text(name)}: {one.constructor}(\n{arguments}{' ' * indent}),"
+    return f"{' ' * indent}{text(name)}: {definition.constructor}(\n{arguments}{' ' * indent}),"
 
 
-def _setup(code: str, indent: int, one: Definition) -> str:
-    return f"{'f' if one.beside else ''}{block(code, indent)}"
+def _setup(code: str, indent: int, definition: Definition) -> str:
+    return f"{'f' if definition.beside else ''}{block(code, indent)}"
 
 
 def _metadata(metadata: dict[str, Any], indent: int) -> str:

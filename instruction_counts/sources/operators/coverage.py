@@ -58,7 +58,7 @@ def coverage(
     native name: ``torch.add`` covers ``Tensor.add``, as both call aten::add.
     """
     operators = sorted(public, key=lambda one: (-one.uses, one.entry_name))
-    natives = {one.entry_name: one.native for one in operators}
+    natives = {operator.entry_name: operator.native for operator in operators}
     names = {entry.name for entry in entries}
     functions = {
         natives.get(entry.name) or native_name(entry.name)
@@ -86,7 +86,7 @@ def total(categories: Sequence[Coverage]) -> Coverage:
 
     return Coverage(
         ALL,
-        merged(one.named for one in categories),
+        merged(category.named for category in categories),
         merged(one.shared for one in categories),
         merged(one.uncovered for one in categories),
     )
@@ -127,4 +127,4 @@ def _matches(pattern: str, texts: Iterable[str]) -> bool:
 
 
 def _calls(operators: Iterable[PublicOperator]) -> int:
-    return sum(one.uses for one in operators)
+    return sum(operator.uses for operator in operators)

@@ -111,10 +111,10 @@ def _fitting(
 
 def _bind(schema: Schema, call: Call) -> dict[str, Any] | None:
     """The arguments by the schema's names, as Python would bind them; None where they do not."""
-    places = [one for one in schema.arguments if not one.kwarg_only]
+    places = [argument for argument in schema.arguments if not argument.kwarg_only]
     if len(call.positional) > len(places) or _writes(schema, call):
         return None
-    bound = {one.name: value for one, value in zip(places, call.positional, strict=False)}
+    bound = {place.name: value for place, value in zip(places, call.positional, strict=False)}
     for name, value in call.keywords.items():
         if name in bound:
             return None
@@ -131,7 +131,7 @@ def _bind(schema: Schema, call: Call) -> dict[str, Any] | None:
 
 def _writes(schema: Schema, call: Call) -> bool:
     """Whether the schema changes what the operator leaves as it is: an overload for ``out``."""
-    written = [one.name for one in schema.arguments if one.is_write]
+    written = [argument.name for argument in schema.arguments if argument.is_write]
     return bool(written[1 if call.entry.in_place else 0 :])
 
 
@@ -168,12 +168,12 @@ def _fits(kind: str, value: Any) -> bool:
 def _called(call: Call, schema: Schema, bound: Mapping[str, Any]) -> str:
     arguments = []
     waiting: list[Argument] = []  # their defaults are written only if something follows
-    for one in _with_options(schema.arguments):
-        value = _value_of(one, bound)
+    for option in _with_options(schema.arguments):
+        value = _value_of(option, bound)
         if value is _NOTHING:
-            waiting.append(one)
+            waiting.append(option)
             continue
-        arguments += [*(_text(before, _NOTHING) for before in waiting), _text(one, value)]
+        arguments += [*(_text(before, _NOTHING) for before in waiting), _text(option, value)]
         waiting = []
     if call.entry.is_method:
         receiver = arguments.pop(0)
@@ -185,7 +185,7 @@ def _with_options(arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments, with the four that C++ takes as one put together."""
     if not all(name in {one.name for one in arguments} for name in _OPTIONS):
         return list(arguments)
-    kept = [one for one in arguments if one.name not in _OPTIONS[1:]]
+    kept = [argument for argument in arguments if argument.name not in _OPTIONS[1:]]
     return [attrs.evolve(one, type="Options") if one.name == "dtype" else one for one in kept]
 
 
@@ -200,8 +200,8 @@ def _text(argument: Argument, value: Any) -> str:
     if argument.type == "Options":
         parts = {} if value is _NOTHING else value
         text = "torch::TensorOptions()"
-        for name, one in parts.items():
-            text += f".{name}({_plain(one, 'ScalarType' if name == 'dtype' else 'Layout')})"
+        for name, part in parts.items():
+            text += f".{name}({_plain(part, 'ScalarType' if name == 'dtype' else 'Layout')})"
         return text
     if value is _NOTHING:
         default = argument.default
@@ -227,7 +227,7 @@ def _plain(value: Any, kind: str) -> str:  # noqa: PLR0911 - one for each kind
 
 
 def _list(values: tuple[Any, ...], kind: str) -> str:
-    texts = ", ".join(_plain(one, kind) for one in values)
+    texts = ", ".join(_plain(value, kind) for value in values)
     if _LISTS[kind] == "std::array":
         return f"std::array<bool, {len(values)}>{{{texts}}}"
     return f"{_LISTS[kind]}({{{texts}}})" if values else f"{_LISTS[kind]}()"

@@ -128,7 +128,7 @@ class OperatorEntry:
     @property
     def variants(self) -> tuple[str, ...]:
         """The variants that all values of the entry have; ``typical`` where none differs."""
-        sets = [set(one.values) for one in self._values() if isinstance(one, ByVariant)]
+        sets = [set(value.values) for value in self._values() if isinstance(value, ByVariant)]
         common = set.intersection(*sets) if sets else {"typical"}
         return tuple(name for name in VARIANTS if name in common)
 

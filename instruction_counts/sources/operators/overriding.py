@@ -132,7 +132,7 @@ def _variants(node: Node) -> tuple[str, ...]:
 def _inputs(node: Node) -> dict[str, tuple[Shape, ...]]:
     found = {
         name: tuple(shape(one) for one in items(below))
-        if any(isinstance(one.value, list) for one in items(below))
+        if any(isinstance(item.value, list) for item in items(below))
         else (shape(below),)
         for name, below in mapping(node).items()
     }

@@ -213,7 +213,7 @@ def _names(node: Node, among: Mapping[str, Node]) -> tuple[str, ...]:
         if field in among and isinstance(among[field].value, dict)
         for name in among[field].value
     ]
-    names = [choice(one, known) for one in items(node)]
+    names = [choice(item, known) for item in items(node)]
     if len(set(names)) != len(names):
         raise node.unlike("unique names")
     return tuple(names)
@@ -247,7 +247,7 @@ def _cpp(node: Node) -> str | bool:
 
 def shape(node: Node) -> Shape:
     """A list of sizes."""
-    return tuple(integer(one, 0) for one in items(node))
+    return tuple(integer(item, 0) for item in items(node))
 
 
 def by_variant(node: Node, parse: Any) -> ByVariant:
@@ -318,7 +318,9 @@ def _scale(node: Node, inputs: Mapping[str, Input]) -> dict[str, Template]:
     for name, below in mapping(node).items():
         if name not in tensors:
             raise below.unlike(one_of(tensors, name), f'"{name}"')
-        found[name] = tuple(SIZE if one.value == SIZE else integer(one, 0) for one in items(below))
+        found[name] = tuple(
+            SIZE if item.value == SIZE else integer(item, 0) for item in items(below)
+        )
     if not any(SIZE in shape for shape in found.values()):
         raise node.unlike(f"{SIZE} in at least one shape, such as [{SIZE}, 64]")
     return found

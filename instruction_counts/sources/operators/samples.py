@@ -57,18 +57,20 @@ def calls_of(
     calls: list[Call] = []
     left_out: list[LeftOut] = []
     numbers: Counter[tuple[str, str]] = Counter()
-    for one in operators:
-        if one.reason:
-            left_out.append(LeftOut(one.name, one.reason.partition("\n")[0], is_sample=False))
-        for sample in one.samples:
-            number = numbers[one.name, one.variant]
-            numbers[one.name, one.variant] += 1
-            entry = OperatorEntry(one.name, OP_DB, file=OP_DB, line=number)
-            label = ", ".join(filter(None, [one.variant, f"sample {number}"]))
+    for operator in operators:
+        if operator.reason:
+            left_out.append(
+                LeftOut(operator.name, operator.reason.partition("\n")[0], is_sample=False)
+            )
+        for sample in operator.samples:
+            number = numbers[operator.name, operator.variant]
+            numbers[operator.name, operator.variant] += 1
+            entry = OperatorEntry(operator.name, OP_DB, file=OP_DB, line=number)
+            label = ", ".join(filter(None, [operator.variant, f"sample {number}"]))
             try:
                 call = _call(entry, label, sample, dtype, seed)
             except _InexpressibleError as error:
-                left_out.append(LeftOut(one.name, str(error)))
+                left_out.append(LeftOut(operator.name, str(error)))
             else:
                 calls.append(_differentiating(call, schemas))
     return Sampled(tuple(calls), tuple(left_out))
@@ -137,7 +139,7 @@ def _argument(name: str, described: Any, values: list[Value]) -> Any:
         return tuple(
             _argument(f"{name}_{place}", one, values) for place, one in enumerate(elements)
         )
-    if any(_is_tensor(one) for one in elements):
+    if any(_is_tensor(element) for element in elements):
         raise _InexpressibleError("a list that mixes tensors and other values")
     if any(_elements(one) is not None for one in elements):
         raise _InexpressibleError("a nested list")

@@ -111,7 +111,7 @@ def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]
         return dict(entry.scale)
     if not asked:
         variant = "typical" if "typical" in entry.variants else entry.variants[0]
-        shapes = {name: at(one.shape, variant) for name, one in tensors.items()}
+        shapes = {name: at(tensor.shape, variant) for name, tensor in tensors.items()}
         first = next((shape[0] for shape in shapes.values() if shape), None)
         found = {
             name: tuple(SIZE if size == first else size for size in shape)

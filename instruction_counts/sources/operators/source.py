@@ -109,7 +109,7 @@ def remarks(
 ) -> Iterator[str]:
     """A line for each thing that operators have not: a shape, a dtype to be asked for, C++."""
     lacking = {
-        f"no shape {variant}": [one.name for one in entries if variant not in one.variants]
+        f"no shape {variant}": [entry.name for entry in entries if variant not in entry.variants]
         for variant in overrides.variants
         # All are asked for where an entry may have any.
         if not overrides.inputs and not set(VARIANTS) <= set(overrides.variants)

@@ -208,14 +208,14 @@ def _metadata(entry: Entry, expansion: Expansion) -> dict[str, object]:
     return metadata
 
 
-def _expectation(one: Expected, expansion: Expansion, node: Node) -> dict[str, object]:
+def _expectation(expected: Expected, expansion: Expansion, node: Node) -> dict[str, object]:
     found: dict[str, object] = {}
-    if one.shape is not None:
-        found["shape"] = [_size(size, expansion, node) for size in one.shape]
-    if one.dtype is not None:
-        found["dtype"] = one.dtype
-    if one.sum is not None:
-        found |= {"sum": one.sum, "tolerance": one.tolerance}
+    if expected.shape is not None:
+        found["shape"] = [_size(size, expansion, node) for size in expected.shape]
+    if expected.dtype is not None:
+        found["dtype"] = expected.dtype
+    if expected.sum is not None:
+        found |= {"sum": expected.sum, "tolerance": expected.tolerance}
     return found
 
 

@@ -273,7 +273,7 @@ def _distribution(node: Node) -> Distribution:
 
 
 def _shapes(node: Node) -> tuple[Shape, ...]:
-    if any(isinstance(one.value, list) for one in items(node)):
+    if any(isinstance(item.value, list) for item in items(node)):
         return tuple(_shape(one) for one in items(node))
     return (_shape(node),)
 
@@ -312,7 +312,7 @@ def _expected(problems: Problems, name: str, node: Node) -> Expected:
     if "tolerance" in parts and "sum" not in parts:
         problems.note(parts["tolerance"], "a sum, which the tolerance applies to")
     return Expected(
-        name, **{field: problems.attempt(given[field], one) for field, one in parts.items()}
+        name, **{field: problems.attempt(given[field], part) for field, part in parts.items()}
     )
 
 

@@ -26,9 +26,9 @@ _KINDS = ("screen", "directory", "database", "http")
 def reporters(folder: Path, problems: Problems, node: Node) -> Reporters:
     """Where results go; files and folders are named from ``folder``."""
     parts: dict[str, Any] = {"screen": False, "directories": (), "database": None, "endpoints": ()}
-    for one in items(node):
+    for item in items(node):
         add = functools.partial(_add, folder, parts)
-        problems.attempt(add, one)
+        problems.attempt(add, item)
     return Reporters(**parts)
 
 
