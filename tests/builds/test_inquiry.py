@@ -43,15 +43,11 @@ def test_the_script_reads_the_request(tmp_path: Path) -> None:
 ANSWER_FOLDER = """printf '{"status": "ok", "cwd": "%s", "files": "%s"}' "$PWD" "$(ls)" > "$3" """
 
 
-def test_a_script_runs_in_an_empty_folder(tmp_path: Path) -> None:
-    """Nothing that lies about is imported."""
-    assert "" == inquire(answering(tmp_path, ANSWER_FOLDER), "catalogue", {})["files"]
-
-
-def test_a_script_runs_where_its_caller_says(tmp_path: Path) -> None:
-    """Where the files are that the question is about."""
+def test_a_script_runs_in_an_empty_folder_or_where_its_caller_says(tmp_path: Path) -> None:
+    """Nothing that lies about is imported, unless the question is about it."""
     build = answering(tmp_path, ANSWER_FOLDER)
 
+    assert "" == inquire(build, "catalogue", {})["files"]
     assert {"cwd": str(tmp_path), "files": "python"} == (
         inquire(build, "catalogue", {}, cwd=tmp_path)
     )

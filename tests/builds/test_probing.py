@@ -102,20 +102,13 @@ def test_a_torch_that_cannot_describe_itself_names_the_remedy(
 def test_the_compiler_is_the_one_that_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As for torch's own extensions."""
-    compiler = stub(tmp_path, "", "my-c++")
-    monkeypatch.setenv("CXX", str(compiler))
+    """As for torch's own extensions; a build names its own in its variables."""
+    theirs, mine = (str(stub(tmp_path, "", name)) for name in ("my-c++", "our-c++"))
+    monkeypatch.setenv("CXX", theirs)
+    build = Build("b", sys.executable, env={"CXX": "our-c++", "PATH": str(tmp_path)})
 
-    assert str(compiler) == find_compiler(Build("b", sys.executable))
-
-
-def test_a_build_names_its_own_compiler(tmp_path: Path) -> None:
-    """In its variables."""
-    compiler = stub(tmp_path, "", "my-c++")
-
-    assert str(compiler) == find_compiler(
-        Build("b", sys.executable, env={"CXX": "my-c++", "PATH": str(tmp_path)})
-    )
+    assert theirs == find_compiler(Build("b", sys.executable))
+    assert mine == find_compiler(build)
 
 
 @pytest.mark.parametrize("find", [find_compiler, find_valgrind])

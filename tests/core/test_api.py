@@ -116,9 +116,10 @@ def test_either_statement_may_be_missing(kwargs: Any, python: str | None, cpp: s
     assert cpp == group.cpp_fwd_stmt
 
 
-def test_statements_come_from_no_model() -> None:
-    """The two sources of a statement are told apart."""
+def test_the_two_sources_of_a_statement_are_told_apart() -> None:
+    """Statements come from no model."""
     assert not GroupedStmts("x").from_model
+    assert GroupedModules(**MODELS).from_model
 
 
 def test_a_signature_is_parsed_even_where_no_mode_needs_it() -> None:
@@ -144,18 +145,21 @@ def test_a_mode_asks_only_for_what_it_uses(kwargs: Any) -> None:
 # GroupedModules
 
 
-def test_the_statement_of_a_module_follows_from_its_signature() -> None:
+@pytest.mark.parametrize(
+    ("signature", "python", "cpp"),
+    [
+        ("f(a, b) -> y", "y = model(a, b)", "auto y = model->forward(a, b);"),
+        # One without an output is called for its effect.
+        ("f() -> None", "model()", "model->forward();"),
+    ],
+)
+def test_the_statement_of_a_module_follows_from_its_signature(
+    signature: str, python: str, cpp: str
+) -> None:
     """The module is called with the inputs, and its answer gets the name of the output."""
-    group = GroupedModules(**{**MODELS, "signature": "f(a, b) -> y"})
-    assert "y = model(a, b)" == group.py_fwd_stmt
-    assert "auto y = model->forward(a, b);" == group.cpp_fwd_stmt
-
-
-def test_a_module_without_an_output_is_called_for_its_effect() -> None:
-    """Nothing is assigned."""
-    group = GroupedModules(**{**MODELS, "signature": "f() -> None"})
-    assert "model()" == group.py_fwd_stmt
-    assert "model->forward();" == group.cpp_fwd_stmt
+    group = GroupedModules(**{**MODELS, "signature": signature})
+    assert python == group.py_fwd_stmt
+    assert cpp == group.cpp_fwd_stmt
 
 
 @pytest.mark.parametrize(
@@ -176,11 +180,6 @@ def test_the_setup_of_a_module_is_dedented() -> None:
     """A class in the middle of a definition file reads as a class."""
     group = GroupedModules("\n    def model(x):\n        return x\n", signature="f(x) -> y")
     assert "def model(x):\n    return x" == group.py_model_setup
-
-
-def test_modules_are_known_as_such() -> None:
-    """The two sources of a statement are told apart."""
-    assert GroupedModules(**MODELS).from_model
 
 
 # TimerArgs
@@ -455,25 +454,18 @@ def test_a_mistake_names_its_field_and_what_was_found(
 
 
 def test_a_setup_that_is_an_enum_member_gets_a_hint() -> None:
-    """Shared setups are enum members, and their value is what is wanted."""
+    """Shared setups are enum members, and their value is what is wanted; it is shown in short."""
     with pytest.raises(DefinitionError) as caught:
         GroupedStmts("x", setup=Inputs.SMALL)
+    shown = "<Inputs.SMALL: GroupedSetup(py_setup='x = 1', cpp_setup='',… (Inputs)"
+    assert shown == caught.value.found
     assert "a GroupedSetup (its .value)" == caught.value.expected
-
-
-def test_a_setup_that_is_an_enum_member_is_shown_in_short() -> None:
-    """A long value does not drown the message."""
-    with pytest.raises(DefinitionError) as caught:
-        GroupedStmts("x", setup=Inputs.SMALL)
-    expected = "<Inputs.SMALL: GroupedSetup(py_setup='x = 1', cpp_setup='',… (Inputs)"
-    assert expected == caught.value.found
 
 
 # Whatever is written
 
 
 @given(st.text(), st.text(), st.text(), st.integers(-1, 3), st.text() | st.sampled_from(Language))
-@settings(deadline=None)
 def test_any_texts_are_timer_args_or_a_definition_error(
     stmt: str, setup: str, global_setup: str, num_threads: int, language: Any
 ) -> None:
@@ -496,7 +488,7 @@ def test_any_texts_are_timer_args_or_a_definition_error(
     ],
 )
 @given(data=st.data())
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 def test_values_of_any_type_are_accepted_or_a_definition_error(
     build: Callable[..., object], fields: tuple[str, ...], data: st.DataObject
 ) -> None:

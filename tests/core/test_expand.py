@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.api import (
@@ -519,7 +519,6 @@ def asked_for(label: Label, benchmark: GroupedBenchmark | TimerArgs) -> list[tup
 
 
 @given(DEFINITIONS)
-@settings(deadline=None)
 def test_a_definition_gives_exactly_the_cases_that_it_asks_for(definition: Any) -> None:
     """In the order of its labels, and then of its modes; no two are the same."""
     expected = [one for label, group in definition.items() for one in asked_for(label, group)]
@@ -528,7 +527,6 @@ def test_a_definition_gives_exactly_the_cases_that_it_asks_for(definition: Any) 
 
 
 @given(DEFINITIONS)
-@settings(deadline=None)
 def test_the_order_of_definitions_is_the_order_of_cases(definition: Any) -> None:
     """Reversing one reverses the other, label by label."""
     backwards = dict(reversed(definition.items()))
@@ -537,7 +535,6 @@ def test_the_order_of_definitions_is_the_order_of_cases(definition: Any) -> None
 
 
 @given(DEFINITIONS)
-@settings(deadline=None)
 def test_the_python_of_every_case_compiles(definition: Any) -> None:
     """Statement, setup and scripted model are Python."""
     for case in materialize(definition):

@@ -8,7 +8,7 @@ import string
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.errors import DefinitionError
@@ -115,14 +115,12 @@ def test_a_refused_signature_is_shown_as_it_was_written() -> None:
 
 
 @given(SIGNATURES)
-@settings(deadline=None)
 def test_a_printed_signature_reads_back_the_same(signature: Signature) -> None:
     """Parsing is the inverse of printing."""
     assert signature == parse_signature(str(signature))
 
 
 @given(SIGNATURES, SPACES, SPACES, SPACES)
-@settings(deadline=None)
 def test_spaces_between_the_parts_do_not_matter(
     signature: Signature, around: str, inside: str, arrow: str
 ) -> None:
@@ -133,7 +131,6 @@ def test_spaces_between_the_parts_do_not_matter(
 
 
 @given(st.text() | SHAPED_TEXT)
-@settings(deadline=None)
 def test_any_text_is_a_signature_or_a_definition_error(text: str) -> None:
     """No text makes the parser fail in another way."""
     with contextlib.suppress(DefinitionError):

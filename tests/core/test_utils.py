@@ -8,7 +8,7 @@ import textwrap
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.api import GroupedStmts, GroupedVariants, TimerArgs
@@ -159,21 +159,18 @@ def test_several_mistakes_are_raised_together() -> None:
 
 
 @given(TREES)
-@settings(deadline=None)
 def test_every_leaf_is_kept_exactly_once(tree: Any) -> None:
     """Nothing is lost, nothing doubled, and every leaf stands under its path."""
     assert tree_leaves(tree) == flatten_any(tree)
 
 
 @given(TREES)
-@settings(deadline=None)
 def test_nesting_and_tuples_of_keys_are_the_same(tree: Any) -> None:
     """A flat definition flattens to itself."""
     assert flatten_any(tree) == flatten_any(tree_leaves(tree))
 
 
 @given(TREES)
-@settings(deadline=None)
 def test_none_adds_nothing_at_any_depth(tree: Any) -> None:
     """Wrapping each level in None changes no label."""
 
@@ -268,7 +265,6 @@ def test_a_header_alone_holds_no_code() -> None:
 
 
 @given(COLUMNS, st.integers(0, 12))
-@settings(deadline=None)
 def test_columns_come_out_as_they_went_in(rows: list[tuple[str, str]], width: int) -> None:
     """Wherever the text stands in a file, each cell is kept."""
     text = f"\n{textwrap.indent(columns(*rows), ' ' * width)}\n"
@@ -277,7 +273,6 @@ def test_columns_come_out_as_they_went_in(rows: list[tuple[str, str]], width: in
 
 
 @given(st.text() | SHAPED_TEXT)
-@settings(deadline=None)
 def test_any_text_is_two_columns_or_a_definition_error(text: str) -> None:
     """No text makes the parser fail in another way."""
     with contextlib.suppress(DefinitionError):
@@ -296,7 +291,6 @@ def test_parsed_lines_come_in_stripped_pairs() -> None:
 
 
 @given(COLUMNS)
-@settings(deadline=None)
 def test_parsed_lines_are_the_lines_of_the_two_texts(rows: list[tuple[str, str]]) -> None:
     """Both functions read the same columns."""
     expected = [(python.strip(), cpp.strip()) for python, cpp in rows]

@@ -7,7 +7,7 @@ import textwrap
 from typing import Any
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from core.api import GroupedBenchmark, GroupedSetup, GroupedVariants
@@ -90,21 +90,20 @@ def test_a_label_that_only_resembles_a_reserved_one_carries_cases(label: str) ->
     assert {label: ("x",)} == parse_block(f"# @{label}\nx", Language.PYTHON).cases
 
 
-def test_blank_and_comment_lines_keep_their_position_and_carry_no_case() -> None:
-    """They stand as empty text, for the sake of the lines opposite."""
-    block = "# @a\n\nx\n  # a remark\ny"
-    assert {"a": ("", "x", "", "y")} == parse_block(block, Language.PYTHON).cases
-
-
-def test_a_label_without_a_line_carries_no_case() -> None:
-    """A heading alone, or one above remarks only, leaves nothing."""
-    assert {} == parse_block("# @a\n\n# remark\n# @b", Language.PYTHON).cases
-
-
-def test_a_label_that_comes_again_goes_on() -> None:
-    """Its lines follow those of its first block."""
-    block = "# @a\nx\n# @b\ny\n# @a\nz"
-    assert {"a": ("x", "z"), "b": ("y",)} == parse_block(block, Language.PYTHON).cases
+@pytest.mark.parametrize(
+    ("block", "cases"),
+    [
+        # Blank and comment lines carry no case, but keep their place for the lines opposite.
+        ("# @a\n\nx\n  # a remark\ny", {"a": ("", "x", "", "y")}),
+        # A heading alone, or one above remarks only, leaves nothing.
+        ("# @a\n\n# remark\n# @b", {}),
+        # The lines of a label that comes again follow those of its first block.
+        ("# @a\nx\n# @b\ny\n# @a\nz", {"a": ("x", "z"), "b": ("y",)}),
+    ],
+)
+def test_lines_stand_under_their_label(block: str, cases: dict[str, tuple[str, ...]]) -> None:
+    """As they are written."""
+    assert cases == parse_block(block, Language.PYTHON).cases
 
 
 @pytest.mark.parametrize("heading", ["# @", "#  @   "])
@@ -198,7 +197,6 @@ def test_every_variant_has_the_thread_counts_of_its_block(
 
 
 @given(SECTIONS)
-@settings(deadline=None)
 def test_generated_blocks_pair_up_line_by_line(sections: dict[str, list[tuple[str, str]]]) -> None:
     """What was written side by side comes out side by side, and nothing else does."""
     py_block, cpp_block, expected = "", "", {}
@@ -218,7 +216,6 @@ def test_generated_blocks_pair_up_line_by_line(sections: dict[str, list[tuple[st
 
 
 @given(SECTIONS, st.integers(0, 12))
-@settings(deadline=None)
 def test_the_indentation_of_a_block_does_not_matter(
     sections: dict[str, list[tuple[str, str]]], width: int
 ) -> None:
@@ -232,7 +229,6 @@ def test_the_indentation_of_a_block_does_not_matter(
 
 
 @given(st.text() | SHAPED_TEXT, st.text() | SHAPED_TEXT)
-@settings(deadline=None)
 def test_any_two_texts_are_variants_or_a_definition_error(py_block: str, cpp_block: str) -> None:
     """No text makes the parser fail in another way, and none gives an empty answer."""
     with contextlib.suppress(DefinitionError):

@@ -75,15 +75,9 @@ def test_a_part_of_a_path_matches_nothing(glob: str) -> None:
     assert not matches(glob, ("Pointwise", "Math", "add"))
 
 
-@given(LABELS)
-def test_a_label_matches_itself(label: Label) -> None:
-    """Whatever characters it holds."""
-    assert matches("/".join(label), label)
-
-
 @given(LABELS, st.integers(1, 4))
 def test_a_node_takes_everything_below_it(label: Label, depth: int) -> None:
-    """Every prefix of a label is a node."""
+    """Every prefix of a label is a node, and so is the whole of it, whatever it holds."""
     assert matches("/".join(label[:depth]), label)
 
 

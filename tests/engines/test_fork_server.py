@@ -33,6 +33,7 @@ from instruction_counts.system.worker_process import (
     WorkerProcess,
 )
 from tests.fakes import FACTS
+from tests.waiting import comes_true, ends_soon
 
 BUILD = default_build()
 CORES = tuple(sorted(os.sched_getaffinity(0)))[:1]
@@ -134,23 +135,6 @@ def starts_of(server: ForkServer) -> int:
     """How often the process of a server was started."""
     path = server.folder / "starts"
     return len(path.read_text()) if path.exists() else 0
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
-
-
-def comes_true(condition: Callable[[], bool], within_s: float = 300) -> bool:
-    """Whether something is so after a while."""
-    deadline = time.monotonic() + within_s
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return condition()
 
 
 # Tasks
@@ -561,7 +545,7 @@ def test_closing_leaves_no_process(make: MAKE, tmp_path: Path) -> None:
     failure_in(server, task(stmt))
     pids = [int(number) for number in path.read_text().split()]
 
-    assert comes_true(lambda: not any(is_running(pid) for pid in pids))
+    assert [True, True] == [ends_soon(pid) for pid in pids]
 
 
 def channels() -> set[str]:
@@ -740,7 +724,7 @@ pathlib.Path({str(path)!r}).write_text(str(started.pid))
 """
     server.run(case("pass", setup), 60)
 
-    assert comes_true(lambda: not is_running(int(path.read_text())))
+    assert ends_soon(int(path.read_text()))
 
 
 @with_torch

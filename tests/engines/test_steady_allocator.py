@@ -462,7 +462,6 @@ def test_live_blocks_never_overlap_and_keep_their_content(library: Library) -> N
         settings=settings(
             max_examples=40,
             stateful_step_count=40,
-            deadline=None,
             suppress_health_check=list(HealthCheck),
         ),
     )
@@ -604,7 +603,7 @@ def sign(number: int) -> int:
     return (number > 0) - (number < 0)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     one=st.binary(max_size=40),
     change=st.integers(0, 39),

@@ -140,7 +140,7 @@ def test_a_wide_case_that_came_first_is_served_first() -> None:
     assert ["wide", "narrow"] == order
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(CORES, st.lists(st.integers(1, 3), max_size=12))
 def test_no_core_is_lent_twice_and_all_are_contiguous(
     cores: tuple[int, ...], counts: list[int]

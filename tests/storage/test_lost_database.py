@@ -121,11 +121,9 @@ def test_a_full_disk_costs_no_result(small_disk: Path, tmp_path: Path) -> None:
         ended = measured_while({3: lambda: fill(small_disk)}, store, tmp_path)
         (summary,) = store.summaries()
 
-    assert (CASES, CASES, False) == (
-        len(ended.measured.run.cases),
-        len(ended.file.cases),
-        ended.measured.is_stored,
-    )
+    assert CASES == len(ended.measured.run.cases)
+    assert CASES == len(ended.file.cases)
+    assert ended.measured.is_stored is False
     assert all(record.outcome.functions is not None for record in ended.file.cases)
     assert 0 < summary.cases < CASES
     assert [1, 1] == [
@@ -142,7 +140,8 @@ def test_a_disk_that_has_room_again_takes_what_waited(small_disk: Path, tmp_path
         assert ended.measured.run_id is not None
         stored = store.load(ended.measured.run_id)
 
-    assert (ended.file, True) == (stored, ended.measured.is_stored)
+    assert ended.file == stored
+    assert ended.measured.is_stored is True
     assert ["Results can be stored again, and all of them are."] == ended.remarks.notes
 
 
@@ -162,11 +161,9 @@ def test_a_server_that_goes_away_costs_no_result(server: Server, tmp_path: Path)
         ended = measured_while({5: server.stop}, store, tmp_path)
     server.start()
 
-    assert (CASES, CASES, False) == (
-        len(ended.measured.run.cases),
-        len(ended.file.cases),
-        ended.measured.is_stored,
-    )
+    assert CASES == len(ended.measured.run.cases)
+    assert CASES == len(ended.file.cases)
+    assert ended.measured.is_stored is False
     assert all(record.outcome.functions is not None for record in ended.file.cases)
 
 
@@ -177,7 +174,8 @@ def test_a_server_that_comes_back_takes_what_waited(server: Server, tmp_path: Pa
         assert ended.measured.run_id is not None
         stored = store.load(ended.measured.run_id)
 
-    assert (ended.file, True) == (stored, ended.measured.is_stored)
+    assert ended.file == stored
+    assert ended.measured.is_stored is True
 
 
 def test_a_server_that_comes_back_at_the_end_takes_all(server: Server, tmp_path: Path) -> None:

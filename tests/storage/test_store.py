@@ -132,7 +132,6 @@ def without_doubles(run: Run) -> Run:
 
 SOME = settings(
     max_examples=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
 

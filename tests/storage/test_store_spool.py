@@ -25,7 +25,8 @@ def test_details_come_back(details: Details) -> None:
     spool.put(1, make_record("b").identity, Details(COSTS))
     spool.put(1, IDENTITY, details)
 
-    assert (details, None) == (spool.get(1, IDENTITY), spool.get(2, IDENTITY))
+    assert details == spool.get(1, IDENTITY)
+    assert spool.get(2, IDENTITY) is None
 
 
 def test_the_last_ones_count() -> None:

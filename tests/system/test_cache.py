@@ -14,6 +14,7 @@ import pytest
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.cache import VARIABLE, Cache, Usage, cache_root, key_of
+from tests.waiting import comes_true
 
 forked = multiprocessing.get_context("fork")
 
@@ -38,14 +39,6 @@ def unexpected(folder: Path) -> None:
     raise AssertionError(folder)
 
 
-def wait_for(condition: Callable[[], object]) -> None:
-    """Return when ``condition`` holds; fail after 300 seconds."""
-    deadline = time.monotonic() + 300
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def started(target: Callable[[], object]) -> BaseProcess:
     """A forked process that runs ``target``."""
     process = forked.Process(target=target)
@@ -63,11 +56,8 @@ class TestRoot:
     """Where the cache lies, and who may read it."""
 
     def test_the_variable_names_the_folder(self, tmp_path: Path) -> None:
-        """INSTRUCTION_COUNTS_CACHE comes before the user's cache folder."""
+        """Without it, it is a folder of ours in the user's cache folder."""
         assert tmp_path == cache_root({VARIABLE: str(tmp_path)})
-
-    def test_the_default_is_named_after_the_program(self) -> None:
-        """Without the variable it is a folder of ours in the user's cache folder."""
         assert "instruction-counts" == cache_root({}).name
 
     def test_the_folder_is_private(self, tmp_path: Path) -> None:
@@ -188,7 +178,7 @@ class TestProcesses:
             time.sleep(600)
 
         process = started(lambda: cache.entry("cases", "k", build))
-        wait_for(lambda: list((cache.root / "cases").glob(".new-*/half")))
+        assert comes_true(lambda: list((cache.root / "cases").glob(".new-*/half")))
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         process.join()
@@ -207,11 +197,11 @@ class TestProcesses:
         """A folder whose lock is held is at work."""
 
         def build(folder: Path) -> None:
-            wait_for((tmp_path / "go on").exists)
+            assert comes_true((tmp_path / "go on").exists)
             writing("text")(folder)
 
         process = started(lambda: cache.entry("cases", "slow", build))
-        wait_for(lambda: list((cache.root / "cases").glob(".new-*")))
+        assert comes_true(lambda: list((cache.root / "cases").glob(".new-*")))
         cache.entry("cases", "quick", writing("text"))
         cache.clear()
         (tmp_path / "go on").touch()
@@ -229,7 +219,7 @@ class TestProcesses:
             raise TimeoutError
 
         process = started(lambda: cache.entry("cases", "k", build))
-        wait_for(lambda: list((cache.root / "cases").glob(".new-*")))
+        assert comes_true(lambda: list((cache.root / "cases").glob(".new-*")))
         with pytest.raises(TimeoutError):
             cache.entry("cases", "k", unexpected, while_waiting=give_up)
         process.kill()

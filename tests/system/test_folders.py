@@ -58,20 +58,21 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path, name: str
     assert 0o755 == mode(folder)
 
 
-def test_a_cache_of_another_program_is_refused(tmp_path: Path) -> None:
-    """It has the same tag."""
-    (tmp_path / "CACHEDIR.TAG").write_text("Signature: 8a477f597d28d172789f06886806bc55\n")
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        # A cache of another program has the same tag.
+        ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"),
+        # What would be in a folder of another format is not known.
+        (".instruction-counts", "A folder of instruction-counts, format 9.\n"),
+    ],
+)
+def test_a_mark_that_is_not_ours_is_none(tmp_path: Path, name: str, content: str) -> None:
+    """A folder that somebody else marked is refused."""
+    (tmp_path / name).write_text(content)
     (tmp_path / "theirs").mkdir()
     with pytest.raises(UsageError, match="not made by instruction-counts"):
         Cache(tmp_path)
-
-
-def test_a_mark_of_another_format_is_none(tmp_path: Path) -> None:
-    """What would be in such a folder is not known."""
-    (tmp_path / ".instruction-counts").write_text("A folder of instruction-counts, format 9.\n")
-    (tmp_path / "a").mkdir()
-    with pytest.raises(UsageError, match="not made by instruction-counts"):
-        take(tmp_path, "")
 
 
 def test_no_mode_is_changed_through_a_link(tmp_path: Path) -> None:

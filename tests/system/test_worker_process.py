@@ -22,6 +22,7 @@ from instruction_counts.system.worker_process import (
     ending,
     failure_of,
 )
+from tests.waiting import comes_true, ends_soon
 
 PREAMBLE = """\
 import json, os, signal, subprocess, sys, time
@@ -58,23 +59,6 @@ def failure_in(worker: WorkerProcess, timeout_s: float = 300) -> Failure:
 def open_descriptors() -> int:
     """How many descriptors this process has open."""
     return len(list(Path("/proc/self/fd").iterdir()))
-
-
-def is_running(pid: int) -> bool:
-    """Whether a process is there and no zombie."""
-    try:
-        status = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
-    return status.rpartition(")")[2].split()[0] != "Z"
-
-
-def ends_soon(pid: int) -> bool:
-    """Whether a process that was killed is gone after a moment."""
-    deadline = time.monotonic() + 300
-    while is_running(pid) and time.monotonic() < deadline:
-        time.sleep(0.01)
-    return not is_running(pid)
 
 
 # Answers
@@ -339,9 +323,7 @@ def test_output_is_drained_and_only_its_tail_kept(start: START) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with start(code) as worker:
         worker.receive(300)
-        deadline = time.monotonic() + 300
-        while not worker.output.endswith("the end") and time.monotonic() < deadline:
-            time.sleep(0.01)
+        comes_true(lambda: worker.output.endswith("the end"))
         grown_kib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 
         assert worker.output.endswith("the end")

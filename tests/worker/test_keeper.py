@@ -6,11 +6,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.waiting import comes_true, ends_soon
 
 KEEPER = Path(__file__).resolve().parents[2] / "worker" / "keeper.py"
 EURO = b"\xe2\x82\xac\xff"
@@ -91,8 +92,7 @@ def test_ending_the_keeper_ends_all_of_it(tmp_path: Path) -> None:
     """Also while the command still runs."""
     file = tmp_path / "pid"
     keeper = keep(sys.executable, "-c", f"{DAEMON}\ntime.sleep(1000)", str(file))
-    while not file.exists() or not file.read_text():
-        time.sleep(0.01)
+    comes_true(lambda: file.exists() and file.read_text())
     keeper.terminate()
     keeper.wait()
 
@@ -103,16 +103,8 @@ def test_the_command_ends_when_its_keeper_is_killed(tmp_path: Path) -> None:
     """There is nobody left to end it."""
     file = tmp_path / "pid"
     keeper = keep("/bin/sh", "-c", f"echo $$ > {file}; sleep 1000")
-    while not file.exists() or not file.read_text():
-        time.sleep(0.01)
+    comes_true(lambda: file.exists() and file.read_text())
     keeper.kill()
     keeper.wait()
-    while _runs(int(file.read_text())):
-        time.sleep(0.01)
 
-
-def _runs(pid: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return False
+    assert ends_soon(int(file.read_text()))

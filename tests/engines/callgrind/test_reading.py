@@ -472,7 +472,7 @@ def damaged(draw: st.DrawFn) -> str:
 noise = st.text(max_size=8) | st.text("0123456789 \n()=+-*:'cfnilobjmptas", max_size=12)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(damaged())
 def test_a_damaged_profile_is_read_or_refused(text: str) -> None:
     """No other error than the reader's own leaves it, and what is read can be written."""
@@ -483,7 +483,6 @@ def test_a_damaged_profile_is_read_or_refused(text: str) -> None:
     assert parse(to_text(profile)) == profile
 
 
-@settings(deadline=None)
 @given(text=damaged())
 def test_the_totals_of_a_damaged_profile_are_read_or_refused(
     tmp_path_factory: pytest.TempPathFactory, text: str
@@ -498,7 +497,6 @@ def test_the_totals_of_a_damaged_profile_are_read_or_refused(
     assert totals >= 0
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_bytes_that_are_no_text_are_refused(
     tmp_path_factory: pytest.TempPathFactory, content: bytes

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
@@ -47,14 +47,12 @@ def profiles(draw: st.DrawFn) -> CallgrindProfile:
     )
 
 
-@settings(deadline=None)
 @given(profiles())
 def test_a_written_profile_is_read_back_equal(profile: CallgrindProfile) -> None:
     """Whatever the names hold."""
     assert parse(to_text(profile)) == profile
 
 
-@settings(deadline=None)
 @given(profiles(), st.randoms(use_true_random=False))
 def test_the_order_in_which_functions_were_met_does_not_show(
     profile: CallgrindProfile, random: Random

@@ -234,46 +234,49 @@ class TestRunning:
         assert (0, "", [0, 13]) == run(library, 1)
 
 
+NOTHING = "error: ‘nothing’ was not declared in this scope"
+
+
 class TestErrors:
     """A case that does not compile: the message, at the user's line."""
 
     @pytest.mark.parametrize(
-        ("case", "place", "code"),
+        ("case", "message", "place", "code"),
         [
-            (source("seen += 1;\nseen += nothing;"), "stmt line 2", "seen += nothing;"),
-            (source(setup="int a;\n\n  int b = nothing;"), "setup line 3", "int b = nothing;"),
+            (source("seen += 1;\nseen += nothing;"), NOTHING, "stmt line 2", "seen += nothing;"),
+            (
+                source(setup="int a;\n\n  int b = nothing;"),
+                *(NOTHING, "setup line 3", "int b = nothing;"),
+            ),
             (
                 source("", global_setup=f"{SEEN}int f() {{\n  return nothing; }}\n"),
-                "global_setup line 3",
-                "return nothing; }",
+                *(NOTHING, "global_setup line 3", "return nothing; }"),
+            ),
+            # A template that refuses is the statement's mistake.
+            (
+                source("seen = 1;\nseen = tiny::half('a');"),
+                *("error: static assertion failed: too small", "stmt line 2"),
+                "seen = tiny::half('a');",
+            ),
+            # A fatal error is an error.
+            (
+                source(global_setup=f"{SEEN}#include <no/such.h>"),
+                *("error: no/such.h: No such file or directory", "global_setup line 2"),
+                "#include <no/such.h>",
             ),
         ],
+        ids=["statement", "setup", "global setup", "template", "header"],
     )
     def test_an_error_is_placed_at_the_users_line(
-        self, compiler: Compiler, case: CppSource, place: str, code: str
+        self, compiler: Compiler, case: CppSource, message: str, place: str, code: str
     ) -> None:
         """Part, line and text of the line."""
         failure = failure_of(compiler, case)
         assert FailureKind.COMPILE == failure.kind
+        assert message == failure.message
         assert place == failure.place
         assert code == failure.code
-        assert "error: ‘nothing’ was not declared in this scope" == failure.message
-        assert "‘nothing’" in failure.output
-
-    def test_an_error_in_a_header_is_placed_at_the_line_that_asked_for_it(
-        self, compiler: Compiler
-    ) -> None:
-        """A template that refuses is the statement's mistake."""
-        failure = failure_of(compiler, source("seen = 1;\nseen = tiny::half('a');"))
-        assert "error: static assertion failed: too small" == failure.message
-        assert "stmt line 2" == failure.place
-
-    def test_a_header_that_is_missing_is_placed_at_its_include(self, compiler: Compiler) -> None:
-        """A fatal error is an error."""
-        failure = failure_of(compiler, source(global_setup=f"{SEEN}#include <no/such.h>"))
-        assert "error: no/such.h: No such file or directory" == failure.message
-        assert "global_setup line 2" == failure.place
-        assert "#include <no/such.h>" == failure.code
+        assert message.removeprefix("error: ") in failure.output
 
     def test_an_error_that_no_line_is_to_blame_for_has_no_place(self, compiler: Compiler) -> None:
         """As where a brace is left open and the end comes too soon."""

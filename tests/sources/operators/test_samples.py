@@ -273,6 +273,7 @@ DESCRIBED = some.recursive(
     lambda below: (
         some.lists(below) | some.builds(lambda found: {"tuple": found}, some.lists(below))
     ),
+    max_leaves=20,
 )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from core.types import Case, Language
@@ -602,7 +602,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @given(text=damaged())
-@settings(deadline=None)
 def test_whatever_a_specification_holds_it_is_read_or_refused(folder: Path, text: str) -> None:
     """Without a traceback."""
     path = folder / "spec.yaml"
