@@ -28,7 +28,7 @@ _COMMANDS = {
     "list": "List the cases that a selection holds.",
     "operators": "List operators, their coverage, and one over many sizes.",
     "show": "Show the code of a case as it will be executed.",
-    "runs": "List, show, export, import, tag and delete stored runs.",
+    "runs": "List, show, check, export, import, tag and delete stored runs.",
     "selftest": "Count under conditions that must not matter, and compare.",
     "cache": "Show or clear what is kept between runs.",
     "generate": "Take models apart into their unique layers: a definition file.",

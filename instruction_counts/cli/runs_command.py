@@ -11,7 +11,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import store_option
-from instruction_counts.cli.runs import files, tags
+from instruction_counts.cli.runs import check, files, tags
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import ALLOCATIONS
@@ -21,7 +21,7 @@ from instruction_counts.storage.store import Store
 
 @click.group("runs", cls=Group)
 def command() -> None:
-    """List, show, export, import, tag and delete stored runs.
+    """List, show, check, export, import, tag and delete stored runs.
 
     Each run is stored as it proceeds. RUN is its number or one of its tags.
     """
@@ -88,5 +88,5 @@ def _existing(db: str | None) -> Store:
     return Store.open(db, must_exist=True)
 
 
-for _subcommand in (files.export, files.import_files, tags.tag, tags.untag):
+for _subcommand in (check.check, files.export, files.import_files, tags.tag, tags.untag):
     command.add_command(_subcommand)

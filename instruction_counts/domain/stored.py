@@ -32,6 +32,17 @@ class RunSummary:
 
 
 @attrs.frozen
+class RunCheck:
+    """What is wrong with a stored run."""
+
+    run_id: int
+    cases: int
+    """How many there are."""
+    problems: tuple[str, ...] = ()
+    """Empty where all of it is as it was stored."""
+
+
+@attrs.frozen
 class StoredCount:
     """How a case ended on one build of a stored run: its count, without all that lies behind it."""
 

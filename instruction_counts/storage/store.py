@@ -6,7 +6,7 @@ at once: writers take turns, readers see a state that was whole.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -19,7 +19,8 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Machine
 from instruction_counts.domain.records import ChangedFiles, Record, Run
-from instruction_counts.domain.stored import RunSummary, StoredCount
+from instruction_counts.domain.stored import RunCheck, RunSummary, StoredCount
+from instruction_counts.storage.store_check import check_runs, file_problems
 from instruction_counts.storage.store_database import LOCK_TIMEOUT_S, Database
 from instruction_counts.storage.store_errors import (
     check_tag,
@@ -184,11 +185,14 @@ class Store:
             head = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
             if head is None:
                 raise no_such_run(run_id)
+            records = read_records(connection, run_id, details=details)
+            if len(records) != head.cases:
+                raise ValueError(f"of its {head.cases} cases {len(records)} are found")
             return Run(
                 tool_version=head.tool_version,
                 engine=head.engine,
                 builds=read_builds(connection, run_id),
-                cases=read_records(connection, run_id, details=details),
+                cases=records,
                 started_at=head.started_at,
                 machine=None if head.machine is None else Machine(**head.machine),
                 changed_files={
@@ -251,6 +255,14 @@ class Store:
         if found is None:
             raise no_such_run(run_id)
         return found
+
+    def file_problems(self) -> tuple[str, ...]:
+        """What SQLite finds wrong in the file; nothing for a server."""
+        return tuple(file_problems(self._database))
+
+    def check(self, run_ids: Collection[int]) -> Iterator[RunCheck]:
+        """What is wrong with each of these runs: everything in them is read."""
+        yield from check_runs(self._database, run_ids)
 
     # Cases over many runs
 

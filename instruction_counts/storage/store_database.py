@@ -34,6 +34,7 @@ _ADVISORY_LOCK = 0x69636E74
 _MAGIC = b"SQLite format 3\0"
 _ELSEWHERE = "Name another database with --db."
 _RECOVER = "Restore a copy of it, or save what is left into a new one: sqlite3 {} .recover"
+_CHECK = "See what is damaged: runs check. "
 
 
 class Database:
@@ -358,7 +359,9 @@ def _explanation(name: str, error: BaseException, lock_timeout_s: float) -> Data
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED} or state in {"55P03", "40P01"}:
         return _is_locked(name, lock_timeout_s)
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return DataError(f"{name} is damaged: {text}", _RECOVER.format(name))
+        return DataError(f"{name} is damaged: {text}", _CHECK + _RECOVER.format(name))
+    if code == sqlite3.SQLITE_FULL or state == "53100":
+        return DataError(f"{name} cannot be written: {text}", "Make room on its disk.")
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
         return _not_writable(name, text)
     if hasattr(error, "sqlstate") and not state:  # no server has said a word

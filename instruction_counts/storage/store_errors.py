@@ -19,6 +19,9 @@ from instruction_counts.storage.store_tables import (
 
 _LIST = "Stored runs and their tags:"
 
+UNREADABLE = (ValueError, KeyError, TypeError, zlib.error, cattrs.BaseValidationError)
+"""What is raised where rows hold what this program does not write."""
+
 
 def require_run(connection: Connection, run_id: int) -> None:
     """Refuse a run that is not stored.
@@ -68,8 +71,9 @@ def understood(name: str, run_id: int) -> Iterator[None]:
     """Report what cannot be read in a run as a `DataError` that names the run."""
     try:
         yield
-    except (ValueError, KeyError, TypeError, zlib.error, cattrs.BaseValidationError) as error:
+    except UNREADABLE as error:
         raise DataError(
             f"{name}: run {run_id} cannot be read: {error}",
-            "It was changed by another program, or is damaged. The other runs are not concerned.",
+            "It was changed by another program, or is damaged. What else is: "
+            f"{program_name()} runs check",
         ) from error

@@ -16,7 +16,9 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.stored import RunSummary, StoredCount
+from instruction_counts.storage.checksums import OWN_COLUMNS, require_own
 from instruction_counts.storage.store_errors import understood
+from instruction_counts.storage.store_rows import digest_of
 from instruction_counts.storage.store_tables import (
     builds,
     cases,
@@ -36,12 +38,17 @@ _FAILED = (Status.FAILED, Status.TIMEOUT)
 def read_builds(connection: Connection, run_id: int) -> dict[str, Fingerprint]:
     """The fingerprint of each build of a run, by its name."""
     rows = connection.execute(
-        select(run_builds.c.name, builds.c.fingerprint)
+        select(run_builds.c.name, builds.c.digest, builds.c.fingerprint)
         .join_from(run_builds, builds)
         .where(run_builds.c.run_id == run_id)
         .order_by(run_builds.c.position)
     )
-    return {name: Fingerprint(**fingerprint) for name, fingerprint in rows}
+    found = {}
+    for name, digest, fingerprint in rows:
+        if digest_of(fingerprint) != digest:
+            raise ValueError(f"the fingerprint of {name} is not what was stored")
+        found[name] = Fingerprint(**fingerprint)
+    return found
 
 
 def summaries(connection: Connection) -> tuple[RunSummary, ...]:
@@ -137,9 +144,10 @@ def stored_counts(
         select(
             outcomes.c.run_id,
             outcomes.c.case_id,
-            outcomes.c.status,
             outcomes.c.noise,
-            *(outcomes.c[column] for column in _COUNTED),
+            outcomes.c.checksums,
+            *OWN_COLUMNS,
+            cases.c.digest,
             cases.c.definition_hash,
             runs.c.started_at,
             runs.c.engine,
@@ -161,6 +169,7 @@ def stored_counts(
     fingerprints: dict[int, Fingerprint] = {}
     for row in rows:
         with understood(name, row.run_id):
+            require_own(row._mapping)  # noqa: SLF001 - SQLAlchemy's own name for it
             if row.build_id not in fingerprints:
                 fingerprints[row.build_id] = Fingerprint(**row.fingerprint)
             yield StoredCount(

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import attrs
 import cattrs
-from sqlalchemy import Connection, RowMapping, Table, insert, select
+from sqlalchemy import ColumnElement, Connection, RowMapping, Table, insert, select
 
 from core.modes import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
@@ -30,6 +30,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record
+from instruction_counts.storage import checksums
 from instruction_counts.storage.function_rows import functions_from_json, functions_to_json
 from instruction_counts.storage.store_tables import (
     builds,
@@ -55,6 +56,7 @@ _COUNTS = (
     "all_threads_per_run",
     "varying",
 )
+_OF_ROW = ("id", "digest")
 _CONVERTER = cattrs.Converter()
 
 
@@ -102,20 +104,23 @@ def insert_record(
     Returns its number.
     """
     case = _case_values(record)
+    own = {"identity": key_digest(record.key), **_outcome_values(record.outcome)}
+    details = list(_details(record.outcome))
+    digest = digest_of(case)
     outcome_id = insert_row(
         connection,
         outcomes,
         {
             "run_id": run_id,
             "run_build_id": run_build_id,
-            "case_id": _shared(connection, cases, digest_of(case), case),
-            "identity": key_digest(record.key),
+            "case_id": _shared(connection, cases, digest, case),
             "position": position,
             "noise": None if record.noise is None else attrs.asdict(record.noise),
-            **_outcome_values(record.outcome),
+            "checksums": checksums.of_outcome(own, record.build, digest, details),
+            **own,
         },
     )
-    for table, rows in _details(record.outcome):
+    for table, rows in details:
         connection.execute(insert(table), [{"outcome_id": outcome_id, **row} for row in rows])
     return outcome_id
 
@@ -177,13 +182,18 @@ def _details(outcome: Outcome) -> Iterator[tuple[Table, list[_Values]]]:
 # Reading
 
 
-def read_records(connection: Connection, run_id: int, *, details: bool) -> tuple[Record, ...]:
+def read_records(
+    connection: Connection, run_id: int, *, details: bool, outcome_id: int | None = None
+) -> tuple[Record, ...]:
     """The records of a run in their order; without ``details`` they are ``stored_in`` it.
+
+    With ``outcome_id`` it is that one alone.
 
     Raises:
         ValueError, KeyError, TypeError, zlib.error, cattrs.BaseValidationError: the rows hold what
             this program does not write.
     """
+    mine = outcomes.c.run_id == run_id if outcome_id is None else outcomes.c.id == outcome_id
     joined = outcomes.join(cases).join(run_builds)
     for table in (times, outputs, failures, function_costs):
         joined = joined.outerjoin(table)
@@ -193,11 +203,11 @@ def read_records(connection: Connection, run_id: int, *, details: bool) -> tuple
     rows = connection.execute(
         select(outcomes, cases, run_builds.c.name, *columns)
         .select_from(joined)
-        .where(outcomes.c.run_id == run_id)
+        .where(mine)
         .order_by(outcomes.c.position, outcomes.c.id)
     ).mappings()
-    stretches = _read_windows(connection, run_id)
-    found = (_record(row, tuple(stretches[row[outcomes.c.id]])) for row in rows)
+    stretches = _read_windows(connection, mine)
+    found = (_verified(row, tuple(stretches[row[outcomes.c.id]]), details=details) for row in rows)
     if not details:
         return tuple(attrs.evolve(record, stored_in=run_id) for record in found)
     return tuple(found)
@@ -211,7 +221,7 @@ def read_details(connection: Connection, run_id: int, build: str, key: CaseKey) 
     """
     row = (
         connection.execute(
-            select(outcomes.c.id, times.c.values_s, function_costs.c.costs)
+            select(outcomes.c.checksums, times.c.values_s, function_costs.c.costs)
             .select_from(outcomes.join(run_builds).outerjoin(times).outerjoin(function_costs))
             .where(outcomes.c.run_id == run_id, run_builds.c.name == build)
             .where(outcomes.c.identity == key_digest(key))
@@ -219,21 +229,38 @@ def read_details(connection: Connection, run_id: int, build: str, key: CaseKey) 
         .mappings()
         .one_or_none()
     )
-    return None if row is None else Details(_functions(row), tuple(row[times.c.values_s] or ()))
+    if row is None:
+        return None
+    checksums.require_details(row)
+    return Details(_functions(row), tuple(row[times.c.values_s] or ()))
 
 
-def _read_windows(connection: Connection, run_id: int) -> dict[int, list[Window]]:
+def _read_windows(
+    connection: Connection, of_outcomes: ColumnElement[bool]
+) -> dict[int, list[Window]]:
     names = [field.name for field in attrs.fields(Window)]
     query = (
         select(windows.c.outcome_id, *(windows.c[name] for name in names))
         .join(outcomes)
-        .where(outcomes.c.run_id == run_id)
+        .where(of_outcomes)
         .order_by(windows.c.outcome_id, windows.c.position)
     )
     found: dict[int, list[Window]] = defaultdict(list)
     for outcome_id, runs, instructions, amounts in connection.execute(query):
         found[outcome_id].append(Window(runs, instructions, Amounts(amounts)))
     return found
+
+
+def _verified(row: RowMapping, stretches: tuple[Window, ...], *, details: bool) -> Record:
+    record = _record(row, stretches)
+    try:
+        case = {column.name: row[column] for column in cases.columns if column.name not in _OF_ROW}
+        if digest_of(case) != row[cases.c.digest]:
+            raise ValueError("its code is not what was stored")
+        checksums.require(row, stretches, details=details)
+    except ValueError as error:
+        raise ValueError(f"{record.key.title} on {record.build}: {error}") from error
+    return record
 
 
 def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:

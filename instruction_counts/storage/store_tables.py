@@ -198,6 +198,7 @@ runs = Table(
     Column("state", Text, nullable=False),
     Column("machine", _Json),
     Column("changed_files", _Json, nullable=False),
+    Column("cases", BigInteger, nullable=False),
     # The number of a deleted run is not given to another one: people may have noted it.
     sqlite_autoincrement=True,
 )
@@ -256,6 +257,7 @@ outcomes = Table(
     Column("resources_reason", _Words),
     Column("skipped_by_budget_s", _Seconds),
     Column("noise", _Json),
+    Column("checksums", _Json, nullable=False),
     UniqueConstraint("run_build_id", "identity"),
     Index(None, "run_id", "position"),
 )

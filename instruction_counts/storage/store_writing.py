@@ -43,7 +43,7 @@ def head_values(run: Run, state: str) -> dict[str, Any]:
 
 def insert_run(connection: Connection, run: Run, state: str) -> int:
     """Add a run with its builds and records; returns its number."""
-    run_id = insert_row(connection, runs, head_values(run, state))
+    run_id = insert_row(connection, runs, {**head_values(run, state), "cases": 0})
     put_builds(connection, run_id, run.builds)
     for record in run.cases:
         put_record(connection, run_id, record)
@@ -82,6 +82,8 @@ def put_record(connection: Connection, run_id: int, record: Record) -> int:
         last = select(func.max(outcomes.c.position)).where(outcomes.c.run_id == run_id)
         before = connection.scalar(last)
         position = 0 if before is None else before + 1
+        one_more = update(runs).where(runs.c.id == run_id).values(cases=runs.c.cases + 1)
+        connection.execute(one_more)
     return insert_record(connection, record, run_id=run_id, run_build_id=number, position=position)
 
 

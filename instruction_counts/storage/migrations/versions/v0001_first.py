@@ -60,6 +60,7 @@ def _make_runs() -> None:
         _text("state"),
         _text("machine", nullable=True),
         _text("changed_files"),
+        _number("cases", nullable=False),
         sqlite_autoincrement=True,
     )
     op.create_table(
@@ -98,6 +99,7 @@ def _make_outcomes() -> None:
         _text("resources_reason", nullable=True),
         sa.Column("skipped_by_budget_s", sa.Double()),
         _text("noise", nullable=True),
+        _text("checksums"),
         sa.UniqueConstraint("run_build_id", "identity"),
     )
     op.create_index("ix_outcomes_case_id", "outcomes", ["case_id"])
