@@ -34,7 +34,7 @@ _ADVISORY_LOCK = 0x69636E74
 _MAGIC = b"SQLite format 3\0"
 _ELSEWHERE = "Name another database with --db."
 _RECOVER = "Restore a copy of it, or save what is left into a new one: sqlite3 {} .recover"
-_CHECK = "See what is damaged: runs check. "
+_CHECK = "See what is damaged with `runs check`. "
 
 
 class Database:

@@ -74,6 +74,6 @@ def understood(name: str, run_id: int) -> Iterator[None]:
     except UNREADABLE as error:
         raise DataError(
             f"{name}: run {run_id} cannot be read: {error}",
-            "It was changed by another program, or is damaged. What else is: "
-            f"{program_name()} runs check",
+            "It was changed by another program, or is damaged. What else is damaged:",
+            "runs check",
         ) from error

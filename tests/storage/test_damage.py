@@ -97,7 +97,7 @@ def test_an_error_names_the_run_and_the_case(whole: bytes, tmp_path: Path) -> No
     ):
         store.load(1)
 
-    assert "runs check" in caught.value.remedy
+    assert "runs check" == caught.value.command
 
 
 def test_a_row_that_is_gone_is_an_error(whole: bytes, tmp_path: Path) -> None:
