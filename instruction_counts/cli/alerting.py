@@ -12,6 +12,7 @@ import click
 
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.cli import console
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.history.watch_state import Alert
 from instruction_counts.history.watching import text_of
 from instruction_counts.history.webhook import Webhook
@@ -26,8 +27,7 @@ def alert_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @click.option(
         "--alert",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
+        type=FILE,
         help="Append each alert to FILE as a line of JSON.",
     )
     @click.option(

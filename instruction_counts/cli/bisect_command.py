@@ -10,6 +10,7 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, no_findings
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
@@ -49,7 +50,7 @@ from instruction_counts.storage.store import Store
 @click.option(
     "--builds",
     "config",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     help="YAML file of builds, the oldest first.",
 )
 @click.option(

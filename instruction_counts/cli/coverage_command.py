@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import build_options, only_build, operators_file_option
@@ -38,8 +39,7 @@ _SHOWN = 10
 @format_option("each category, with every operator that is missing", names_for(CoverageReport))
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
+    type=FILE,
     help=f"Also write everything that is not covered: {', '.join(suffixes_for(CoverageReport))}.",
 )
 @build_options

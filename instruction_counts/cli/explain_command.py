@@ -10,6 +10,7 @@ import click
 from instruction_counts.analysis.attribution.profiles import write_callgrind, write_speedscope
 from instruction_counts.analysis.verdicts.sides import read_side
 from instruction_counts.cli import console
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import (
     limit_option,
@@ -47,8 +48,7 @@ from instruction_counts.session.lazy_store import LazyStore
 )
 @click.option(
     "--speedscope",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
+    type=FILE,
     help="Write flame graphs for speedscope.app: base, new and the difference.",
 )
 @store_option

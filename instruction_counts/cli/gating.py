@@ -13,6 +13,7 @@ import click
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, no_findings
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.saving import check_folder
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits, read_limits
@@ -24,7 +25,7 @@ _OPTIONS = (
     click.option(
         "--limits",
         "limits_file",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         metavar="FILE.yaml",
         help="Allowed increase per case, by label  [default: none]",
     ),
@@ -39,7 +40,7 @@ _OPTIONS = (
     ),
     click.option(
         "--junit",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         metavar="FILE.xml",
         help="Write JUnit XML, with a test case for each case.",
     ),

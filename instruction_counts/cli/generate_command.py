@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import build_options
 from instruction_counts.domain.build import Build, default_build
@@ -55,7 +56,7 @@ from instruction_counts.sources.models.layers import Mode
 )
 @click.option(
     "--output",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     default=Path("definitions/generated/models.py"),
     show_default=True,
     metavar="FILE",

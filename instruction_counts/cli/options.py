@@ -14,6 +14,7 @@ from core.modes import by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
@@ -114,7 +115,7 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
     )
     @click.option(
         "--overrides",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         help="YAML file with shape, dtype, input and seed; options take precedence.",
     )
     @wraps(function)
@@ -174,7 +175,7 @@ def operators_file_option(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the option that names a file of operators; the command gets it, or None."""
     decorator: _Decorator = click.option(
         "--operators-file",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         help="File of operators  [default: definitions/operators.yaml]",
     )
     return decorator(function)
@@ -228,8 +229,7 @@ def build_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--builds",
         "config",
-        type=click.Path(path_type=Path, dir_okay=False),
-        metavar="FILE",
+        type=FILE,
         help="YAML file of builds. Each has name, python or source_cmd, env.",
     )
     @wraps(function)
@@ -278,7 +278,7 @@ def output_option(what: str) -> _Decorator:
     """The option for files that ``what`` is written to; the command gets ``output``."""
     return click.option(
         "--output",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=FILE,
         multiple=True,
         metavar="FILE",
         help=f"Write {what}. Repeatable.",

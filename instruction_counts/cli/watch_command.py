@@ -10,6 +10,7 @@ from instruction_counts.cli import console
 from instruction_counts.cli.alerting import alert_options
 from instruction_counts.cli.durations import DurationType
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.merging import merged
@@ -48,8 +49,7 @@ from instruction_counts.storage.store import Store
 @click.option(
     "--state",
     "state_file",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
+    type=FILE,
     help="File that remembers what was seen  [default: one per watch in the user's data folder]",
 )
 @click.option("--once", is_flag=True, help="Look once and exit. This is the default.")

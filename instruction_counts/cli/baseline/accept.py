@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.baseline.file import FILE
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import case_options, store_option
 from instruction_counts.cli.saving import check_folder, save

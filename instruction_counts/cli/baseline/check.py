@@ -8,8 +8,8 @@ import attrs
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.baseline.file import FILE
 from instruction_counts.cli.check_report import conclude
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.gating import Gating, gate_options
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options

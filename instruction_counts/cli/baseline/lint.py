@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.baseline.file import FILE
 from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
 from instruction_counts.gate import lint as linting
 from instruction_counts.gate.baseline import read_baseline

@@ -8,7 +8,7 @@ import attrs
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.baseline.file import FILE
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import case_options
 from instruction_counts.domain.selection import Selection

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
+from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import store_option
 from instruction_counts.report.exporting import Exporter
@@ -16,7 +17,7 @@ from instruction_counts.storage.store import Store
 
 @click.command("export", cls=Command)
 @click.argument("run")
-@click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
+@click.argument("file", type=FILE)
 @store_option
 def export(run: str, file: Path, db: str | None) -> None:
     """Write a run to FILE: .json or .json.gz (everything), .csv or .md (summaries)."""

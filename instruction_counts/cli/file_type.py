@@ -1,4 +1,4 @@
-"""How a baseline is named on the command line."""
+"""Files on the command line: paths, which need not exist yet."""
 
 from __future__ import annotations
 
