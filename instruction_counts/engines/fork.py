@@ -137,12 +137,14 @@ class ForkEngine:
 
     def close(self) -> None:
         """Kill servers, children and compilers, and remove their files."""
-        self._times.close()
-        self._counts.close()
-        self._compiler.close()
+        # Each, also where an interrupt cuts another short.
+        with contextlib.ExitStack() as stack:
+            stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            stack.callback(self._counts.close)
+            stack.callback(self._times.close)
+            stack.callback(self._compiler.close)
         while self._compiler.notices:
             self._notice(self._compiler.notices.pop())
-        shutil.rmtree(self._folder, ignore_errors=True)
 
     @property
     def fingerprint(self) -> Fingerprint:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, withou
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.system.processes import kill, start
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 
 TIMES, COUNTS = "times", "counts"
@@ -82,23 +82,17 @@ class ForkProcesses:
         )
         command = (*without_aslr(), *_CALLGRIND, self._facts.interpreter, "-c", "")
         try:
-            done = subprocess.run(
-                command,
-                cwd=folder,
-                env=variables,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                check=False,
-            )
+            process = start(command, folder, variables)
         except OSError as error:
             return str(error)
+        try:
+            output, _ = process.communicate()
+        finally:
+            kill(process)
         for path in (folder / "dumps").iterdir():
             path.unlink()
-        last = "\n".join(done.stdout.splitlines()[-5:])
-        return f"exit code {done.returncode}\n{last}".strip() if done.returncode > 0 else ""
+        code, last = process.returncode, "\n".join(output.splitlines()[-5:])
+        return f"exit code {code}\n{last}".strip() if code > 0 else ""
 
     def _folder_of(self, role: str) -> Path:
         return self._folder / role

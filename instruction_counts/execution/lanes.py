@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import shutil
 import threading
@@ -54,18 +55,17 @@ def execute(
     """
     if budget is not None:
         orders = budget.in_order(orders)  # engines prepare what comes first
-    for number, engine in enumerate(engines.values()):
-        mine = [order for order in orders if engines[order.build.name] is engine]
-        first = number % pool.size  # where it starts up: not all on the same core
-        engine.start(mine, (*pool.cores[first:], *pool.cores[:first]))
     lanes = _Lanes(orders, engines, pool, clock, budget)
     workers = ThreadPool(jobs)
-    if budget is not None:
-        budget.begin()
     try:
+        for number, engine in enumerate(engines.values()):
+            mine = [order for order in orders if engines[order.build.name] is engine]
+            first = number % pool.size  # where it starts up: not all on the same core
+            engine.start(mine, (*pool.cores[first:], *pool.cores[:first]))
+        if budget is not None:
+            budget.begin()
         for _ in range(jobs):
             workers.apply_async(lanes.work)
-        workers.close()
         unfinished = len(orders)
         while unfinished:
             event = lanes.events.get()
@@ -75,6 +75,7 @@ def execute(
             yield event
     finally:
         lanes.stop()
+        workers.close()
         workers.join()
 
 
@@ -112,8 +113,10 @@ class _Lanes:
     def stop(self) -> None:
         """End all processes; lanes leave after the order at hand."""
         self._stopping.set()
-        for engine in self._engines.values():
-            engine.close()
+        # Every engine, also where another interrupt cuts the end of one short.
+        with contextlib.ExitStack() as stack:
+            for engine in self._engines.values():
+                stack.callback(engine.close)
 
     def _next_case(self) -> Sequence[WorkOrder]:
         """All orders of the case that is next; none where none waits."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -209,18 +209,19 @@ class BuildRunner:
         for facts in self.facts:
             self.observer.note(banner(facts, settings.engine, lanes))
         profile = settings.profile(callgrind_out)
-        measured = Measured(
-            settings.engine,
-            self._engines(orders, profile),
-            tuple(exporters),
-            self.observer,
-            Cache().root / DURATIONS,
-            self.recorder,
-            machine=self._machine(orders, pool),
-            plan=budget,
-            changed_files=self._changed_files,
-        )
-        interrupted = measured.execute(orders, pool, lanes, done)
+        with self._engines(orders, profile) as engines:
+            measured = Measured(
+                settings.engine,
+                engines,
+                tuple(exporters),
+                self.observer,
+                Cache().root / DURATIONS,
+                self.recorder,
+                machine=self._machine(orders, pool),
+                plan=budget,
+                changed_files=self._changed_files,
+            )
+            interrupted = measured.execute(orders, pool, lanes, done)
         for name, files in measured.run.changed_files.items():
             self.observer.error(changed(name, files))
         return MeasuredRun(
@@ -236,8 +237,11 @@ class BuildRunner:
         found = {facts.build.name: facts.changed_files() for facts in self.facts}
         return {name: changed for name, changed in found.items() if changed is not None}
 
-    def _engines(self, orders: Sequence[WorkOrder], profile: Profile) -> dict[str, Engine]:
-        """An engine for each build, by its name; all of them can start."""
+    @contextlib.contextmanager
+    def _engines(
+        self, orders: Sequence[WorkOrder], profile: Profile
+    ) -> Iterator[Mapping[str, Engine]]:
+        """An engine for each build, by its name; all can start, and are closed in the end."""
         engines: dict[str, Engine] = {}
         with contextlib.ExitStack() as stack:
             for facts in self.facts:
@@ -245,8 +249,7 @@ class BuildRunner:
                 engine = engines[name] = self.engine(facts, profile)
                 stack.callback(engine.close)
                 engine.check([order for order in orders if order.build.name == name])
-            stack.pop_all()
-        return engines
+            yield engines
 
     def engine(self, facts: BuildFacts, profile: Profile) -> Engine:
         """An engine for one of the builds; whoever asks for it closes it.

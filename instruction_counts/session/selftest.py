@@ -17,7 +17,6 @@ from core.types import AutogradMode, Case, CaseKey, RuntimeMode
 from instruction_counts import __version__
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
@@ -211,18 +210,14 @@ def measure(
     possible = [order for order in orders if order.case not in outcomes]
     with _arranged(condition, cores), observer.progress(len(possible)) as progress:
         profile = Profile(allocator=allocator, layout=condition.layout)
-        engine = make_engine(DEFAULT, facts, profile, observer.note)
-        try:
+        with contextlib.closing(make_engine(DEFAULT, facts, profile, observer.note)) as engine:
             engine.check(possible)
-        except BuildError:
-            engine.close()
-            raise
-        events = execute(possible, {facts.build.name: engine}, pool, len(cores))
-        with contextlib.closing(events):
-            for event in events:
-                if isinstance(event, Finished):
-                    outcomes[event.order.case] = event.outcome
-                progress.show(event)
+            events = execute(possible, {facts.build.name: engine}, pool, len(cores))
+            with contextlib.closing(events):
+                for event in events:
+                    if isinstance(event, Finished):
+                        outcomes[event.order.case] = event.outcome
+                    progress.show(event)
     return Round({case: outcomes[case] for case in cases}, engine.fingerprint)
 
 

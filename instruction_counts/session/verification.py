@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 
 import attrs
 
@@ -72,16 +72,20 @@ class Verification:
         ]
 
     def _measure(self, cases: Iterable[Case], layout: int, **options: bool) -> Outcomes:
-        engines = {build.build.name: self.make_engine(build, layout) for build in self.builds}
         orders = [
             self.template(case, facts.build, **options) for case in cases for facts in self.builds
         ]
         possible = [order for order in orders if refused(order, self.pool) is None]
-        outcomes: dict[str, dict[CaseKey, Outcome]] = {name: {} for name in engines}
-        with (
-            closing(execute(possible, engines, self.pool, self.lanes)) as events,
-            self.observer.progress(len(possible)) as progress,
-        ):
+        outcomes: dict[str, dict[CaseKey, Outcome]] = {
+            facts.build.name: {} for facts in self.builds
+        }
+        with ExitStack() as stack:
+            engines = {
+                facts.build.name: stack.enter_context(closing(self.make_engine(facts, layout)))
+                for facts in self.builds
+            }
+            events = stack.enter_context(closing(execute(possible, engines, self.pool, self.lanes)))
+            progress = stack.enter_context(self.observer.progress(len(possible)))
             for event in events:
                 progress.show(event)
                 if isinstance(event, Finished):

@@ -72,6 +72,13 @@ def marked_processes(mark: str) -> list[int]:
     return found
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process is there, and not only its exit status."""
+    with contextlib.suppress(OSError):
+        return bool(Path(f"/proc/{pid}/cmdline").read_bytes())
+    return False
+
+
 # Lists
 
 
@@ -402,6 +409,47 @@ def test_a_resumed_run_keeps_what_was_measured_before(interrupted: dict[str, obj
     assert isinstance(resumed, tuple)
 
     assert interrupted["first"] == resumed[0]
+
+
+PRECOMPILING = """#!/bin/sh
+case "$*" in *c++-header*) sleep 600 & echo $! $$ > {folder}/pids; wait ;; esac
+exec g++ "$@"
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_compiler_that_precompiles_headers_ends_with_the_run(number: int, tmp_path: Path) -> None:
+    """It takes a minute, in a session of its own. `timeout` sends its signal twice."""
+    compiler = tmp_path / "compiler"
+    compiler.write_text(PRECOMPILING.format(folder=tmp_path))
+    compiler.chmod(0o755)
+    (tmp_path / "cases.py").write_text(
+        "from core.api import GroupedStmts\n"
+        "BENCHMARKS = {'a': GroupedStmts(cpp_stmt='auto x = torch::ones({2});')}\n"
+    )
+    process = subprocess.Popen(
+        [*MAIN, "run", "--definitions", "cases.py", "--no-counts", "--db", "runs.db"],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "CXX": str(compiler),
+            "INSTRUCTION_COUNTS_CACHE": str(tmp_path / "cache"),
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        assert wait_until(lambda: bool((tmp_path / "pids").read_text()))
+        pids = [int(pid) for pid in (tmp_path / "pids").read_text().split()]
+        process.send_signal(number)
+        process.send_signal(number)
+
+        assert 130 == process.wait(600)
+        assert wait_until(lambda: not any(map(is_running, pids)))
+    finally:
+        process.kill()
 
 
 # Output that nobody reads

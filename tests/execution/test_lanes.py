@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 
@@ -121,6 +122,43 @@ def test_an_exception_in_an_engine_reaches_the_caller() -> None:
         run(make_orders(5), engine)
 
     assert engine.closed.is_set()
+
+
+class InterruptedEngine(FakeEngine):
+    """An engine that an interrupt reaches while it starts or ends."""
+
+    def __init__(self, when: str) -> None:
+        super().__init__()
+        self._when = when
+
+    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
+        """Begin to start."""
+        super().start(orders, cores)
+        if self._when == "start":
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        """Begin to end."""
+        super().close()
+        if self._when == "close":
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("when", ["start", "close"])
+def test_an_interrupt_while_one_engine_starts_or_ends_closes_the_others(when: str) -> None:
+    """Ctrl-C may come twice; what the other engines run would go on without anybody."""
+    engines = {
+        "one": InterruptedEngine(when),
+        "two": InterruptedEngine(when),
+        "three": FakeEngine(),
+    }
+    orders = [WorkOrder(make_case("a"), Build(name)) for name in engines]
+    with pytest.raises(KeyboardInterrupt):
+        list(execute(orders, engines, CorePool((0,)), 1))
+
+    assert ["one", "two", "three"] == [
+        name for name, engine in engines.items() if engine.closed.is_set()
+    ]
 
 
 def test_engines_are_started_with_their_orders_and_the_cores() -> None:

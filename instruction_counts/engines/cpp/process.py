@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,6 +14,7 @@ import attrs
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.diagnosis import OUTPUT_CHARACTERS
+from instruction_counts.system.processes import kill, start
 from instruction_counts.system.worker_process import ending
 
 _KILLED = re.compile(r"fatal error: (?P<signal>\w+) signal terminated program")
@@ -58,7 +58,7 @@ class CompilerProcesses:
             try:
                 output, _ = process.communicate(timeout=self._timeout_s)
             except subprocess.TimeoutExpired:
-                _kill(process)
+                kill(process)
                 output, _ = process.communicate()
                 message = f"the compiler did not end within {self._timeout_s:g} s"
                 raise CompileError(_tail_of(FailureKind.TIMEOUT, message, output)) from None
@@ -81,7 +81,7 @@ class CompilerProcesses:
         with self._lock:
             self._closed = True
             for process in self._running:
-                _kill(process)
+                kill(process)
 
     @contextlib.contextmanager
     def _started(
@@ -97,6 +97,7 @@ class CompilerProcesses:
                     os.sched_setaffinity(process.pid, cores)
             yield process
         finally:
+            kill(process)  # an interrupt came while it ran
             with self._lock:
                 self._running.discard(process)
 
@@ -105,26 +106,10 @@ def _start(
     command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> subprocess.Popen[str]:
     try:
-        return subprocess.Popen(
-            command,
-            cwd=folder,
-            env={**environment, "TMPDIR": str(folder)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-        )
+        return start(command, folder, {**environment, "TMPDIR": str(folder)})
     except OSError as error:
         message = f"{command[0]} does not start: {error.strerror}"
         raise CompileError(Failure(FailureKind.REFUSED, message)) from error
-
-
-def _kill(process: subprocess.Popen[str]) -> None:
-    if process.poll() is None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _tail_of(kind: FailureKind, message: str, output: str) -> Failure:

@@ -1,0 +1,52 @@
+"""Compilers end with what waits for them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.engines.cpp.process import CompilerProcesses
+
+HANGING = """
+case "$*" in *c++-header*) sleep 600 & echo $! > child; echo $$ > own; wait ;; esac
+"""
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is gone, or waits for nothing but its parent."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    return True
+
+
+def test_an_interrupt_ends_a_compiler_with_what_it_started(tmp_path: Path) -> None:
+    """Nobody else knows of it: it runs in a session of its own, which Ctrl-C does not reach."""
+    compiler = tmp_path / "g++"
+    compiler.write_text(f"#!/bin/sh\n{HANGING}")
+    compiler.chmod(0o755)
+
+    commands = CompilerProcesses(os.environ, timeout_s=600)
+
+    def interrupt() -> None:
+        while not (tmp_path / "own").exists() or not commands._running:
+            time.sleep(0.01)
+        time.sleep(0.2)  # until it is waited for
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    thread = threading.Thread(target=interrupt)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        commands.run([str(compiler), "-x", "c++-header", "prelude.hpp"], tmp_path)
+    thread.join()
+
+    pids = [int((tmp_path / name).read_text()) for name in ("own", "child")]
+    deadline = time.monotonic() + 300
+    while time.monotonic() < deadline and not all(map(has_ended, pids)):
+        time.sleep(0.01)
+    assert [True, True] == [has_ended(pid) for pid in pids]
