@@ -25,11 +25,7 @@ _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
 def alert_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say where alerts go; the command gets ``reporters``."""
 
-    @click.option(
-        "--alert",
-        type=FILE,
-        help="Append each alert to FILE as a line of JSON.",
-    )
+    @click.option("--alert", type=FILE, help="Append each alert to FILE as a line of JSON.")
     @click.option(
         "--webhook",
         envvar="INSTRUCTION_COUNTS_WEBHOOK",

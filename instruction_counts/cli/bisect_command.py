@@ -47,12 +47,7 @@ from instruction_counts.storage.store import Store
     metavar="NAME=PYTHON",
     help="Interpreter or virtual environment. Repeatable, the oldest first.",
 )
-@click.option(
-    "--builds",
-    "config",
-    type=FILE,
-    help="YAML file of builds, the oldest first.",
-)
+@click.option("--builds", "config", type=FILE, help="YAML file of builds, the oldest first.")
 @click.option(
     "--commits",
     type=click.File(encoding="utf-8"),
