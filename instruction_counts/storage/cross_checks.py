@@ -12,6 +12,9 @@ from instruction_counts.domain.errors import Problem
 from instruction_counts.reading.nodes import one_of
 from instruction_counts.storage.schema import problem_at
 
+_MOST_LEVELS = 900
+"""Of metadata: what Python 3.11 can write again. Later ones could write more."""
+
 _ROUNDING = 20
 """Instructions per run: the costs of each function of the loop are rounded before they are
 subtracted."""
@@ -34,7 +37,7 @@ def _of_case(case: Mapping[str, Any]) -> Iterator[_Finding]:
     if case["runtime"] not in runtimes:
         yield ("runtime",), one_of(runtimes, case["runtime"])
     if case["metadata"] and not _can_be_written(case["metadata"]):
-        yield ("metadata",), "an object that JSON can hold"
+        yield ("metadata",), f"an object that JSON can hold, of at most {_MOST_LEVELS} levels"
     counted, costs = case["instructions"], case["functions"]
     wrong = [] if counted is None else list(_of_count(counted))
     yield from wrong
@@ -45,11 +48,27 @@ def _of_case(case: Mapping[str, Any]) -> Iterator[_Finding]:
 
 
 def _can_be_written(value: object) -> bool:
+    if _levels(value) > _MOST_LEVELS:
+        return False
     try:
         json.dumps(value, allow_nan=False)
-    except (ValueError, RecursionError):
+    except ValueError:
         return False
     return True
+
+
+def _levels(value: object) -> int:
+    """How deep lists and objects are nested in one another; the call stack has no part in it."""
+    levels, inner = 0, [value]
+    while inner:
+        levels += 1
+        inner = [
+            part
+            for one in inner
+            if isinstance(one, list | dict)
+            for part in (one.values() if isinstance(one, dict) else one)
+        ]
+    return levels - 1
 
 
 def _of_count(counted: Mapping[str, Any]) -> Iterator[_Finding]:

@@ -243,7 +243,7 @@ def test_a_file_without_benchmarks_says_so(write: WRITE, text: str) -> None:
         ("import no_such_helper", "line 1: ModuleNotFoundError: No module named 'no_such_helper'"),
         ("import sys\nsys.exit(3)", "line 2: SystemExit: 3"),
         ("from core.api import Nothing", "line 1: ImportError: cannot import name 'Nothing'"),
-        ("import definitions.setup as s\ns.Setup.NO_SUCH", "line 2: AttributeError: NO_SUCH"),
+        ("import definitions.setup as s\ns.Setup['NO_SUCH']", "line 2: KeyError: 'NO_SUCH'"),
     ],
 )
 def test_a_file_that_fails_names_the_line(write: WRITE, text: str, expected: str) -> None:
