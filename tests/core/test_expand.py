@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -52,137 +53,7 @@ MODULE = GroupedModules(
     autograd=True,
 )
 
-# A definition in the manner of PyTorch's own suite, with everything that such files use.
-SUITE = r'''
-"""Cases of one pull request."""
-import functools
-
-from core.api import GroupedModules, GroupedStmts, GroupedVariants, TimerArgs
-from core.types import FlatIntermediateDefinition
-from core.utils import flatten, iter_parsed_lines, parse_stmts
-from definitions.setup import Setup
-
-
-# Most statements below work on two matrices.
-GenericStmts = functools.partial(GroupedStmts, setup=Setup.GENERIC.value)
-
-
-BENCHMARKS: FlatIntermediateDefinition = flatten({
-    "Allocation": {
-        "nothing": GroupedStmts(r"torch.zeros(())", r"torch::zeros({0});"),
-
-        # The overloads differ in C++ alone.
-        "overloads": GroupedVariants(
-            cpp_block=r"""
-                // @Setup
-                using namespace torch::indexing;
-                auto options = at::TensorOptions().dtype(at::kDouble);
-
-                // @Global_Setup
-                #include <array>
-
-                // @Options
-                at::zeros({3}, options);
-                at::zeros({3}, at::kDouble);  // converts
-
-                // @Plain
-                // Neither dtype nor device.
-                at::zeros({3});
-            """
-        ),
-    },
-
-    ("Pointwise", "Math"): {
-        "subtract": {
-            "in place": GenericStmts(
-                r"x -= y_float",
-                r"x -= y_float;",
-                signature=r"f(x, y_float) -> None",
-                torchscript=True,
-            ),
-            "promoted": GenericStmts(r"x - y_int", r"x - y_int;", num_threads=(1, 2)),
-        },
-        None: GroupedVariants(
-            *parse_stmts(r"""
-                Python                                   | C++
-                ---------------------------------------- | ----------------------------------------
-                # @setup                                 | // @setup
-                x = torch.rand((4, 4))                   | auto x = torch::rand({4, 4});
-                y = torch.rand(                          | auto y = torch::rand({4, 4});
-                    (4, 4))                              |
-                                                         |
-                # @divide                                | // @divide
-                x / y                                    | x / y;
-                torch.div(x, y, out=x)                   | torch::div_out(/*out=*/x, x, y);
-                                                         | x.div_(y);
-                                                         |
-                # @negate                                | // @negate
-                -x                                       | -x;
-            """)
-        ),
-    },
-
-    "Indexing": {
-        py_index: GroupedStmts(
-            f"""
-                x{py_index} = 2
-                y{py_index} = x{py_index}
-            """,
-            f"""
-                x.index_put_({cpp_index}, 2);
-                y.index_put_({cpp_index}, x.index({cpp_index}));
-            """,
-            Setup.INDEXING.value,
-        )
-        for py_index, cpp_index in iter_parsed_lines(r"""
-            Python                                   | C++
-            ---------------------------------------- | ----------------------------------------
-            [0, ..., 0]                              | {0, "...", 0}
-            [None, 0]                                | {None, 0}
-        """)
-    },
-
-    ("Indexing", "by tensor"): GroupedStmts(
-        r"a[None, b] = 3",
-        r"a.index_put_({None, b}, 3);",
-        Setup.INDEXING.value,
-        signature=r"f(a, b) -> None",
-        torchscript=True,
-    ),
-
-    "Layers": {
-        constructor.split("(")[0]: GroupedModules(
-            f"model = torch.nn.{constructor}",
-            f"auto model = torch::nn::{constructor};",
-            setup=setup.value,
-            signature="f(x) -> y",
-            torchscript=torchscript,
-        )
-        for setup, torchscript, constructor in (
-            (Setup.TRIVIAL_2D, True, "Tanh()"),
-            (Setup.TRIVIAL_3D, False, "GRU(4, 3)"),
-            (Setup.TRIVIAL_4D, True, "AvgPool2d(2)"),
-        )
-    },
-
-    "Training": GroupedStmts(
-        *parse_stmts(r"""
-            Python                                   | C++
-            ---------------------------------------- | ----------------------------------------
-            h = torch.sigmoid(x * w0)                | auto h = torch::sigmoid(x * w0);
-            z = torch.cat(                           | auto z = torch::cat(
-                [h, w1], dim=0).dot(w2)              |     {h, w1}, 0).dot(w2);
-        """),
-        Setup.TRAINING.value,
-        num_threads=(1, 2),
-        signature=r"f(x, w0, w1, w2) -> z",
-        torchscript=True,
-        autograd=True,
-    ),
-
-    ("Explicit", "seed"): TimerArgs("torch.manual_seed(0)"),
-})
-'''
+SUITE = Path(__file__).parents[1] / "fixtures" / "like_pytorch.py"
 
 
 def identity(case: Case) -> tuple[Any, ...]:
@@ -201,7 +72,7 @@ def suite_cases() -> tuple[Case, ...]:
     """The cases of the definition above, loaded as a program loads it."""
     namespace: dict[str, Any] = {}
     with deferring():
-        exec(compile(SUITE, "suite.py", "exec"), namespace)  # noqa: S102 - definitions are code
+        exec(compile(SUITE.read_text(), SUITE, "exec"), namespace)  # noqa: S102 - definitions are code
     return materialize(namespace["BENCHMARKS"])
 
 

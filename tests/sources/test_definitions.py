@@ -30,45 +30,7 @@ FIVE_MISTAKES = """
         "Training": GroupedStmts("x.sum()", signature="f(x) -> None", autograd=True),
     })
 """
-LIKE_PYTORCH = '''
-    """Definitions in the style of PyTorch's own benchmark suite."""
-    from core.api import GroupedModules, GroupedStmts
-    from core.types import FlatIntermediateDefinition
-    from core.utils import flatten, parse_stmts
-    from definitions.setup import Setup
-
-    BENCHMARKS: FlatIntermediateDefinition = flatten({
-        "Pointwise": {
-            ("Math", "add"): {
-                "Tensor-Scalar": GroupedStmts(
-                    r"x += 1.0",
-                    r"x += 1.0;",
-                    setup=Setup.GENERIC.value,
-                    signature=r"f(x) -> None",
-                    torchscript=True,
-                ),
-            },
-        },
-        "nn Modules": {
-            "Linear": GroupedModules(
-                "model = torch.nn.Linear(4, 2)",
-                "auto model = torch::nn::Linear(4, 2);",
-                setup=Setup.TRIVIAL_4D.value,
-                signature="f(x) -> y",
-                torchscript=True,
-                autograd=True,
-                num_threads=(1, 2),
-            ),
-        },
-        "Mesoscale": GroupedStmts(
-            *parse_stmts(r"""
-                Python                                   | C++
-                ---------------------------------------- | ----------------------------------------
-                y = x + 1                                | auto y = x + 1;
-            """),
-        ),
-    })
-'''
+LIKE_PYTORCH = Path(__file__).parents[1] / "fixtures" / "like_pytorch.py"
 
 
 @pytest.fixture
@@ -105,11 +67,11 @@ def test_a_file_outside_the_repository_is_loaded(write: WRITE) -> None:
     assert [("a",)] == [case.label for case in load(path)]
 
 
-def test_a_file_in_the_style_of_pytorch_is_loaded_unchanged(write: WRITE) -> None:
+def test_a_file_in_the_style_of_pytorch_is_loaded_unchanged() -> None:
     """Eager and scripted, forward and backward, in both languages, at one and two threads."""
-    cases = load(write(LIKE_PYTORCH))
+    cases = load(str(LIKE_PYTORCH))
 
-    assert 4 + 16 + 2 == len(cases)
+    assert 55 == len(cases)
     assert 2 == len({case.autolabels.language for case in cases})
 
 
