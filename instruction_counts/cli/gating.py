@@ -31,7 +31,7 @@ _OPTIONS = (
     ),
     click.option(
         "--fail-on",
-        type=click.Choice([one.value for one in FailOn]),
+        type=click.Choice([choice.value for choice in FailOn]),
         default=FailOn.REGRESSION.value,
         show_default=True,
         metavar="WHEN",

@@ -133,7 +133,7 @@ def _brief(text: str, room: int) -> str:
     sentence = _END.split(text, maxsplit=1)[0]
     default = re.search(r"  (\[default: [^;\]]*)", text)
     with_default = f"{sentence}  {default[1]}]" if default is not None else sentence
-    return next((one for one in (text, with_default) if len(one) <= room), sentence)
+    return next((version for version in (text, with_default) if len(version) <= room), sentence)
 
 
 def _help_all() -> click.Option:

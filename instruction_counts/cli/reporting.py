@@ -62,7 +62,7 @@ class Reporting:
         if not self.webhooks:
             return True
         if interrupted:
-            hosts = ", ".join(_host(one.url) for one in self.webhooks)
+            hosts = ", ".join(_host(webhook.url) for webhook in self.webhooks)
             console.error(f"Not sent to {hosts}: the run was interrupted.")
             return True
         try:

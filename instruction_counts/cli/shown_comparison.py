@@ -21,8 +21,8 @@ def show_comparison(comparison: Comparison, limit: int) -> None:
         console.line("")
         console.line(f"{section.title}  {section.explanation}".rstrip(), style=section.style)
         shown = section.differences[: limit or None]
-        for one in shown:
-            for text in report.lines(one, models):
+        for difference in shown:
+            for text in report.lines(difference, models):
                 console.render(report.indented(text))
         left = len(section.differences) - len(shown)
         if left:

@@ -36,7 +36,7 @@ def saved(store: Store, run_id: int) -> str:
         this, known = store.summary(run_id), store.summaries()
     except DataError:  # the database has gone away since
         return f"Saved as run {run_id}."
-    earlier = (one for one in known if one.id < run_id and one.cases and one.builds)
+    earlier = (run for run in known if run.id < run_id and run.cases and run.builds)
     before = next(earlier, None)
     hint = ""
     if before is not None:

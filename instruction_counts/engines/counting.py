@@ -111,10 +111,10 @@ def evaluate(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> 
     """
     measured = [_measured(answer, folder) for answer in answers]
     unit = measured[0].window.runs
-    singles = [one for one in measured if one.window.runs == unit]
-    doubles = [one for one in measured if one.window.runs == 2 * unit]
+    singles = [dumped for dumped in measured if dumped.window.runs == unit]
+    doubles = [dumped for dumped in measured if dumped.window.runs == 2 * unit]
     single, double = (min(group, key=_instructions) for group in (singles, doubles))
-    first, second = (read(one.dump) for one in (single, double))
+    first, second = (read(dumped.dump) for dumped in (single, double))
     slope = _slope(first.exclusive, second.exclusive)
     calls = _slope_of_calls(first, second)
     instructions = _per_run(singles, doubles, single, double, loop, unit)
@@ -177,12 +177,14 @@ def _per_run(
     unit: int,
 ) -> Instructions:
     difference = _instructions(double) - _instructions(single)
-    agree = all(len({_instructions(one) for one in group}) == 1 for group in (singles, doubles))
+    agree = all(
+        len({_instructions(dumped) for dumped in group}) == 1 for group in (singles, doubles)
+    )
     slopes = [
-        (_instructions(two) - _instructions(one)) / unit
-        for one, two in zip(singles, doubles, strict=True)
+        (_instructions(long) - _instructions(short)) / unit
+        for short, long in zip(singles, doubles, strict=True)
     ]
-    windows = [one.window for pair in zip(singles, doubles, strict=True) for one in pair]
+    windows = [dumped.window for pair in zip(singles, doubles, strict=True) for dumped in pair]
     return Instructions(
         per_run=round(difference / unit) - loop.per_run,
         exact=agree,

@@ -123,9 +123,9 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
             "Measure them again, or exclude them with --only.",
         )
     counted = {
-        key: (one, one.outcome.instructions.per_run)
-        for key, one in side.records.items()
-        if one.outcome.instructions is not None
+        key: (record, record.outcome.instructions.per_run)
+        for key, record in side.records.items()
+        if record.outcome.instructions is not None
     }
     negative = [key for key, (_, count) in counted.items() if count < 0]
     if negative:
@@ -144,12 +144,16 @@ def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: 
         obstacle for obstacle in old.obstacles(side) if obstacle.prevents or not allow_different
     ]
     if found:
-        differences = "; ".join(one.text for one in found)
+        differences = "; ".join(obstacle.text for obstacle in found)
         raise UsageError(
             f"{number} baseline cases would be kept, but were recorded with another build: "
             f"{differences}",
             "Accept a run of all cases (--prune drops cases that are not in the run)"
-            + ("." if any(one.prevents for one in found) else ", or add --allow-different."),
+            + (
+                "."
+                if any(obstacle.prevents for obstacle in found)
+                else ", or add --allow-different."
+            ),
         )
 
 

@@ -120,8 +120,8 @@ class BaselineCase:
         counted = record.outcome.instructions
         assert counted is not None, "asked of counted cases only"
         seen = [noise for noise in noises if noise.layouts]
-        fresh = max((one.server_spread for one in noises), default=0.0)
-        moved = max((one.layout_spread for one in seen), default=0.0)
+        fresh = max((noise.server_spread for noise in noises), default=0.0)
+        moved = max((noise.layout_spread for noise in seen), default=0.0)
         return cls(
             record.label,
             record.language,
@@ -133,7 +133,7 @@ class BaselineCase:
             counted.exact,
             min(counted.per_run, max(counted.spread, math.ceil(fresh * counted.per_run))),
             _kept(record.outcome.metrics),
-            max((one.layouts for one in seen), default=0),
+            max((noise.layouts for noise in seen), default=0),
             min(counted.per_run, math.ceil(moved * counted.per_run)),
             layer_counts(record),
         )
@@ -198,7 +198,9 @@ class Baseline:
     def obstacles(self, new: Side) -> tuple[Disagreement, ...]:
         """What keeps ``new`` from being compared, or has to be allowed by hand (not `prevents`)."""
         found = disagreements(self.side_for(new, ""), new)
-        return tuple(one for one in found if one.prevents or one.name in _MUST_AGREE)
+        return tuple(
+            obstacle for obstacle in found if obstacle.prevents or obstacle.name in _MUST_AGREE
+        )
 
     def causes(self, one: Difference, complete: Complete = as_it_is) -> tuple[str, ...]:
         """The layers in which a case changed, the largest change first: ``+31 kernels``."""

@@ -44,7 +44,7 @@ def moves(points: Iterable[StoredCount]) -> tuple[Move, ...]:
         for base, new in pairwise(segment.points)
         if _build(base) != _build(new) and _moved(base, new)
     ]
-    return tuple(sorted(found, key=lambda one: one.new.run_id))
+    return tuple(sorted(found, key=lambda move: move.new.run_id))
 
 
 def _build(point: StoredCount) -> tuple[str, str]:
@@ -71,11 +71,11 @@ def priorities(
     ``found`` are the moves among the points, ``changed`` functions that changed in them.
     """
     return Priorities(
-        Counter(one.new.definition_hash for one in found),
+        Counter(move.new.definition_hash for move in found),
         {
-            one.definition_hash: functions_of(costs)
-            for one in latest.values()
-            if (costs := complete(one).outcome.functions) is not None
+            record.definition_hash: functions_of(costs)
+            for record in latest.values()
+            if (costs := complete(record).outcome.functions) is not None
         },
         frozenset(point.definition_hash for point in points if point.instructions is not None),
         durations_s or {},
@@ -96,7 +96,7 @@ def changed_functions(base: FunctionCosts | None, new: FunctionCosts | None) -> 
         found = difference(base, new).changed[:_CAUSES]
     except DataError:  # costs that contradict themselves tell nothing
         return frozenset()
-    return frozenset(one.key.name for one in found if abs(one.delta) >= 1)
+    return frozenset(change.key.name for change in found if abs(change.delta) >= 1)
 
 
 @attrs.define

@@ -75,7 +75,7 @@ def pairs_at_steps(series: Series) -> Iterator[tuple[StoredCount, StoredCount]]:
 def surroundings(base: StoredCount, new: StoredCount) -> tuple[Disagreement, ...]:
     """What else differs between two points besides torch itself."""
     found = disagreements(_side(base), _side(new))
-    return tuple(one for one in found if not one.expected)
+    return tuple(disagreement for disagreement in found if not disagreement.expected)
 
 
 def count_of(point: StoredCount) -> Instructions:
@@ -93,14 +93,16 @@ def floor_of(point: StoredCount) -> int:
 
 def _series(key: CaseKey, points: Iterable[StoredCount], min_effect: Effect) -> Series:
     known = list(points)
-    groups = _groups([one for one in known if one.instructions is not None])
+    groups = _groups([point for point in known if point.instructions is not None])
     segments = []
     for place, group in enumerate(groups):
         counts = [count_of(point).per_run for point in group]
         floors = [floor_of(point) for point in group]
         apart = tuple(_apart(groups[place - 1][-1], group[0])) if place else ()
         segments.append(Segment(tuple(group), levels(counts, floors, min_effect), apart))
-    return Series(key, tuple(segments), tuple(one for one in known if one.instructions is None))
+    return Series(
+        key, tuple(segments), tuple(point for point in known if point.instructions is None)
+    )
 
 
 def _groups(points: Iterable[StoredCount]) -> list[list[StoredCount]]:
@@ -126,7 +128,7 @@ def _machines(group: list[tuple[int, StoredCount]]) -> list[list[tuple[int, Stor
     machines = dict.fromkeys(stretches)
     if len(machines) == len(stretches):
         return [group]
-    return [[one for one in group if _machine(one[1]) == machine] for machine in machines]
+    return [[member for member in group if _machine(member[1]) == machine] for machine in machines]
 
 
 def _machine(point: StoredCount) -> tuple[str, str]:

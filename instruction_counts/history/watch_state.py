@@ -90,7 +90,7 @@ class State:
         """With further alerts; those that it has already stay as they are."""
         known = {alert.id for alert in self.alerts}
         return attrs.evolve(
-            self, alerts=(*self.alerts, *(one for one in alerts if one.id not in known))
+            self, alerts=(*self.alerts, *(alert for alert in alerts if alert.id not in known))
         )
 
     def marked(self, alert: Alert, delivery: Delivery) -> State:

@@ -80,11 +80,11 @@ def look_at(
         lost = [difference for difference in found.differences if difference.new_count is None]
         if lost:
             notice(f"{name}: not counted, so not compared: {_titles(lost, describe)}")
-            waiting.append(Waiting(base, tuple(one.key for one in lost)))
+            waiting.append(Waiting(base, tuple(difference.key for difference in lost)))
         for why, those in _incomparable(found):
             titles = _titles(those, describe)
             notice(f"{name}: not comparable with {base.line}, {why}: {titles}")
-        suspects = [one for one in found.differences if is_change(one)]
+        suspects = [difference for difference in found.differences if is_change(difference)]
         steps = _verified(suspects, base, build, builds, notice) if suspects else []
         alerts += (_alert(step, base.line, name, side, describe) for step in steps)
     return attrs.evolve(seen, last=build, waiting=tuple(waiting)).with_alerts(alerts)
@@ -170,20 +170,20 @@ def _still_waiting(state: State, new: Side) -> list[Waiting]:
     """The cases that waited for a count, and have none on the new build either."""
     now = _counted(new)
     found = (
-        attrs.evolve(one, cases=tuple(key for key in one.cases if key not in now))
-        for one in state.waiting
+        attrs.evolve(entry, cases=tuple(key for key in entry.cases if key not in now))
+        for entry in state.waiting
     )
-    return [one for one in found if one.cases]
+    return [entry for entry in found if entry.cases]
 
 
 def _bases(state: State, new: Side, builds: WatchedBuilds) -> Iterator[tuple[LastBuild, Side]]:
     """The builds that the new one is compared with, each with the cases that are."""
     now = _counted(new)
-    for one in state.waiting:
-        back = [key for key in one.cases if key in now]
-        before = builds.stored(one.build) if back else None
+    for entry in state.waiting:
+        back = [key for key in entry.cases if key in now]
+        before = builds.stored(entry.build) if back else None
         if before is not None:
-            yield one.build, _only(before, back)
+            yield entry.build, _only(before, back)
     before = builds.stored(state.last) if state.last is not None else None
     if state.last is not None and before is not None:
         counted = _counted(before)
@@ -218,7 +218,7 @@ def _verified(
 ) -> list[Difference]:
     """The suspects that still differ, as they do then; as they were where that is not known."""
     try:
-        again = builds.verify(base, new, [one.key for one in suspects])
+        again = builds.verify(base, new, [suspect.key for suspect in suspects])
     except BuildError as error:
         notice(f"{new.line}: {len(suspects)} suspects cannot be verified: {error.message}")
         return list(suspects)
@@ -232,7 +232,9 @@ def _verified(
             "they failed when measured again"
         )
     # The direction may be another one: what was seen first may have been an outlier.
-    return [one for one in (judged.get(one.key, one) for one in suspects) if is_change(one)]
+    return [
+        one for one in (judged.get(suspect.key, suspect) for suspect in suspects) if is_change(one)
+    ]
 
 
 def _is_judged(difference: Difference) -> bool:

@@ -60,10 +60,11 @@ class Breakdown:
         kept = functions[: self.limit or None]
         rest = functions[len(kept) :]
         rows = [
-            (short(one.key.name, room), one.key.layer.value, one.new or Fraction()) for one in kept
+            (short(function.key.name, room), function.key.layer.value, function.new or Fraction())
+            for function in kept
         ]
         if rest:
-            amount = sum((one.new or Fraction() for one in rest), Fraction())
+            amount = sum((function.new or Fraction() for function in rest), Fraction())
             rows.append((f"… and {len(rest)} more", "", amount))
         many = f"{len(kept)} of {len(functions)}" if rest else f"{len(functions)}"
         return self._table(f"by function ({many})", rows)

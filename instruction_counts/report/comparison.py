@@ -59,7 +59,7 @@ def sections(comparison: Comparison) -> Iterator[Section]:
             if one.verdict is verdict and one.reason is not Reason.OUTPUT_DIFFERS
         ]
         if mine:
-            mine.sort(key=lambda one: -abs(one.relative or 0))
+            mine.sort(key=lambda difference: -abs(difference.relative or 0))
             title = verdict.value.upper()
             yield Section(title, _how_sure(comparison, mine), style, tuple(mine))
     changed = [one for one in comparison.differences if one.verdict is Verdict.SAME and one.metrics]

@@ -203,7 +203,7 @@ def _allocations(explanation: Explanation) -> str:
 
 def _shares(title: str, shares: Sequence[Share], remarks: dict[str, str], width: int) -> Table:
     shares = [share for share in shares if share.base or share.new]
-    rows = [(one.title, numbers(one.base, one.new)) for one in shares]
+    rows = [(share.title, numbers(share.base, share.new)) for share in shares]
     rows.append(("sum", numbers(*sums(shares))))
     widths = _widths(_AMOUNTS, [amounts for _, amounts in rows])
     names = min(_LONGEST_SHARE, max(len(title), *(cell_len(name) + 2 for name, _ in rows)))
@@ -213,7 +213,7 @@ def _shares(title: str, shares: Sequence[Share], remarks: dict[str, str], width:
     table.add_column(Text(title, style="bold"), no_wrap=True, overflow="ellipsis", max_width=names)
     _add_amounts(table, _AMOUNTS, widths)
     table.add_column("", no_wrap=True)
-    largest = max((abs(one.delta) for one in shares), default=Fraction())
+    largest = max((abs(share.delta) for share in shares), default=Fraction())
     for one, (name, amounts) in zip(shares, rows, strict=False):
         bar = _bar(one.delta, largest, bar_width)
         if remarks.get(name):
@@ -238,18 +238,20 @@ def _functions(explanation: Explanation, limit: int, width: int) -> Iterator[Ren
     kept = changed[:limit] if limit else changed
     many = f"{len(kept)} of {len(changed)}" if len(kept) < len(changed) else f"{len(changed)}"
     yield from (Text(), Text(f"by function ({many} changed)", style="bold"))
-    rows = [(_amounts(one), one.key.name, one.key.layer.value) for one in kept]
+    rows = [(_amounts(function), function.key.name, function.key.layer.value) for function in kept]
     rest = changed[len(kept) :]
     if rest:
         rows.append(([*numbers(*sums(rest)), Text("")], f"… and {len(rest)} more", ""))
     rows.append(([*numbers(*sums(changed)), Text("")], "sum", ""))
     yield _function_table("function", rows, width)
-    renamed = ", ".join(short(one.key.name, 40) for one in kept if one.was)
+    renamed = ", ".join(short(function.key.name, 40) for function in kept if function.was)
     if renamed:
         yield Padding(Text(f"With other parameters than in base: {renamed}."), (0, 0, 0, 2))
     for move in inlinings(difference):
         yield Padding(Text(move_text(move)), (0, 0, 0, 2))
-    explained = [one for one in kept if difference.callers(one.key)][:_EXPLAINED_CALLERS]
+    explained = [function for function in kept if difference.callers(function.key)][
+        :_EXPLAINED_CALLERS
+    ]
     for one in explained:
         yield Text()
         yield from _callers(one, difference.callers(one.key), width)
@@ -334,8 +336,8 @@ def sums(
     ones: Sequence[Share] | Sequence[FunctionChange] | Sequence[CallerChange],
 ) -> tuple[Fraction, Fraction]:
     """What they cost together on both sides."""
-    base = sum((one.base or Fraction() for one in ones), Fraction())
-    return base, sum((one.new or Fraction() for one in ones), Fraction())
+    base = sum((function.base or Fraction() for function in ones), Fraction())
+    return base, sum((function.new or Fraction() for function in ones), Fraction())
 
 
 def _amounts(function_change: FunctionChange) -> list[Text]:

@@ -51,13 +51,15 @@ def sections(gate: Gate) -> Iterator[FindingSection]:
     better = [finding for finding in gate.findings if finding.difference.verdict is Verdict.BETTER]
     if better:
         yield FindingSection("BETTER", "green", _largest_first(better))
-    ambiguous = [one for one in gate.findings if one.difference.verdict is Verdict.AMBIGUOUS]
+    ambiguous = [
+        finding for finding in gate.findings if finding.difference.verdict is Verdict.AMBIGUOUS
+    ]
     if ambiguous:
         yield FindingSection("AMBIGUOUS", "yellow", _largest_first(ambiguous))
 
 
 def _largest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda one: -abs(one.difference.relative or 0)))
+    return tuple(sorted(findings, key=lambda finding: -abs(finding.difference.relative or 0)))
 
 
 def lines(finding: Finding, causes: Causes) -> Iterator[Text]:

@@ -43,11 +43,11 @@ def generated(traces: Sequence[ModelTrace], layers: Sequence[UniqueLayer]) -> Ta
     for trace in traces:
         name = trace.source.name
         mine = [layer for layer in layers if name in layer.models]
-        shared = sum(len(one.models) > 1 for one in mine)
+        shared = sum(len(layer.models) > 1 for layer in mine)
         table.add_row(Text(name), f"{len(trace.calls):,}", f"{len(mine):,}", f"{shared:,}")
     if len(traces) > 1:
         calls = sum(len(trace.calls) for trace in traces)
-        shared = sum(len(one.models) > 1 for one in layers)
+        shared = sum(len(layer.models) > 1 for layer in layers)
         table.add_row("all", f"{calls:,}", f"{len(layers):,}", f"{shared:,}")
     return table
 

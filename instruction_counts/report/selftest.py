@@ -39,15 +39,15 @@ def summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
         mine = [noise for noise in noises if noise.case.autolabels.language is language]
         if not mine:
             continue
-        same = sum(one.repeated for one in mine)
-        agree = sum(one.windows_agree for one in mine)
-        worst = max(one.noise for one in mine)
+        same = sum(case.repeated for case in mine)
+        agree = sum(case.windows_agree for case in mine)
+        worst = max(case.noise for case in mine)
         yield (
             f"{language.value}: {same} of {len(mine)} repeat to the instruction"
             f" (noise floor of the others: {percent(worst)}); windows agree in {agree}"
         )
-        if any(one.layouts for one in mine):
-            spreads = sorted(one.layout_spread for one in mine)
+        if any(case.layouts for case in mine):
+            spreads = sorted(case.layout_spread for case in mine)
             shares = ", ".join(
                 f"{100 * sum(one <= limit for one in spreads) / len(spreads):.0f}% within {name}"
                 for limit, name in (

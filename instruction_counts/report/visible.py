@@ -10,4 +10,7 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(one if one in "\n\t" or one.isprintable() else ascii(one)[1:-1] for one in text)
+    return "".join(
+        character if character in "\n\t" or character.isprintable() else ascii(character)[1:-1]
+        for character in text
+    )

@@ -87,17 +87,20 @@ class CheckRequest:
         Raises:
             UsageError: something does, and is not allowed.
         """
-        found = self.baseline.obstacles(side)
-        refused = [one for one in found if one.prevents or not self.allow_different]
+        refused = [
+            obstacle
+            for obstacle in self.baseline.obstacles(side)
+            if obstacle.prevents or not self.allow_different
+        ]
         if not refused:
             return
         texts = "\n  ".join(
-            f"{one.name}: {one.base or 'none'} in the baseline, {one.new or 'none'} now"
-            for one in refused
+            f"{found.name}: {found.base or 'none'} in the baseline, {found.new or 'none'} now"
+            for found in refused
         )
         instead = (
             "Check where the baseline was made"
-            if any(one.prevents for one in refused)
+            if any(obstacle.prevents for obstacle in refused)
             else "Compare anyway with --allow-different"
         )
         raise UsageError(

@@ -51,7 +51,7 @@ def history_of(request: HistoryRequest, store: Store) -> Histories:
     keys = _selected(store.case_keys(), request.selection)
     points = _narrowed(store.counts(keys), request.since, request.last, request.tags)
     series = all_series(points, request.min_effect)
-    causes = {pair: causes_of(store, *pair) for one in series for pair in pairs_at_steps(one)}
+    causes = {pair: causes_of(store, *pair) for found in series for pair in pairs_at_steps(found)}
     return Histories(series, causes)
 
 

@@ -68,9 +68,9 @@ def plan(
         affected = [order for order in orders if requirement.affects(order)]
         if affected and not skip:
             raise BuildError(requirement.what, f"{requirement.remedy}     or  --skip-unavailable")
-        orders = [requirement.reduced(one) if one in affected else one for one in orders]
+        orders = [requirement.reduced(order) if order in affected else order for order in orders]
     refusals = runtime_refusals(facts.build, {case.autolabels.runtime for case in cases})
-    return [_refused(one, refusals.get(one.case.autolabels.runtime, "")) for one in orders]
+    return [_refused(order, refusals.get(order.case.autolabels.runtime, "")) for order in orders]
 
 
 def _refused(order: WorkOrder, reason: str) -> WorkOrder:

@@ -295,7 +295,7 @@ def _measured(
         found += _without_cpp(made, measured_on.name, machine)
     for one in found:
         one["arguments"] = dict(tests[one["test"]].arguments)
-    return sorted(found, key=lambda one: (one["test"], one["language"] != "python"))
+    return sorted(found, key=lambda result: (result["test"], result["language"] != "python"))
 
 
 def _languages(languages: Sequence[str]) -> set[Language]:

@@ -48,9 +48,9 @@ def planned(
     latest = _latest(points, store) if store is not None else {}
     changed = {
         name
-        for one in found[-_EXPLAINED_MOVES:]
+        for move in found[-_EXPLAINED_MOVES:]
         if store is not None
-        for name in _causes(one, store)
+        for name in _causes(move, store)
     }
     complete = store.completed if store is not None else as_it_is
     durations_s = read_durations(Cache().root / DURATIONS)
@@ -91,7 +91,7 @@ def require_measured(run: Run) -> None:
     budgets = [
         case.outcome.skipped_by_budget for case in run.cases if case.outcome.skipped_by_budget
     ]
-    if budgets and all(one.outcome.status is Status.SKIPPED for one in run.cases):
+    if budgets and all(case.outcome.status is Status.SKIPPED for case in run.cases):
         raise UsageError(
             f"no case was measured within the time budget of {budgets[0]}",
             "The servers of a build take about 20 s to start. Give more.",

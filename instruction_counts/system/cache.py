@@ -170,12 +170,12 @@ class Cache:
             self._sweep(kind)
         entries = [entry for kind in kinds for entry in _entries(self.root / kind)]
         excess = sum(one.bytes for one in entries) - self._limit_bytes
-        for one in sorted(entries, key=lambda one: one.used_ns):
+        for entry in sorted(entries, key=lambda entry: entry.used_ns):
             if excess <= 0:
                 return
-            if one.path not in self._in_use:
-                _remove(one.path)
-                excess -= one.bytes
+            if entry.path not in self._in_use:
+                _remove(entry.path)
+                excess -= entry.bytes
 
     def _sweep(self, kind: str) -> None:
         # What killed processes left behind: nobody holds the lock of such a folder.

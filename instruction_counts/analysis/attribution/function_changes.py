@@ -149,11 +149,14 @@ class FunctionDifference:
 
     def _shares(self, title: Callable[[FunctionKey], str]) -> tuple[Share, ...]:
         sums: dict[str, list[Fraction]] = {}
-        for one in self.functions:
-            base_and_new = sums.setdefault(title(one.key), [Fraction(), Fraction()])
-            base_and_new[0] += one.base or 0
-            base_and_new[1] += one.new or 0
+        for function in self.functions:
+            base_and_new = sums.setdefault(title(function.key), [Fraction(), Fraction()])
+            base_and_new[0] += function.base or 0
+            base_and_new[1] += function.new or 0
         shares = (Share(name, base, new) for name, (base, new) in sums.items())
         return tuple(
-            sorted(shares, key=lambda one: (-abs(one.delta), -max(one.base, one.new), one.title))
+            sorted(
+                shares,
+                key=lambda share: (-abs(share.delta), -max(share.base, share.new), share.title),
+            )
         )

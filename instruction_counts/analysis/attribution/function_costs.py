@@ -31,11 +31,11 @@ class Spent:
         _check(costs)
         keys = [
             FunctionKey(
-                normalised(one.function, one.library),
-                normalised_library(one.library),
-                layer_of(one.function, one.library),
+                normalised(cost.function, cost.library),
+                normalised_library(cost.library),
+                layer_of(cost.function, cost.library),
             )
-            for one in costs.costs
+            for cost in costs.costs
         ]
         exclusive: dict[FunctionKey, int] = defaultdict(int)
         for key, one in zip(keys, costs.costs, strict=True):

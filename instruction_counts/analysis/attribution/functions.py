@@ -51,8 +51,8 @@ def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> Functio
     for edge in dict.fromkeys([*after.calls, *before.calls]):
         (base_calls, base_cost), (new_calls, new_cost) = before.call(edge), after.call(edge)
         calls.append(CallerChange(*edge, base_calls, new_calls, base_cost, new_cost))
-    functions.sort(key=lambda one: (*_size(one), one.key))
-    calls.sort(key=lambda one: (*_size(one), one.callee, one.caller))
+    functions.sort(key=lambda function: (*_size(function), function.key))
+    calls.sort(key=lambda call: (*_size(call), call.callee, call.caller))
     return FunctionDifference(tuple(functions), tuple(calls))
 
 
@@ -77,14 +77,14 @@ def top_causes(difference: FunctionDifference, n: int = 3) -> tuple[str, ...]:
     moved = {key for move in moves for key in (move.caller, *move.functions)}
     causes = [(move.delta, _text_of_inlining(move)) for move in moves]
     causes += [
-        (one.delta, f"{one.title} (no names in {nameless[one.title]})")
-        for one in difference.by_library()
-        if one.title in nameless
+        (share.delta, f"{share.title} (no names in {nameless[share.title]})")
+        for share in difference.by_library()
+        if share.title in nameless
     ]
     causes += [
-        (one.delta, f"{_name(one.key)}{_remark(one)}")
-        for one in difference.changed
-        if one.key not in moved and one.key.library not in nameless
+        (function.delta, f"{_name(function.key)}{_remark(function)}")
+        for function in difference.changed
+        if function.key not in moved and function.key.library not in nameless
     ]
     causes.sort(key=lambda cause: -abs(cause[0]))
     texts = [f"{round(delta):+,} {text}" for delta, text in causes if round(delta)]

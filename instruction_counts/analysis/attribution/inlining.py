@@ -40,13 +40,17 @@ class Inlining:
 def inlinings(difference: FunctionDifference) -> tuple[Inlining, ...]:
     """What was inlined or no longer is, as far as calls and costs show it."""
     both = (_on_one_side(difference, inlined=inlined) for inlined in (True, False))
-    return tuple(one for found in both for one in found)
+    return tuple(move for found in both for move in found)
 
 
 def _on_one_side(difference: FunctionDifference, *, inlined: bool) -> Iterator[Inlining]:
     gone_kind = ChangeKind.LEFT if inlined else ChangeKind.ENTERED
     changes = {function.key: function for function in difference.functions}
-    gone = [one.key for one in difference.functions if one.kind is gone_kind and one.delta]
+    gone = [
+        function.key
+        for function in difference.functions
+        if function.kind is gone_kind and function.delta
+    ]
     callers = _main_callers(difference, gone, inlined=inlined)
     groups: dict[FunctionKey, list[FunctionKey]] = defaultdict(list)
     for key in gone:

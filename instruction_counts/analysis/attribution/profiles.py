@@ -211,7 +211,7 @@ def _side(difference: FunctionDifference, side: str) -> _Graph:
     present = [function for function in difference.functions if getattr(function, side) is not None]
     return _graph(
         present,
-        [getattr(one, side) for one in present],
+        [getattr(function, side) for function in present],
         difference.calls,
         [lambda one: _cost(one, side), lambda one: _calls(one, side)],
     )

@@ -88,7 +88,7 @@ def predict(measured: MeasuredModel) -> Prediction:
     ]
     types.sort(key=lambda one: (-(one.cost.instructions or 0), -(one.cost.time_s or 0)))
     whole = Amount(count_of(measured.whole), time_of(measured.whole))
-    forward_only = tuple(one for one in measured.forward_only if one not in missing)
+    forward_only = tuple(name for name in measured.forward_only if name not in missing)
     return Prediction(
         measured.model,
         tuple(types),
@@ -113,7 +113,7 @@ def _beyond(
             return ()
         beyond.subtract({layer: count * calls for layer, count in spent.items()})
     parts = [(layer, beyond[layer]) for layer in Layer if beyond[layer]]
-    return tuple(sorted(parts, key=lambda one: -abs(one[1])))
+    return tuple(sorted(parts, key=lambda part: -abs(part[1])))
 
 
 def _sum(ones: Iterable[tuple[Record, int]]) -> Amount:

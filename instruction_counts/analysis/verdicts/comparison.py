@@ -75,7 +75,7 @@ def compare(
     What a time budget skipped on either side is not judged.
     """
     found = tuple(disagreements(base, new))
-    comparable = not any(one.prevents for one in found)
+    comparable = not any(disagreement.prevents for disagreement in found)
     least = min_effect or MIN_EFFECT
     skipped_by_budget = {
         key: budget

@@ -100,7 +100,9 @@ class Difference:
     @property
     def time(self) -> TimeChange | None:
         """The change of the wall times; None where a side has none."""
-        times = [one.outcome.times if one is not None else None for one in (self.base, self.new)]
+        times = [
+            record.outcome.times if record is not None else None for record in (self.base, self.new)
+        ]
         return time_change(*times)
 
     @property
@@ -158,7 +160,9 @@ def judge(
     if said is not None:
         return Difference(key, base, new, *said, output=output)
     before, after = _instructions(base), _instructions(new)
-    noises = [one.noise for one in (base, new) if one is not None and one.noise is not None]
+    noises = [
+        record.noise for record in (base, new) if record is not None and record.noise is not None
+    ]
     floor = noise_floor(before, after, key.language, noises)
     said = _on_counts(before, after, floor.instructions, min_effect or MIN_EFFECT)
     return Difference(key, base, new, *said, floor.instructions, floor.origin, output=output)
@@ -212,13 +216,13 @@ def noise_floor(
     """
     known = list(noises)
     larger = max(base.per_run, new.per_run)
-    layout = max((one.layout_spread for one in known if one.layouts), default=None)
+    layout = max((noise.layout_spread for noise in known if noise.layouts), default=None)
     by_layout = (
         Floor(round(USUAL_LAYOUT_SPREAD[language] * larger), Origin.ASSUMED)
         if layout is None
         else Floor(round(layout * larger), Origin.LAYOUTS)
     )
-    by_server = max((one.server_spread for one in known), default=0.0)
+    by_server = max((noise.server_spread for noise in known), default=0.0)
     floors = (
         by_layout,
         Floor(round(by_server * larger), Origin.SERVERS),
@@ -243,8 +247,8 @@ def _without_counts(
     failed = base.outcome.status in _FAILURES, new.outcome.status in _FAILURES
     if any(failed):
         return Verdict.FAILED, _FAILED[failed]
-    skipped = any(one.outcome.status is Status.SKIPPED for one in (base, new))
-    counted = all(one.outcome.instructions is not None for one in (base, new))
+    skipped = any(record.outcome.status is Status.SKIPPED for record in (base, new))
+    counted = all(record.outcome.instructions is not None for record in (base, new))
     obstacles = {
         Reason.SKIPPED: skipped,
         Reason.DEFINITION_CHANGED: base.definition_hash != new.definition_hash,

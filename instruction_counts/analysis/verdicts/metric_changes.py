@@ -32,7 +32,7 @@ def metric_changes(base: Record | None, new: Record | None) -> Iterator[MetricCh
     if base is None or new is None or base.definition_hash != new.definition_hash:
         return
     for metric in metrics():
-        before, after = (one.outcome.metrics.get(metric.name) for one in (base, new))
+        before, after = (record.outcome.metrics.get(metric.name) for record in (base, new))
         if not (metric.judged and metric.exact) or before is None or after is None:
             continue
         if before != after:

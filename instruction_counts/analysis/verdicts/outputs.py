@@ -69,7 +69,7 @@ def compare_outputs(base: Output | None, new: Output | None) -> OutputDifference
 
 def _differences(base: Output, new: Output) -> Iterator[TensorDifference]:
     before = {tensor.name: tensor for tensor in base.tensors}
-    after = {one.name: one for one in new.tensors}
+    after = {tensor.name: tensor for tensor in new.tensors}
     for name in dict.fromkeys([*before, *after]):
         one, other = before.get(name), after.get(name)
         if one is None or other is None:

@@ -111,8 +111,8 @@ def _record(record: Record) -> dict[str, Any]:
 def comparison(report: ComparisonReport) -> str:
     """One line for each case."""
     rows = []
-    for one in report.comparison.differences:
-        fields = difference_fields(one, report.causes)
+    for difference in report.comparison.differences:
+        fields = difference_fields(difference, report.causes)
         time = fields["time"] or {}
         seconds = {name: time.get(name) for name in ("base_s", "new_s")}
         amounts = {
@@ -123,7 +123,9 @@ def comparison(report: ComparisonReport) -> str:
         causes = " · ".join(fields["causes"])
         rows.append({**fields, **seconds, **amounts, "causes": causes})
     judged = (metric.name for metric in metrics() if metric.judged)
-    return _text((*_COMPARISON, *(f"{side}_{one}" for one in judged for side in _SIDES)), rows)
+    return _text(
+        (*_COMPARISON, *(f"{side}_{metric}" for metric in judged for side in _SIDES)), rows
+    )
 
 
 def history(report: HistoryReport) -> str:

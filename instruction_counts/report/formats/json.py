@@ -77,9 +77,9 @@ def comparison(report: ComparisonReport) -> str:
 
 def _bounded(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _bounded(one) for key, one in value.items()}
+        return {key: _bounded(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_bounded(one) for one in value]
+        return [_bounded(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -134,8 +134,8 @@ def explanation(report: Report) -> str:
             for disagreement in disagreements(found.base, found.new)
         ],
         "causes": list(top_causes(difference)),
-        "layers": [_share(one) for one in difference.by_layer()],
-        "libraries": [_share(one) for one in difference.by_library()],
+        "layers": [_share(share) for share in difference.by_layer()],
+        "libraries": [_share(share) for share in difference.by_library()],
         "functions": [_function(function) for function in difference.functions],
         "calls": [_call(call) for call in difference.calls],
         "moves": [
@@ -214,7 +214,7 @@ def history(report: HistoryReport) -> str:
     """Everything: the points of each segment, its levels and its steps with their causes."""
     document = {
         "format_version": FORMAT_VERSION,
-        "cases": [_series(one, report.causes) for one in report.series],
+        "cases": [_series(series, report.causes) for series in report.series],
     }
     return _text(document)
 
@@ -223,7 +223,7 @@ def _series(series: Series, causes: StepCauses) -> dict[str, Any]:
     return {
         **series.key.as_values,
         "segments": [_segment(segment, causes) for segment in series.segments],
-        "uncounted": [_point(one) for one in series.uncounted],
+        "uncounted": [_point(point) for point in series.uncounted],
     }
 
 

@@ -77,7 +77,9 @@ def _results(shown: Run) -> str:
     lines = [_row(["benchmark", *figures]), _row(["---", *["---:"] * len(figures)])]
     for row in table.rows(shown):
         name = " · ".join(filter(None, (" / ".join(row.label), row.mode)))
-        cells = [cell.plain for one in languages for cell in table.cells(row, one, columns)]
+        cells = [
+            cell.plain for language in languages for cell in table.cells(row, language, columns)
+        ]
         lines.append(_row(map(escaped, [name, *cells])))
     head = [
         f"**{escaped(name)}**: {escaped(f'{build.torch}, {build.cpu}')}"
@@ -97,9 +99,10 @@ def _operators(shown: Run) -> str:
         _row(["operator", *operators.HEADINGS]),
         _row(["---", *["---:"] * len(operators.HEADINGS)]),
     ]
-    for one in found:
-        name = f"{' / '.join(one.label[1:])} · {operators.mode(one, several=len(shown.builds) > 1)}"
-        lines.append(_row(map(escaped, [name, *operators.all_cells(one)])))
+    for record in found:
+        mode = operators.mode(record, several=len(shown.builds) > 1)
+        name = f"{' / '.join(record.label[1:])} · {mode}"
+        lines.append(_row(map(escaped, [name, *operators.all_cells(record)])))
     machine = operators.machine_line(shown.machine)
     return "\n".join(["## Operators", "", *lines, "", operators.LEGEND, machine]).rstrip()
 
@@ -243,10 +246,10 @@ def _functions(changed: Sequence[FunctionChange], limit: int) -> Iterator[str]:
     kept = changed[:limit] if limit else changed
     yield "| function | layer | base | new | change | calls |"
     yield "|---|---|--:|--:|--:|--:|"
-    for one in kept:
-        calls = explain.calls_text(one.base_calls, one.new_calls)
-        name = f"<code>{escaped(one.key.name)}</code>"
-        yield _row([name, one.key.layer.value, *_amounts(one.base, one.new), calls])
+    for function in kept:
+        calls = explain.calls_text(function.base_calls, function.new_calls)
+        name = f"<code>{escaped(function.key.name)}</code>"
+        yield _row([name, function.key.layer.value, *_amounts(function.base, function.new), calls])
     rest = changed[len(kept) :]
     if rest:
         yield _row([f"… and {len(rest)} more", "", *_amounts(*explain.sums(rest)), ""])

@@ -56,7 +56,7 @@ def module(layer: ModelLayer) -> str | None:
     if options is None or not options >= keywords.keys():
         return None
     try:
-        needed = ", ".join(_code(one, is_shape=layer.type == "LayerNorm") for one in given)
+        needed = ", ".join(_code(value, is_shape=layer.type == "LayerNorm") for value in given)
         chosen = "".join(f".{name}({_code(value)})" for name, value in keywords.items())
     except TypeError:
         return None
@@ -93,7 +93,7 @@ def _code(value: Any, *, is_shape: bool = False) -> str:
         return f"{{{value}}}" if is_shape else str(value)
     if isinstance(value, float):
         return repr(value)
-    if isinstance(value, tuple) and all(isinstance(one, int) for one in value):
+    if isinstance(value, tuple) and all(isinstance(item, int) for item in value):
         # One size in braces could be that of an option, or options, to a constructor of options.
         return _braced(value) if is_shape or len(value) != 1 else str(value[0])
     if isinstance(value, str) and value == "tanh":

@@ -193,7 +193,7 @@ def _is_variable(name: str) -> bool:
 
 
 def _constructor(layer: ModelLayer) -> str:
-    texts = [_flat(one) for one in layer.positional]
+    texts = [_flat(value) for value in layer.positional]
     texts += [f"{name}={_flat(value)}" for name, value in layer.keywords]
     cast = "" if layer.dtype == "torch.float32" else f".to({layer.dtype})"
     mode = "train" if layer.training else "eval"

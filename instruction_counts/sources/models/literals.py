@@ -38,7 +38,7 @@ def literal(value: Any, indent: int, before: int = 0) -> str:
             lines.append(f"{name}{literal(one, inner, len(name))}")
         opening, closing = "{", "}"
     else:
-        lines = [literal(one, inner) for one in value]
+        lines = [literal(item, inner) for item in value]
         opening, closing = "()" if isinstance(value, tuple) else "[]"
     body = "".join(f"{' ' * inner}{line},\n" for line in lines)
     return f"{opening}\n{body}{' ' * indent}{closing}"

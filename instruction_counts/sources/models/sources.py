@@ -100,8 +100,8 @@ def inputs_of(
         UsageError: two of them are for one argument.
     """
     own = [spec for spec in specs if spec.model == source.name]
-    chosen = own or [one for one in specs if one.model is None]
-    names = [one.name for one in chosen if one.name is not None]
+    chosen = own or [spec for spec in specs if spec.model is None]
+    names = [spec.name for spec in chosen if spec.name is not None]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
@@ -109,7 +109,7 @@ def inputs_of(
             )
     if batch_size is None:
         return tuple(chosen)
-    return tuple(attrs.evolve(one, shape=(batch_size, *one.shape[1:])) for one in chosen)
+    return tuple(attrs.evolve(spec, shape=(batch_size, *spec.shape[1:])) for spec in chosen)
 
 
 def check_exported(

@@ -84,7 +84,7 @@ class PublicOperator:
     @property
     def category(self) -> str:
         """Where it stands and what it does: ``torch.linalg, reduction``."""
-        return ", ".join([self.namespace, *(one for one in _TELLING_TAGS if one in self.tags)])
+        return ", ".join([self.namespace, *(tag for tag in _TELLING_TAGS if tag in self.tags)])
 
 
 @attrs.frozen
@@ -115,7 +115,7 @@ def load_schemas(build: Build, cache: Cache) -> tuple[Schema, ...]:
         DataError: it has no torch, or one that cannot be imported.
     """
     answer = _kept(build, cache, _CATALOGUE, {"question": "schemas"})
-    return tuple(_schema(one) for one in answer["schemas"])
+    return tuple(_schema(schema) for schema in answer["schemas"])
 
 
 def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, ...]:
@@ -125,7 +125,7 @@ def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, .
     """
     answer = _kept(build, cache, _CATALOGUE, {"question": "public_operators"})
     return tuple(
-        PublicOperator(**{**one, "tags": tuple(one["tags"])}) for one in answer["operators"]
+        PublicOperator(**{**found, "tags": tuple(found["tags"])}) for found in answer["operators"]
     )
 
 
@@ -159,7 +159,7 @@ def load_samples(
         answer = inquire(build, _SAMPLES, request)
     else:
         answer = _kept(build, cache, _SAMPLES, request)
-    return tuple(_samples(one) for one in answer["operators"])
+    return tuple(_samples(found) for found in answer["operators"])
 
 
 def _samples(found: Mapping[str, Any]) -> OperatorSamples:

@@ -57,7 +57,7 @@ def coverage(
     An entry covers the operator of its name. The entry of a function also covers what has the same
     native name: ``torch.add`` covers ``Tensor.add``, as both call aten::add.
     """
-    operators = sorted(public, key=lambda one: (-one.uses, one.entry_name))
+    operators = sorted(public, key=lambda operator: (-operator.uses, operator.entry_name))
     natives = {operator.entry_name: operator.native for operator in operators}
     names = {entry.name for entry in entries}
     functions = {
@@ -82,13 +82,13 @@ def total(categories: Sequence[Coverage]) -> Coverage:
 
     def merged(groups: Iterable[tuple[PublicOperator, ...]]) -> tuple[PublicOperator, ...]:
         operators = (one for group in groups for one in group)
-        return tuple(sorted(operators, key=lambda one: (-one.uses, one.entry_name)))
+        return tuple(sorted(operators, key=lambda operator: (-operator.uses, operator.entry_name)))
 
     return Coverage(
         ALL,
         merged(category.named for category in categories),
-        merged(one.shared for one in categories),
-        merged(one.uncovered for one in categories),
+        merged(category.shared for category in categories),
+        merged(category.uncovered for category in categories),
     )
 
 
@@ -100,7 +100,7 @@ def in_categories(
     Raises:
         UsageError: a pattern matches no category; the error names what is near.
     """
-    spellings = {one.category: _spellings(one.category) for one in public}
+    spellings = {operator.category: _spellings(operator.category) for operator in public}
     for pattern in patterns:
         if not any(_matches(pattern, texts) for texts in spellings.values()):
             known = sorted({text for texts in spellings.values() for text in texts})
@@ -110,9 +110,10 @@ def in_categories(
                 "For example: torch.linalg, pointwise or 'torch.Tensor*'",
             )
     return tuple(
-        one
-        for one in public
-        if not patterns or any(_matches(pattern, spellings[one.category]) for pattern in patterns)
+        operator
+        for operator in public
+        if not patterns
+        or any(_matches(pattern, spellings[operator.category]) for pattern in patterns)
     )
 
 

@@ -95,7 +95,7 @@ def returns_of(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> tuple[str
     if fitting is not None:
         return fitting[0].returns
     among = schemas.get(native_name(call.entry.name), ())
-    kinds = {one.returns for one in among if not _writes(one, call)}
+    kinds = {schema.returns for schema in among if not _writes(schema, call)}
     return kinds.pop() if len(kinds) == 1 else ()
 
 
@@ -119,10 +119,12 @@ def _bind(schema: Schema, call: Call) -> dict[str, Any] | None:
         if name in bound:
             return None
         bound[name] = value
-    known = {one.name: one for one in schema.arguments}
+    known = {argument.name: argument for argument in schema.arguments}
     if not bound.keys() <= known.keys():
         return None
-    if any(not one.has_default and one.name not in bound for one in schema.arguments):
+    if any(
+        not argument.has_default and argument.name not in bound for argument in schema.arguments
+    ):
         return None
     if all(_fits(known[name].type, value) for name, value in bound.items()):
         return bound
@@ -144,7 +146,7 @@ def _fits(kind: str, value: Any) -> bool:
             return False
         # A single int stands for a list of one, or of equal ones.
         if isinstance(value, tuple):
-            return all(_fits(below, one) for one in value)
+            return all(_fits(below, item) for item in value)
         return below == "int" and _fits(below, value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return {
@@ -183,10 +185,13 @@ def _called(call: Call, schema: Schema, bound: Mapping[str, Any]) -> str:
 
 def _with_options(arguments: Sequence[Argument]) -> list[Argument]:
     """The arguments, with the four that C++ takes as one put together."""
-    if not all(name in {one.name for one in arguments} for name in _OPTIONS):
+    if not all(name in {argument.name for argument in arguments} for name in _OPTIONS):
         return list(arguments)
     kept = [argument for argument in arguments if argument.name not in _OPTIONS[1:]]
-    return [attrs.evolve(one, type="Options") if one.name == "dtype" else one for one in kept]
+    return [
+        attrs.evolve(argument, type="Options") if argument.name == "dtype" else argument
+        for argument in kept
+    ]
 
 
 def _value_of(argument: Argument, bound: Mapping[str, Any]) -> Any:

@@ -122,16 +122,16 @@ def _several(node: Node) -> list[Node]:
 
 
 def _dtypes(node: Node) -> tuple[str, ...]:
-    return tuple(choice(one, DTYPES) for one in _several(node))
+    return tuple(choice(item, DTYPES) for item in _several(node))
 
 
 def _variants(node: Node) -> tuple[str, ...]:
-    return tuple(choice(one, (*VARIANTS, ALL)) for one in _several(node))
+    return tuple(choice(item, (*VARIANTS, ALL)) for item in _several(node))
 
 
 def _inputs(node: Node) -> dict[str, tuple[Shape, ...]]:
     found = {
-        name: tuple(shape(one) for one in items(below))
+        name: tuple(shape(size) for size in items(below))
         if any(isinstance(item.value, list) for item in items(below))
         else (shape(below),)
         for name, below in mapping(node).items()

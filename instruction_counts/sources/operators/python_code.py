@@ -30,7 +30,7 @@ def _bracketed(text: str) -> str:
 
 
 def _called(call: Call) -> str:
-    positional = [literal(one) for one in call.positional]
+    positional = [literal(value) for value in call.positional]
     keywords = [f"{name}={literal(value)}" for name, value in call.keywords.items()]
     name = call.entry.name
     if call.entry.is_method:

@@ -274,7 +274,7 @@ def _input(name: str, node: Node, families: Mapping[str, ByVariant]) -> Input:
     rest = attrs.evolve(node, value=others)
     if isinstance(several.value, list):
         fields(rest)
-        return tuple(_tensor(one, families) for one in several.value)
+        return tuple(_tensor(item, families) for item in several.value)
     return (_tensor(rest, families),) * integer(several, 1, _MOST_TENSORS)
 
 
@@ -306,7 +306,7 @@ def distribution_of(node: Node) -> Distribution:
         raise below.unlike("[input, dimension]" if name == "index_of" else "[low, high]")
     if name == "index_of":
         return Distribution(name, of=text(pair[0]), dim=integer(pair[1]))
-    low, high = (integer(one) if name == "integers" else number(one) for one in pair)
+    low, high = (integer(bound) if name == "integers" else number(bound) for bound in pair)
     if low >= high:
         raise below.unlike("low less than high")
     return Distribution(name, low, high)
@@ -346,7 +346,7 @@ def _kwarg(name: str, node: Node) -> Any:
 def _plain(node: Node) -> Any:
     value = node.value
     if isinstance(value, list):
-        return tuple(_plain(one) for one in value)
+        return tuple(_plain(item) for item in value)
     if isinstance(value, str) and value.startswith("torch.") and not _TORCH_OBJECT.fullmatch(value):
         raise node.unlike("a torch object such as torch.float64")
     if value is not None and not isinstance(value, bool | int | float | str):

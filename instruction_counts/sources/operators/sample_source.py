@@ -56,10 +56,10 @@ class SampleSource:
         for dtype in self.dtypes or ("",):
             asked = dtype or DEFAULT_DTYPE
             found = load_samples(build, list(names), asked, self.limit, cache, requires_grad=True)
-            named = [attrs.evolve(one, name=names[one.name]) for one in found]
+            named = [attrs.evolve(sample, name=names[sample.name]) for sample in found]
             sampled = calls_of(named, schemas, dtype, self.seed)
             calls += sampled.calls
-            known = {one.name for one in found}
+            known = {sample.name for sample in found}
             left_out += (
                 LeftOut(entry_name, "torch has no samples", is_sample=False)
                 for name, entry_name in names.items()
@@ -104,7 +104,9 @@ def resolved(public: Sequence[PublicOperator], patterns: Iterable[str]) -> dict[
     Raises:
         UsageError: a pattern selects nothing; the error names what is near.
     """
-    names = {one.entry_name: one.name for one in public}
-    candidates = [OperatorEntry(one.entry_name, one.category.lower()) for one in public]
+    names = {operator.entry_name: operator.name for operator in public}
+    candidates = [
+        OperatorEntry(operator.entry_name, operator.category.lower()) for operator in public
+    ]
     remedy = f"With --source {OP_DB}, operators go by torch's public names."
     return {names[one.name]: one.name for one in selected(candidates, patterns, remedy)}

@@ -79,8 +79,8 @@ def calls_of(
 def remarks(left_out: Iterable[LeftOut]) -> Iterator[str]:
     """A line for each reason why something is left out."""
     names: dict[tuple[str, bool], Counter[str]] = defaultdict(Counter)
-    for one in left_out:
-        names[one.reason, one.is_sample][one.operator] += 1
+    for operator in left_out:
+        names[operator.reason, operator.is_sample][operator.operator] += 1
     for (reason, is_sample), counts in names.items():
         shown = ", ".join(list(counts)[:_NAMED])
         more = f" and {len(counts) - _NAMED} more" if len(counts) > _NAMED else ""
@@ -135,15 +135,15 @@ def _argument(name: str, described: Any, values: list[Value]) -> Any:
     elements = _elements(described)
     if elements is None:
         return _plain(described)
-    if elements and all(_is_tensor(one) for one in elements):
+    if elements and all(_is_tensor(element) for element in elements):
         return tuple(
-            _argument(f"{name}_{place}", one, values) for place, one in enumerate(elements)
+            _argument(f"{name}_{place}", element, values) for place, element in enumerate(elements)
         )
     if any(_is_tensor(element) for element in elements):
         raise _InexpressibleError("a list that mixes tensors and other values")
-    if any(_elements(one) is not None for one in elements):
+    if any(_elements(element) is not None for element in elements):
         raise _InexpressibleError("a nested list")
-    return tuple(_plain(one) for one in elements)
+    return tuple(_plain(element) for element in elements)
 
 
 def _is_tensor(described: Any) -> bool:

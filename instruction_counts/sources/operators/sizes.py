@@ -148,6 +148,6 @@ def _template(
 def at_size(templates_: Mapping[str, Template], size: int) -> dict[str, Shape]:
     """The shapes with a size in place of ``N``."""
     return {
-        name: tuple(size if isinstance(one, str) else one for one in shape)
+        name: tuple(size if isinstance(extent, str) else extent for extent in shape)
         for name, shape in templates_.items()
     }

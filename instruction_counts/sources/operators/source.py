@@ -116,8 +116,8 @@ def remarks(
     }
     if overrides.dtypes:
         own = "no input whose dtype can change"
-        lacking[own] = [one.name for one in entries if not one.follows_dtype]
-    lacking["no C++"] = [one.metadata["operator"] for one in made if "no_cpp" in one.metadata]
+        lacking[own] = [entry.name for entry in entries if not entry.follows_dtype]
+    lacking["no C++"] = [case.metadata["operator"] for case in made if "no_cpp" in case.metadata]
     for what, several in lacking.items():
         names = list(dict.fromkeys(several))
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -169,5 +169,5 @@ def _near(pattern: str, entries: Sequence[OperatorEntry]) -> str:
         for entry in entries:
             known.setdefault(_last(entry.name.lower()), entry.name)
     near = difflib.get_close_matches(pattern.lower(), known, n=3, cutoff=0.6)
-    names = dict.fromkeys(known[one] for one in near)
+    names = dict.fromkeys(known[text] for text in near)
     return f" Near: {', '.join(names)}." if names else ""

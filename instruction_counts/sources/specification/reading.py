@@ -226,7 +226,7 @@ def _inputs(problems: Problems, taken: Container[str], node: Node) -> tuple[Inpu
         problems.attempt(_input, problems, taken, name, below)
         for name, below in mapping(node).items()
     ]
-    inputs = tuple(one for one in found if one is not None)
+    inputs = tuple(item for item in found if item is not None)
     for what in ("shapes", "dtypes"):
         counts = {len(getattr(one, what)) for one in inputs} - {1}
         if len(counts) > 1:
@@ -274,14 +274,14 @@ def _distribution(node: Node) -> Distribution:
 
 def _shapes(node: Node) -> tuple[Shape, ...]:
     if any(isinstance(item.value, list) for item in items(node)):
-        return tuple(_shape(one) for one in items(node))
+        return tuple(_shape(item) for item in items(node))
     return (_shape(node),)
 
 
 def _shape(node: Node) -> Shape:
     if not isinstance(node.value, list):
         raise node.unlike("a shape such as [32, 128], or a list of shapes")
-    return tuple(integer(one, 0) for one in node.value)
+    return tuple(integer(item, 0) for item in node.value)
 
 
 def _dtypes(node: Node) -> tuple[str, ...]:
@@ -298,7 +298,7 @@ def _expectations(problems: Problems, node: Node) -> tuple[Expected, ...]:
     found = [
         problems.attempt(_expected, problems, name, below) for name, below in mapping(node).items()
     ]
-    return tuple(one for one in found if one is not None)
+    return tuple(item for item in found if item is not None)
 
 
 def _expected(problems: Problems, name: str, node: Node) -> Expected:
