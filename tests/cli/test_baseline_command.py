@@ -7,81 +7,24 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree as ET
 
-import attrs
 import pytest
 import yaml
 
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.gate.baseline import Head, read_baseline
-from instruction_counts.storage.json_files import to_json
-from tests.cli.program import Answer, Program
-from tests.fakes import FINGERPRINT, failed, make_run
-from tests.gate.fakes import counted, cpp, side
+from tests.cli.program import Program
+from tests.cli.workplace import Workplace
+from tests.fakes import failed
+from tests.gate.fakes import counted, side
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
-LIMITS = 'default: {soft: 1%, hard: 10%}\nlimits: [{only: "*/loose", hard: never}]\n'
+LIMITS = Workplace.LIMITS
 HEAD = Head.of(side())
 BASE = {"tight": 1000, "loose": 1000, "same": 1000}
-
-
-@attrs.frozen
-class Workplace:
-    """A folder with a baseline and its limits, and short ways to use them."""
-
-    folder: Path
-    program: Program
-    answers: list[Answer] = attrs.field(factory=list)
-
-    def run_file(self, counts: Mapping[str, int | Outcome], **facts: Any) -> str:
-        """A JSON file of a run of C++ cases that cost so much."""
-        records = [
-            cpp("Group", name, outcome=count if isinstance(count, Outcome) else counted(count))
-            for name, count in counts.items()
-        ]
-        fingerprint = attrs.evolve(FINGERPRINT, **facts)
-        run = attrs.evolve(make_run(*records), builds={"default": fingerprint})
-        path = self.folder / "run.json"
-        path.write_text(to_json(run))
-        return str(path)
-
-    @property
-    def baseline(self) -> Path:
-        """The file."""
-        return self.folder / "baseline.json"
-
-    @property
-    def limits(self) -> str:
-        """The option that names the limits."""
-        path = self.folder / "limits.yaml"
-        path.write_text(LIMITS)
-        return f"--limits={path}"
-
-    def accept(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> str:
-        """Accept a run of these counts; what is shown."""
-        file = self.run_file(counts, **facts)
-        assert 0 == self.call("accept", file, "--output", self.baseline, *args)
-        return self.shown
-
-    def check(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> int:
-        """The exit code of a check of these counts."""
-        return self.call("check", self.baseline, self.run_file(counts, **facts), *args)
-
-    def call(self, *args: str | Path) -> int:
-        """The exit code."""
-        database = ["--db", self.folder / "runs.db"] if args[0] in {"accept", "check"} else []
-        self.answers.append(self.program("baseline", *args, *database))
-        return self.answers[-1].code
-
-    @property
-    def shown(self) -> str:
-        """What the last call said."""
-        return self.answers[-1].out + self.answers[-1].err
 
 
 @pytest.fixture

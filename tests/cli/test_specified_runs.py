@@ -11,7 +11,6 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from instruction_counts import cli
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.merging import merged
 from instruction_counts.cli.options import build_options, selection_options, store_option
@@ -199,37 +198,28 @@ def test_mistakes_end_a_command_with_their_places(specification: Path, program: 
 
 
 @pytest.mark.slow
-def test_a_specification_is_run_and_compared(
-    specification: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Two shapes and a placeholder, twice, through files and the database that it names."""
-    arguments = ["--definitions", str(specification), "--no-times", "--jobs", "1"]
-    codes = [cli.main(["run", *arguments]) for _ in range(2)]
+def test_a_specification_is_run_and_compared(specification: Path, program: Program) -> None:
+    """Two shapes and a placeholder, through the file and the database that it names."""
+    arguments = ["--definitions", specification]
+    assert 0 == program("run", *arguments, "--no-times", "--jobs", "1").code
     with Store.open(specification.parent / "stated.db") as store:
-        runs = [store.load(number) for number in (1, 2)]
-    files = sorted((specification.parent / "results").iterdir())
-    code = cli.main(["compare", "1", "2", *arguments[:2], "--output", f"{specification}.json"])
+        run = store.load(1)
+    (file,) = (specification.parent / "results").iterdir()
+    program.output("compare", file, "1", *arguments, "--output", f"{specification}.json")
     compared = json.loads(Path(f"{specification}.json").read_text())
-    capsys.readouterr()
 
-    assert [0, 0] == codes
-    assert 0 == code
-    assert 2 == sum(read_json(file) in runs for file in files)
+    assert run == read_json(file)
     assert {"same": 2} == compared["tally"]
-    assert [("Add", "2"), ("Add", "3")] == [record.label for record in runs[0].cases]
+    assert [("Add", "2"), ("Add", "3")] == [record.label for record in run.cases]
 
 
 @pytest.mark.slow
 @pytest.mark.thorough
-def test_the_example_is_run_and_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_example_is_run_twice_and_compared(tmp_path: Path, program: Program) -> None:
     """What it expects is computed."""
-    common = ["--definitions", "examples/linear.yaml", "--db", str(tmp_path / "runs.db")]
+    common = ["--definitions", "examples/linear.yaml", "--db", tmp_path / "runs.db"]
     chosen = ["--language", "python", "--runtime", "eager", "--autograd", "forward", "--no-times"]
-    codes = [cli.main(["run", *common, *chosen]) for _ in range(2)]
-    code = cli.main(["compare", "1", "2", *common])
+    codes = [program("run", *common, *chosen).code for _ in range(2)]
 
     assert [0, 0] == codes
-    assert 0 == code
-    assert "5 cases: 5 same" in capsys.readouterr().out
+    assert "5 cases: 5 same" in program.output("compare", "1", "2", *common)
