@@ -46,15 +46,19 @@ FUNCTIONS = st.sampled_from(
         *(("libpython3.11.so.1.0", name) for name in ("PyNumber_Add", "slot.isra.0", "slot")),
         *(("libpython3.12.so.1.0", name) for name in ("PyNumber_Add", "tuple_alloc")),
         *(("???", name) for name in ("0x2c706000", "0x493d7a8")),
-        ("case.so", "main"),
+        *(("case.so", name) for name in ("main", "fib'2", "")),
     ]
 )
 
 
 @st.composite
-def costs(draw: st.DrawFn) -> FunctionCosts:
-    """Costs of any functions, some in several files, with any calls among them."""
-    rows = draw(st.lists(st.tuples(FUNCTIONS, st.sampled_from("ab"), st.integers(-9, 10**6))))
+def costs(draw: st.DrawFn, least: int = -9) -> FunctionCosts:
+    """Costs of any functions, each at least ``least``, with any calls among them.
+
+    Some functions are in several files.
+    """
+    row = st.tuples(FUNCTIONS, st.sampled_from("ab"), st.integers(least, 10**6))
+    rows = draw(st.lists(row))
     places = st.integers(0, max(0, len(rows) - 1))
     edges = st.builds(CallCost, places, places, st.integers(-2, 99), st.integers(-9, 10**6))
     return FunctionCosts(

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.attribution.profiles import (
@@ -26,26 +25,10 @@ from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionC
 from instruction_counts.engines.callgrind.profiles import CallgrindProfile
 from instruction_counts.engines.callgrind.reading import parse, read
 from instruction_counts.engines.callgrind.writing import to_text
+from tests.analysis.attribution.made import CPU, costs
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "callgrind"
 STORED = sorted(set(FIXTURES.glob("*.out")) - {FIXTURES / "four_parts.out"})
-CPU = "libtorch_cpu.so"
-
-LIBRARIES = st.sampled_from([CPU, "libc.so.6"])
-FUNCTIONS = st.sampled_from(["f", "g(int)", "h<1>()", "0x1000", "main", "malloc", "fib'2", ""])
-
-
-@st.composite
-def costs(draw: st.DrawFn, least: int = 0) -> FunctionCosts:
-    """Costs of some functions, each at least ``least``, with calls of any kind among them."""
-    rows = draw(st.lists(st.tuples(LIBRARIES, FUNCTIONS, st.integers(least, 10**5)), max_size=12))
-    places = st.integers(0, max(0, len(rows) - 1))
-    edges = st.builds(CallCost, places, places, st.integers(-1, 20), st.integers(-9, 10**5))
-    return FunctionCosts(
-        draw(st.sampled_from([1, 2, 5, 10])),
-        tuple(FunctionCost(library, "???", name, cost) for library, name, cost in rows),
-        tuple(draw(st.lists(edges, max_size=30))) if rows else (),
-    )
 
 
 def costs_of(profile: CallgrindProfile, runs: int = 1) -> FunctionCosts:
