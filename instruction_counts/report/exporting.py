@@ -36,11 +36,13 @@ class Exporter:
         """Write ``run``, which holds what it held before and perhaps more.
 
         A large file is not rewritten for each case: writing takes 5% of the time at most, and the
-        last state is always written. ``complete`` gives a record with its details.
+        last state is always written. ``complete`` gives a record with its details; it is asked
+        only if the format shows them.
         """
         begin = self._clock()
         if final or begin >= self._next:
-            self._destination.write(_with_details(run, complete))
+            needs_details = self._destination.format.needs_details
+            self._destination.write(_with_details(run, complete) if needs_details else run)
             end = self._clock()
             self._next = end + 20 * (end - begin)
 

@@ -56,7 +56,7 @@ class StoreBuildMeasurer:
                 and fingerprint_hash(count.fingerprint) == with_engine
             ):
                 self.observer.note(f"{build.name}: known from run {count.run_id}")
-                run = self.store.load(count.run_id)
+                run = self.store.load(count.run_id, details=False)
                 title = f"run {count.run_id}, {build.name}"
                 side = side_of(run, build.name, title, count.run_id)
                 return attrs.evolve(side, records={key: side.records[key]})

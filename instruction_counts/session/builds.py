@@ -31,6 +31,7 @@ from instruction_counts.session.measuring import (
     Plan,
     make_engine,
     plan,
+    remaining,
 )
 from instruction_counts.session.observer import Observer, Silent
 from instruction_counts.session.recording import Recorder
@@ -209,7 +210,8 @@ class BuildRunner:
         for facts in self.facts:
             self.observer.note(banner(facts, settings.engine, lanes))
         profile = settings.profile(callgrind_out)
-        with self._engines(orders, profile) as engines:
+        waiting = remaining(orders, done)
+        with self._engines(waiting, profile) as engines:
             measured = Measured(
                 settings.engine,
                 engines,
@@ -217,7 +219,7 @@ class BuildRunner:
                 self.observer,
                 Cache().root / DURATIONS,
                 self.recorder,
-                machine=self._machine(orders, pool),
+                machine=self._machine(waiting, pool),
                 plan=budget,
                 changed_files=self._changed_files,
             )

@@ -104,6 +104,12 @@ def _now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
+def remaining(orders: Iterable[WorkOrder], done: Run | None) -> list[WorkOrder]:
+    """What ``done`` does not hold of ``orders``."""
+    known = {record.identity: record for record in done.cases} if done is not None else {}
+    return [order for order in orders if not _holds(known, order)]
+
+
 class Measured:
     """A run that grows: every outcome is recorded, shown and saved as it comes."""
 
@@ -169,8 +175,8 @@ class Measured:
         Raises:
             DataError: ``done`` was measured by another engine, or on another build.
         """
+        waiting = remaining(orders, done)
         known = {record.identity: record for record in done.cases} if done is not None else {}
-        waiting = [order for order in orders if not _holds(known, order)]
         asked = {(order.build.name, order.case.key) for order in waiting}
         self._records = [one for identity, one in known.items() if identity not in asked]
         if done is not None:

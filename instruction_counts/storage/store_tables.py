@@ -9,7 +9,8 @@ import json
 import math
 import re
 import zlib
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from sqlalchemy import (
     BigInteger,
@@ -72,49 +73,49 @@ def unpacked(data: bytes) -> Any:
     return json.loads(zlib.decompress(data).decode("utf-8", "surrogatepass"))
 
 
-class _Words(TypeDecorator[str]):
+def _escaped_json(value: Any) -> str:
+    return escaped(json_of(value))
+
+
+def _value_of(text: str) -> Any:
+    return json.loads(unescaped(text))
+
+
+class _Kept(TypeDecorator[Any]):
+    """Values that their column holds in another form; NULL is None in both."""
+
+    cache_ok = True
+    to_column: ClassVar[Callable[[Any], Any]]
+    from_column: ClassVar[Callable[[Any], Any]]
+
+    def process_bind_param(self, value: Any | None, dialect: Dialect) -> Any:
+        del dialect
+        return None if value is None else type(self).to_column(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> Any:
+        del dialect
+        return None if value is None else type(self).from_column(value)
+
+
+class _Words(_Kept):
     """Any text at all."""
 
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        del dialect
-        return None if value is None else escaped(value)
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> str | None:
-        del dialect
-        return None if value is None else unescaped(value)
+    impl, cache_ok = Text, True
+    to_column, from_column = escaped, unescaped
 
 
-class _Json(TypeDecorator[Any]):
+class _Json(_Kept):
     """A value of JSON as text, short enough to be read by people."""
 
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: Any | None, dialect: Dialect) -> str | None:
-        del dialect
-        return None if value is None else escaped(json_of(value))
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> Any:
-        del dialect
-        return None if value is None else json.loads(unescaped(value))
+    impl, cache_ok = Text, True
+    to_column, from_column = _escaped_json, _value_of
 
 
-class _Packed(TypeDecorator[Any]):
+class _Packed(_Kept):
     """A large value of JSON, compressed."""
 
-    impl = LargeBinary
-    cache_ok = True
-
-    def process_bind_param(self, value: Any | None, dialect: Dialect) -> bytes | None:
-        del dialect
-        return None if value is None else packed(value)
-
-    def process_result_value(self, value: Any | None, dialect: Dialect) -> Any:
-        del dialect
-        return None if value is None else unpacked(value)
+    impl, cache_ok = LargeBinary, True
+    to_column, from_column = packed, unpacked
 
 
 class _Seconds(TypeDecorator[float]):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.records import Record
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.storage.json_files import read_json
 from tests.fakes import FakeClock, make_record, make_run
@@ -47,6 +48,22 @@ def test_a_compressed_file_comes_back_as_it_was(tmp_path: Path) -> None:
     Exporter(tmp_path / "r.json.gz", FakeClock()).update(run, final=True)
 
     assert run == read_json(tmp_path / "r.json.gz")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("r.json", 1), ("r.csv", 0), ("r.md", 0)])
+def test_details_are_read_for_the_formats_that_show_them(
+    tmp_path: Path, name: str, expected: int
+) -> None:
+    """Summaries of thousands of cases would read GBs for nothing."""
+    asked: list[Record] = []
+
+    def complete(record: Record) -> Record:
+        asked.append(record)
+        return record
+
+    Exporter(tmp_path / name).update(make_run(make_record()), final=True, complete=complete)
+
+    assert expected == len(asked)
 
 
 def test_the_first_state_is_written_at_once(tmp_path: Path) -> None:

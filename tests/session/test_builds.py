@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
@@ -11,6 +12,7 @@ from instruction_counts.builds.files import files_of
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import MeasuredRun, MeasurementSettings, banner
 from instruction_counts.storage.store import Store
 from tests.fakes import (
@@ -73,6 +75,30 @@ def test_engines_that_were_made_are_closed_where_a_later_one_cannot_start() -> N
         runner.run(runner.orders(CASES))
 
     assert first.closed.is_set()
+
+
+class _CheckedEngine(FakeEngine):
+    """An engine that remembers what it was to find out."""
+
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        self.checked = [order.case.label[0] for order in orders]
+
+
+@pytest.mark.parametrize(("done", "expected"), [((), ["a", "b"]), ((0,), ["b"]), ((0, 1), [])])
+def test_an_engine_is_checked_for_what_is_left_to_measure(
+    done: tuple[int, ...], expected: list[str]
+) -> None:
+    """Valgrind need not start where a resumed run holds everything."""
+    runner, engine = runner_of(BUILD.name), _CheckedEngine()
+    with fake_engines({BUILD.name: FakeEngine()}):
+        orders = runner.orders(CASES)
+        before = runner.run(orders).run
+    before = attrs.evolve(before, cases=tuple(before.cases[place] for place in done))
+    with fake_engines({BUILD.name: engine}):
+        resumed = runner.run(orders, done=before)
+
+    assert expected == engine.checked
+    assert 2 == len(resumed.run.cases)
 
 
 def test_what_a_resumed_run_holds_beyond_the_orders_was_not_ordered() -> None:

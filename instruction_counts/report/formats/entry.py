@@ -80,6 +80,8 @@ class Format:
     suffixes: tuple[str, ...]
     renderers: Mapping[type[Any], Callable[[Any], Content]]
     """By the type of what is shown: `Run`, or a report of this module or of `report.explain`."""
+    needs_details: bool = False
+    """Whether it shows the costs by function or the single times of a `Run`, which are large."""
 
     def shows(self, kind: type[Any]) -> bool:
         """Whether values of that type can be shown."""

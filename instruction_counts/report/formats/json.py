@@ -330,4 +330,5 @@ FORMAT = Format(
         BisectionReport: bisection,
         CoverageReport: coverage,
     },
+    needs_details=True,
 )
