@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from core.modes import by_option
 from core.types import RuntimeMode
@@ -23,13 +23,14 @@ subtracted."""
 def problems(document: Mapping[str, Any], name: str) -> list[Problem]:
     """What is impossible in the ``document`` of a file called ``name``, which fits the schema."""
     return [
-        problem_at(name, ("cases", place, *field), _at(case, field), expected)
+        problem_at(name, ("cases", place, *field), _at(case, field), expected, *found)
         for place, case in enumerate(document["cases"])
-        for field, expected in _of_case(case)
+        for field, expected, *found in _of_case(case)
     ]
 
 
-_Finding = tuple[tuple[str | int, ...], str]
+_Finding: TypeAlias = tuple[tuple[str | int, ...], str] | tuple[tuple[str | int, ...], str, str]
+"""The field, what was expected there, and what was found if that is not its value."""
 
 
 def _of_case(case: Mapping[str, Any]) -> Iterator[_Finding]:
@@ -99,7 +100,8 @@ def _of_costs(counted: Mapping[str, Any], functions: Mapping[str, Any]) -> Itera
     if not low * runs <= total <= high * runs:
         yield (
             ("functions", "costs"),
-            f"costs that add up to {count:,} instructions per run; these are {total / runs:,.0f}",
+            f"costs that add up to {count:,} instructions per run",
+            f"costs that add up to {total / runs:,.0f}",
         )
 
 
