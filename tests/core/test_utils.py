@@ -205,22 +205,20 @@ def test_two_columns_are_two_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "expected"),
+    ("row", "python", "cpp"),
     [
-        (f"{'x' * 40} | y;", ("x" * 40, "y;")),
-        (f"{'x | y':<40} | x | y;", ("x | y", "x | y;")),
-        (f"{'x':<40} |", ("x", "")),
-        (f"{'x':<40} | ", ("x", "")),
-        (f"{'x':<40} |     y;   ", ("x", "    y;")),
-        ("", ("", "")),
-        (f"{'x':<40} | {'y' * 90}", ("x", "y" * 90)),
+        (f"{'x' * 40} | y;", "x" * 40, "y;"),
+        (f"{'x | y':<40} | x | y;", "x | y", "x | y;"),
+        (f"{'x':<40} |", "x", ""),
+        (f"{'x':<40} | ", "x", ""),
+        (f"{'x':<40} |     y;   ", "x", "    y;"),
+        ("", "", ""),
+        (f"{'x':<40} | {'y' * 90}", "x", "y" * 90),
     ],
 )
-def test_a_row_is_cut_at_the_fortieth_character(row: str, expected: tuple[str, str]) -> None:
+def test_a_row_is_cut_at_the_fortieth_character(row: str, python: str, cpp: str) -> None:
     """The left column is exactly 40 wide; the right one is as wide as it likes."""
-    assert (f"{expected[0]}\nz", f"{expected[1]}\nz;") == parse_stmts(
-        f"{HEADER}\n{RULE}\n{row}\n{'z':<40} | z;"
-    )
+    assert (f"{python}\nz", f"{cpp}\nz;") == parse_stmts(f"{HEADER}\n{RULE}\n{row}\n{'z':<40} | z;")
 
 
 @pytest.mark.parametrize(
