@@ -89,8 +89,7 @@ def test_a_build_of_several_has_to_be_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "found"),
-    [("languages", "rust"), ("runtimes", "lazy"), ("autograds", "sideways")],
+    ("field", "found"), [("languages", "rust"), ("runtimes", "lazy"), ("autograds", "sideways")]
 )
 def test_an_unknown_mode_is_named(field: str, found: str) -> None:
     """Before anything is measured."""

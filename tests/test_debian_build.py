@@ -63,9 +63,7 @@ def test_a_case_is_compared(
     assert case["verified"] is True, case
 
 
-def test_the_newer_torch_costs_more_in_python(
-    cases: dict[tuple[Any, ...], dict[str, Any]],
-) -> None:
+def test_the_newer_torch_costs_more_in_python(cases: dict[tuple[Any, ...], dict[str, Any]]) -> None:
     """As was measured by other means: between 8,000 and 9,000, and above 9,000 for ``x + y``."""
     case = cases[ADD, "python", "eager"]
 
@@ -73,9 +71,7 @@ def test_the_newer_torch_costs_more_in_python(
     assert case["base"] < case["new"]
 
 
-def test_what_the_older_torch_lacks_is_a_row(
-    cases: dict[tuple[Any, ...], dict[str, Any]],
-) -> None:
+def test_what_the_older_torch_lacks_is_a_row(cases: dict[tuple[Any, ...], dict[str, Any]]) -> None:
     """Attention as one operator came later."""
     case = cases[("nn Functional", "scaled_dot_product_attention"), "python", "eager"]
 

@@ -199,12 +199,7 @@ def test_a_side_that_is_not_there_is_named(args: list[str], message: str, compar
     ],
 )
 def test_a_stored_side_is_looked_up_before_the_other_is_measured(
-    stored: str,
-    args: list[str],
-    message: str,
-    files: Files,
-    tmp_path: Path,
-    compare: Program,
+    stored: str, args: list[str], message: str, files: Files, tmp_path: Path, compare: Program
 ) -> None:
     """Which can take an hour; here even its definitions are not there."""
     name = tmp_path / stored if stored.endswith(".json") else stored

@@ -131,9 +131,7 @@ def test_what_is_sent_has_the_details_that_the_store_keeps(
 
 
 def test_a_refusal_is_told_with_the_name_of_the_token(
-    specification: Path,
-    receiver: Receiver,
-    capsys: pytest.CaptureFixture[str],
+    specification: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And never with the token."""
     receiver.answers = [403]

@@ -74,10 +74,7 @@ def test_what_is_said_can_be_compared(before: Run, tmp_path: Path) -> None:
     [
         (["r.json"], "Go on with: --resume r.json"),
         (["r.md", "r.csv", "a b.json.gz", "r.json"], "Go on with: --resume 'a b.json.gz'"),
-        (
-            ["r.md"],
-            f"Go on with --resume FILE.json, from: {EXPORT} FILE.json",
-        ),
+        (["r.md"], f"Go on with --resume FILE.json, from: {EXPORT} FILE.json"),
         ([], f"Go on with --resume FILE.json, from: {EXPORT} FILE.json"),
     ],
 )

@@ -137,12 +137,7 @@ def test_a_limit_of_never_is_never_exceeded() -> None:
         (Verdict.MISSING, Reason.ONLY_IN_BASE, Limits(), Level.UNGUARDED),
         (Verdict.MISSING, Reason.ONLY_IN_BASE, Limits(fail_on_missing=True), Level.FAILS),
         (Verdict.INCOMPARABLE, Reason.OUTPUT_DIFFERS, Limits(), Level.FAILS),
-        (
-            Verdict.INCOMPARABLE,
-            Reason.OUTPUT_DIFFERS,
-            Limits(fail_on_output=False),
-            Level.SOFT,
-        ),
+        (Verdict.INCOMPARABLE, Reason.OUTPUT_DIFFERS, Limits(fail_on_output=False), Level.SOFT),
         (Verdict.INCOMPARABLE, Reason.DEFINITION_CHANGED, Limits(), Level.UNGUARDED),
         (Verdict.FAILED, Reason.FAILED_IN_NEW, Limits(), Level.UNGUARDED),
     ],

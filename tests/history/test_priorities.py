@@ -55,8 +55,7 @@ def test_what_noise_explains_is_no_move() -> None:
 
 
 @pytest.mark.parametrize(
-    "other",
-    [{"definition_hash": "d2"}, {"engine": "timer"}, {"fingerprint": point(1).fingerprint}],
+    "other", [{"definition_hash": "d2"}, {"engine": "timer"}, {"fingerprint": point(1).fingerprint}]
 )
 def test_what_cannot_be_compared_is_no_move(other: dict[str, Any]) -> None:
     """Nor is another count of the same build: that is noise."""

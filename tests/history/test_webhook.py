@@ -176,8 +176,7 @@ UNSENDABLE = pytest.mark.parametrize("end", ["\n", "\r\nX: y", " ", "\u20ac", "\
 def test_a_token_that_cannot_be_sent_is_refused(end: str) -> None:
     """When it is read, with where it comes from; it is not repeated."""
     with pytest.raises(
-        UsageError,
-        match="Expected ASCII without spaces or line breaks in INSTRUCTION_COUNTS_TOKEN",
+        UsageError, match="Expected ASCII without spaces or line breaks in INSTRUCTION_COUNTS_TOKEN"
     ) as caught:
         Webhook("https://a.example/", f"secret{end}")
 

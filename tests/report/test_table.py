@@ -12,12 +12,7 @@ from rich.console import Console
 
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.metrics import ALLOCATIONS, LEFT_RUNNING, Amounts
-from instruction_counts.domain.outcomes import (
-    Failure,
-    FailureKind,
-    Outcome,
-    Status,
-)
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.records import ChangedFiles, Run
 from instruction_counts.report.table import notes, problems, results
 from tests.fakes import OK, failed, make_record, make_run

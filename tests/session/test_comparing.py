@@ -10,11 +10,7 @@ from core.types import Case
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.comparing import (
-    ComparedBuilds,
-    ComparisonRequest,
-    compare_sides,
-)
+from instruction_counts.session.comparing import ComparedBuilds, ComparisonRequest, compare_sides
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.observer import Silent
 from instruction_counts.sources.definitions import STANDARD

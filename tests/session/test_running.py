@@ -16,8 +16,7 @@ OPERATOR = attrs.evolve(CASE, metadata={"operator": "torch.add"})
     ("asked", "expected"), [(None, [False, True]), (True, [True, True]), (False, [False, False])]
 )
 def test_resources_are_those_of_operators_unless_something_is_asked_for(
-    asked: bool | None,
-    expected: list[bool],
+    asked: bool | None, expected: list[bool]
 ) -> None:
     """They take time, and other cases have no figures to compare them with."""
     request = RunRequest((CASE, OPERATOR), (), resources=asked)

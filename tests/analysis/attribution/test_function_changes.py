@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from instruction_counts.analysis.attribution.functions import (
-    difference,
-)
+from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.domain.outcomes import FunctionCosts
 from tests.analysis.attribution.made import change_of, costs, costs_of
 
@@ -27,9 +25,7 @@ def test_calls_into_a_function_are_summed_over_its_callers() -> None:
     """Per run, on each side."""
     base = costs_of({"f": 1, "g": 1, "malloc": 60}, [("f", "malloc", 9, 54), ("g", "malloc", 1, 6)])
     new = costs_of(
-        {"f": 2, "g": 2, "malloc": 132},
-        [("f", "malloc", 18, 108), ("g", "malloc", 4, 24)],
-        runs=2,
+        {"f": 2, "g": 2, "malloc": 132}, [("f", "malloc", 18, 108), ("g", "malloc", 4, 24)], runs=2
     )
     one = change_of(difference(base, new), "malloc")
 

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from instruction_counts.analysis.attribution.function_changes import (
-    ChangeKind,
-)
-from instruction_counts.analysis.attribution.functions import (
-    difference,
-)
+from instruction_counts.analysis.attribution.function_changes import ChangeKind
+from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts

@@ -7,9 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 
-from instruction_counts.analysis.attribution.function_changes import (
-    ChangeKind,
-)
+from instruction_counts.analysis.attribution.function_changes import ChangeKind
 from instruction_counts.analysis.attribution.functions import (
     difference,
     more_calls,

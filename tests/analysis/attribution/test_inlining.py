@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from instruction_counts.analysis.attribution.functions import (
-    difference,
-    top_causes,
-)
+from instruction_counts.analysis.attribution.functions import difference, top_causes
 from instruction_counts.analysis.attribution.inlining import inlinings
 from instruction_counts.domain.outcomes import FunctionCosts
 from tests.analysis.attribution.made import costs, costs_of

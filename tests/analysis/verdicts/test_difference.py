@@ -87,10 +87,7 @@ def test_the_minimum_effect_itself_is_a_change() -> None:
 
 @pytest.mark.parametrize(
     ("new", "expected"),
-    [
-        (1080, (Verdict.SAME, Reason.WITHIN_NOISE)),
-        (1081, (Verdict.WORSE, Reason.BEYOND_NOISE)),
-    ],
+    [(1080, (Verdict.SAME, Reason.WITHIN_NOISE)), (1081, (Verdict.WORSE, Reason.BEYOND_NOISE))],
 )
 def test_what_windows_disagree_by_is_noise(new: int, expected: tuple[Verdict, Reason]) -> None:
     """Of either side; beyond it is a change, but not one to the instruction."""

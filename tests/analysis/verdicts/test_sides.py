@@ -110,10 +110,7 @@ def test_a_file_whose_name_holds_a_colon_is_found(file: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "message", "remedy"),
-    [
-        ("7", "several builds: old, new", "7:old"),
-        ("7:other", "no build of that name", "old, new"),
-    ],
+    [("7", "several builds: old, new", "7:old"), ("7:other", "no build of that name", "old, new")],
 )
 def test_of_several_builds_one_has_to_be_named(name: str, message: str, remedy: str) -> None:
     """They are listed."""
