@@ -21,25 +21,7 @@ pytest.importorskip("hatchling")
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[2]
-LIKE_PYTORCH = """
-from core.api import GroupedModules, GroupedStmts
-from core.types import FlatIntermediateDefinition
-from core.utils import flatten, parse_stmts
-from definitions.setup import Setup
-
-BENCHMARKS: FlatIntermediateDefinition = flatten({
-    "Mine": {
-        "add": GroupedStmts(
-            "y = x + 1", "auto y = x + 1;", setup=Setup.TRIVIAL_2D.value, signature="f(x) -> y"
-        ),
-        "empty": GroupedStmts(*parse_stmts('''
-            Python                                   | C++
-            ---------------------------------------- | ----------------------------------------
-            torch.empty(())                          | torch::empty({0});
-        ''')),
-    },
-})
-"""
+LIKE_PYTORCH = ROOT / "tests" / "fixtures" / "like_pytorch.py"
 
 
 @attrs.frozen
@@ -189,8 +171,8 @@ def test_a_definition_file_in_the_style_of_pytorch_is_measured(installed: Instal
     """It imports core and definitions by these names."""
     if not (shutil.which("valgrind") and shutil.which("g++")):
         pytest.skip("Valgrind or g++ is missing")
-    (installed.empty / "mine.py").write_text(LIKE_PYTORCH, encoding="utf-8")
-    chosen = ["--definitions", "mine.py", "--only", "Mine/empty", "--language", "python"]
+    shutil.copy(LIKE_PYTORCH, installed.empty / "mine.py")
+    chosen = ["--definitions", "mine.py", "--only", "Allocation/nothing", "--language", "python"]
 
     done = installed.run(
         "instruction-counts", "run", *chosen, "--no-times", "--output", "result.json"
