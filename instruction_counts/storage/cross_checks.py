@@ -77,7 +77,7 @@ def _of_count(counted: Mapping[str, Any]) -> Iterator[_Finding]:
     if cost < 0:
         yield ("instructions", "per_run"), f"at least {-counted['loop']}: less than nothing is left"
     # An estimate is the difference of two windows, of which one has twice the runs.
-    largest = max(one["instructions"] / one["runs"] for one in counted["windows"])
+    largest = max(window["instructions"] / window["runs"] for window in counted["windows"])
     most = max(cost, 3 * largest)
     if counted["spread"] > most:
         yield ("instructions", "spread"), f"at most {most:,.0f}, by what its windows counted"

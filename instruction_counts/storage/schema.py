@@ -76,7 +76,7 @@ def _expected(schema: Mapping[str, Any], keyword: str = "type", value: object = 
     if keyword in {"pattern", "maxLength"}:
         return f"{what}: {schema['description'].removesuffix('.')}"
     if "prefixItems" in schema:
-        cells = ", ".join(_expected(one) for one in schema["prefixItems"])
+        cells = ", ".join(_expected(cell) for cell in schema["prefixItems"])
         return f"{what} of {len(schema['prefixItems'])}: {cells}"
     return what
 
@@ -109,13 +109,13 @@ def _validator() -> Any:
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
     """The schema with its definitions in their places: looking each up takes half of the time."""
     if isinstance(schema, list):
-        return [_inlined(one, definitions) for one in schema]
+        return [_inlined(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
     whole = {**definitions.get(schema.get("$ref", "").rpartition("/")[2], {}), **schema}
     return {
-        key: _inlined(one, definitions)
-        for key, one in whole.items()
+        key: _inlined(value, definitions)
+        for key, value in whole.items()
         if key not in {"$ref", "$defs"}
     }
 
