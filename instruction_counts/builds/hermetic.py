@@ -114,6 +114,7 @@ def sourced_environment(build: Build) -> dict[str, str]:
         capture_output=True,
         check=False,
         text=True,
+        errors="surrogateescape",
     )
     if done.returncode != 0:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -110,7 +110,9 @@ def find_valgrind(build: Build) -> str:
 def first_line(command: list[str]) -> str:
     """The first line that a command prints; empty where it cannot be run."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", check=False, timeout=30
+        )
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return (done.stdout.splitlines() or [""])[0].strip()

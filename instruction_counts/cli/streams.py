@@ -1,4 +1,7 @@
-"""Output that may be lost: a reader that has gone away never changes what a command does."""
+"""Output that may be lost: a reader that has gone away never changes what a command does.
+
+Neither does one that knows only ASCII.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+from instruction_counts.cli import plain_text
 
 _STREAMS = {1: "stdout", 2: "stderr"}
 
@@ -69,9 +74,10 @@ def _occupy(number: int) -> None:
 def _opened(number: int, stream: Any) -> io.TextIOWrapper:
     if stream is not None:
         stream.flush()
+    plain_text.register()
     return io.TextIOWrapper(
         io.BufferedWriter(LossyFile(number, "w", closefd=False)),
         encoding=getattr(stream, "encoding", "utf-8"),
-        errors=getattr(stream, "errors", "replace"),
+        errors=plain_text.ERRORS,
         line_buffering=number == 2 or getattr(stream, "line_buffering", False),
     )
