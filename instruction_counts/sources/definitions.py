@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ from instruction_counts.sources.dsl_names import dsl_names
 from instruction_counts.sources.registry import Source, file_source
 
 STANDARD = "definitions.standard"
+_FIX = "Fix the definition file."
 
 
 Definitions: TypeAlias = "str | Source"
@@ -61,6 +63,10 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
                     "For an example, see definitions/ad_hoc.py.",
                 )
             return materialize(flatten(benchmarks))
+        except RecursionError:
+            raise DataError(
+                f"{name}: BENCHMARKS is nested too deeply, or contains itself", _FIX
+            ) from None
         except DefinitionErrors as error:
             with_source = (attrs.evolve(one, source=name) for one in error.errors)
             raise DefinitionErrors(tuple(with_source)) from None
@@ -71,7 +77,8 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
 def _run(name: str) -> ModuleType:
     is_file = name.endswith(".py") or "/" in name
     try:
-        return _run_file(Path(name)) if is_file else importlib.import_module(name)
+        with _same_streams(name):
+            return _run_file(Path(name)) if is_file else importlib.import_module(name)
     except (DefinitionError, DefinitionErrors, UsageError):
         raise
     except ModuleNotFoundError as error:
@@ -80,8 +87,22 @@ def _run(name: str) -> ModuleType:
                 f'--definitions: no module named "{name}"', "Name a module, or a file by path."
             ) from None
         raise _cannot_run(name, error) from error
-    except (Exception, SystemExit) as error:  # a definition file may fail in any way
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a definition file may fail in any way
         raise _cannot_run(name, error) from error
+
+
+@contextlib.contextmanager
+def _same_streams(name: str) -> Iterator[None]:
+    """Refuse a file that replaces the streams of this program, which still needs them."""
+    before = sys.stdout, sys.stderr
+    try:
+        yield
+        if (sys.stdout, sys.stderr) != before:
+            raise DataError(f"{name}: it replaces sys.stdout or sys.stderr", _FIX)
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 def _run_file(path: Path) -> ModuleType:
@@ -110,4 +131,4 @@ def _cannot_run(name: str, error: BaseException) -> DataError:
                 line = frame.lineno
     place = f"{name}, line {line}" if line else name
     text = error.msg if isinstance(error, SyntaxError) else str(error)
-    return DataError(f"{place}: {type(error).__name__}: {text}", "Fix the definition file.")
+    return DataError(f"{place}: {type(error).__name__}: {text}", _FIX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Callable
 from pathlib import Path
@@ -204,6 +205,7 @@ def test_a_file_without_benchmarks_says_so(write: WRITE, text: str) -> None:
         ("def f():\n    return 1 / 0\n\nf()\n", "line 2: ZeroDivisionError: division by zero"),
         ("import no_such_helper", "line 1: ModuleNotFoundError: No module named 'no_such_helper'"),
         ("import sys\nsys.exit(3)", "line 2: SystemExit: 3"),
+        ("raise GeneratorExit", "line 1: GeneratorExit: "),
         ("from core.api import Nothing", "line 1: ImportError: cannot import name 'Nothing'"),
         ("import definitions.setup as s\ns.Setup['NO_SUCH']", "line 2: KeyError: 'NO_SUCH'"),
     ],
@@ -213,6 +215,31 @@ def test_a_file_that_fails_names_the_line(write: WRITE, text: str, expected: str
     path = write(text)
 
     assert message_of(path).startswith(f"{path}, {expected}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("BENCHMARKS = {}\nBENCHMARKS['a'] = BENCHMARKS", "BENCHMARKS is nested too deeply, or"),
+        ("import sys\nsys.stdout = None\nBENCHMARKS = {}", "it replaces sys.stdout or sys.stderr"),
+        ("import io, sys\nsys.stderr = io.StringIO()", "it replaces sys.stdout or sys.stderr"),
+    ],
+)
+def test_a_file_that_would_break_the_program_is_named(
+    write: WRITE, text: str, expected: str
+) -> None:
+    """What it changed is as before: the error can be shown."""
+    before = sys.stdout, sys.stderr
+    path = write(text)
+
+    assert message_of(path).startswith(f"{path}: {expected}")
+    assert before == (sys.stdout, sys.stderr)
+
+
+def test_an_interrupt_is_none_of_the_file(write: WRITE) -> None:
+    """It ends the program."""
+    with pytest.raises(KeyboardInterrupt):
+        load(write("raise KeyboardInterrupt"))
 
 
 def test_a_linked_file_that_fails_names_the_line(write: WRITE, tmp_path: Path) -> None:
