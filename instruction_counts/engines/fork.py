@@ -78,8 +78,9 @@ class ForkEngine:
     ) -> None:
         self._facts, self._compiler, self._profile = facts, compiler, profile
         self._notice = notice
+        shim = compiler.shim()
         self._folder = work_folder()
-        self._processes = ForkProcesses(facts, profile, self._folder, compiler.shim())
+        self._processes = ForkProcesses(facts, profile, self._folder, shim)
         self._times = self._processes.server(TIMES, notice)
         self._counts = self._processes.server(COUNTS, notice)
         self._counting = CaseCounts(self._counts, compiler, profile)
@@ -332,14 +333,18 @@ def _warm_up(server: ForkServer) -> None:
         return  # reported to the first lane that needs the server
 
 
+_REPAIR = "Repair the C compiler, or name another one with CC."
+
+
 def _make(facts: BuildFacts, profile: Profile, notice: Notice) -> ForkEngine:
     compiler = Compiler(facts, Cache(), environment(facts.build))
     try:
         return ForkEngine(facts, compiler, profile, notice)
     except CompileError as error:
         raise BuildError(
-            f'build "{facts.build.name}": the fork engine needs a C compiler: {error}',
-            "apt-get install gcc g++     or, about 100 times slower:  --engine timer",
+            f'build "{facts.build.name}": the fork engine needs a library that cannot be compiled: '
+            f"{error}",
+            f"{error.remedy or _REPAIR}     or, about 100 times slower:  --engine timer",
         ) from error
 
 

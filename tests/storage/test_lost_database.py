@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from instruction_counts.session.observer import Progress, Silent
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.fakes import BUILD, OK, FakeEngine, make_orders
+from tests.small_disk import fill, small_disk
 from tests.storage.postgresql import Server
 
 CASES = 12
@@ -97,29 +97,16 @@ def measured_while(actions: ACTIONS, store: Store, folder: Path) -> Ended:
 
 
 @pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of two megabytes; skips the test where none can be made."""
-    folder = tmp_path / "small"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
-    done = subprocess.run(mount, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"a small file system cannot be mounted: {done.stderr.strip()}")
-    yield folder
-    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of two megabytes."""
+    with small_disk(tmp_path / "small", "2m") as disk:
+        yield disk
 
 
-def fill(folder: Path) -> None:
-    """Leave no room on a disk."""
-    with (folder / "filler").open("ab", buffering=0) as stream, contextlib.suppress(OSError):
-        while True:
-            stream.write(bytes(4096))
-
-
-def test_a_full_disk_costs_no_result(small_disk: Path, tmp_path: Path) -> None:
+def test_a_full_disk_costs_no_result(disk: Path, tmp_path: Path) -> None:
     """What the database does not take is in the file, and the run says that it is not stored."""
-    with Store.open(small_disk / "runs.db") as store:
-        ended = measured_while({3: lambda: fill(small_disk)}, store, tmp_path)
+    with Store.open(disk / "runs.db") as store:
+        ended = measured_while({3: lambda: fill(disk)}, store, tmp_path)
         (summary,) = store.summaries()
 
     assert CASES == len(ended.measured.run.cases)
@@ -133,10 +120,10 @@ def test_a_full_disk_costs_no_result(small_disk: Path, tmp_path: Path) -> None:
     ]
 
 
-def test_a_disk_that_has_room_again_takes_what_waited(small_disk: Path, tmp_path: Path) -> None:
+def test_a_disk_that_has_room_again_takes_what_waited(disk: Path, tmp_path: Path) -> None:
     """With the next case; at its end the run is as if nothing had been."""
-    actions: ACTIONS = {2: lambda: fill(small_disk), 5: (small_disk / "filler").unlink}
-    with Store.open(small_disk / "runs.db") as store:
+    actions: ACTIONS = {2: lambda: fill(disk), 5: (disk / "filler").unlink}
+    with Store.open(disk / "runs.db") as store:
         ended = measured_while(actions, store, tmp_path)
         assert ended.measured.run_id is not None
         stored = store.load(ended.measured.run_id)

@@ -10,6 +10,7 @@ suggest.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -27,7 +28,7 @@ from instruction_counts.engines.cpp.diagnosis import BAD_PRECOMPILED, diagnosis,
 from instruction_counts.engines.cpp.process import CompileError, CompilerProcesses, Done
 from instruction_counts.engines.cpp.source import PRELUDES, CppSource, Prelude, candidates
 from instruction_counts.engines.cpp.toolchain import c_compiler, cpp_standard, headers_digest
-from instruction_counts.system.cache import Cache, key_of
+from instruction_counts.system.cache import VARIABLE, Cache, key_of
 
 CASES, HEADERS, SHIMS = "cases", "headers", "shims"
 
@@ -38,6 +39,8 @@ _FORMAT = "1"
 """Part of every key: to be changed with anything here that changes what is compiled."""
 
 _TIMEOUT_S = 600.0
+NO_ROOM = f"Make room on the disk of the cache, or set {VARIABLE} to a folder on another one."
+_ELSEWHERE = f"Set {VARIABLE} to a folder that you can write to."
 _IMPLIED_INCLUDES = {"/usr/include", "/usr/local/include"}
 _SEARCHED = ("CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH", "COMPILER_PATH")
 """Variables that change what a compiler finds."""
@@ -95,7 +98,8 @@ class Compiler:
             (folder / "steady.c").write_text(source, encoding="utf-8")
             done = self._commands.run(command, folder)
             if done.code != 0:
-                raise CompileError(unplaced(done.output, done.code))
+                remedy = NO_ROOM if os.strerror(errno.ENOSPC) in done.output else ""
+                raise CompileError(unplaced(done.output, done.code), remedy)
 
         check_open = self._commands.check_open
         with _failing_as_value():
@@ -209,7 +213,8 @@ class Compiler:
         environment = self._commands.environment
         compiler = c_compiler(self._facts.compiler, environment)
         if not compiler:
-            raise CompileError(Failure(FailureKind.REFUSED, "there is no C compiler"))
+            failure = Failure(FailureKind.REFUSED, "there is no C compiler")
+            raise CompileError(failure, "apt-get install gcc")
         command = [compiler, "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared"]
         command += ["-I", self._facts.valgrind_headers, "-Wl,-z,nodelete"]
         return [*command, "-o", "steady.so", "steady.c"]
@@ -222,4 +227,5 @@ def _failing_as_value() -> Iterator[None]:
         yield
     except OSError as error:
         message = f"compiling failed: {error.strerror}: {error.filename}"
-        raise CompileError(Failure(FailureKind.REFUSED, message)) from error
+        remedy = NO_ROOM if error.errno in {errno.ENOSPC, errno.EDQUOT} else _ELSEWHERE
+        raise CompileError(Failure(FailureKind.REFUSED, message), remedy) from error

@@ -21,11 +21,14 @@ _KILLED = re.compile(r"fatal error: (?P<signal>\w+) signal terminated program")
 
 
 class CompileError(Exception):
-    """A source does not compile; ``failure`` says why and where."""
+    """A source does not compile; ``failure`` says why and where.
 
-    def __init__(self, failure: Failure) -> None:
+    ``remedy`` is what to do where it is not the source that is at fault.
+    """
+
+    def __init__(self, failure: Failure, remedy: str = "") -> None:
         super().__init__(failure.summary)
-        self.failure = failure
+        self.failure, self.remedy = failure, remedy
 
 
 @attrs.frozen
@@ -109,7 +112,8 @@ def _start(
         return start(command, folder, {**environment, "TMPDIR": str(folder)})
     except OSError as error:
         message = f"{command[0]} does not start: {error.strerror}"
-        raise CompileError(Failure(FailureKind.REFUSED, message)) from error
+        remedy = "Make it executable, or name another compiler with CC."
+        raise CompileError(Failure(FailureKind.REFUSED, message), remedy) from error
 
 
 def _tail_of(kind: FailureKind, message: str, output: str) -> Failure:

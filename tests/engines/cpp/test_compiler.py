@@ -31,6 +31,7 @@ from instruction_counts.engines.cpp.source import (
     Prelude,
 )
 from instruction_counts.system.cache import Cache
+from tests.small_disk import fill, small_disk
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
@@ -518,8 +519,48 @@ class TestShim:
     def test_no_c_compiler_is_said(self, facts: BuildFacts, tmp_path: Path) -> None:
         """The engine does not start, and says why."""
         compiler = Compiler(attrs.evolve(facts, compiler=""), Cache(tmp_path), {"PATH": "/nowhere"})
-        with pytest.raises(CompileError, match="there is no C compiler"):
+        with pytest.raises(CompileError, match="there is no C compiler") as caught:
             compiler.shim()
+        assert "apt-get install gcc" == caught.value.remedy
+
+    def test_a_full_disk_is_no_missing_compiler(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """The remedy is room."""
+        with small_disk(tmp_path / "cache", "256k") as folder:
+            cache = Cache(folder)
+            fill(folder)
+            with pytest.raises(CompileError, match="No space left on device") as caught:
+                Compiler(facts, cache, ENVIRONMENT).shim()
+        assert caught.value.remedy.startswith("Make room on the disk of the cache")
+
+    def test_a_compiler_that_finds_no_room_is_not_at_fault(
+        self, facts: BuildFacts, tmp_path: Path
+    ) -> None:
+        """It says so itself."""
+        script = 'echo "steady.c: fatal error: error writing to x.s: No space left on device"'
+        full = scripted(facts, tmp_path, f"{script}; exit 1")
+        environment = {**ENVIRONMENT, "CC": full.compiler}
+        with pytest.raises(CompileError, match="No space left on device") as caught:
+            Compiler(full, Cache(tmp_path / "cache"), environment).shim()
+        assert caught.value.remedy.startswith("Make room on the disk of the cache")
+
+    def test_a_compiler_that_fails_is_not_missing(self, facts: BuildFacts, tmp_path: Path) -> None:
+        """Its own words are told."""
+        broken = scripted(facts, tmp_path, 'echo "error: no cc1"; exit 1')
+        environment = {**ENVIRONMENT, "CC": broken.compiler}
+        with pytest.raises(CompileError, match="no cc1") as caught:
+            Compiler(broken, Cache(tmp_path / "cache"), environment).shim()
+        assert not caught.value.remedy
+
+    def test_a_compiler_that_cannot_be_started_is_named(
+        self, facts: BuildFacts, tmp_path: Path
+    ) -> None:
+        """It is there, but of no use."""
+        path = tmp_path / "cc"
+        path.write_bytes(b"\x7fELF, but not quite")
+        path.chmod(0o755)
+        with pytest.raises(CompileError, match="cc does not start") as caught:
+            Compiler(facts, Cache(tmp_path / "cache"), {**ENVIRONMENT, "CC": str(path)}).shim()
+        assert "another compiler with CC" in caught.value.remedy
 
 
 # ---------------------------------------------------------------------------------------------
