@@ -17,9 +17,11 @@ from core.checks import (
     check_names,
     check_paths,
     check_text,
+    checked_expected,
     checked_gradient,
     checked_metadata,
     checked_runtimes,
+    checked_subject,
     code,
     dedented,
     parse_modes,
@@ -27,6 +29,7 @@ from core.checks import (
     thread_counts,
 )
 from core.errors import Broken, DefinitionError, deferrable, is_deferring, quoted
+from core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from core.invocation import call_model
 from core.signature import Signature
 from core.types import AutogradMode, AutoLabels, Label, Language, RuntimeMode
@@ -35,14 +38,19 @@ from core.variants import pair_lines, parse_block
 __all__ = [
     "AutoLabels",
     "AutogradMode",
+    "ExpectedTensor",
     "GroupedBenchmark",
     "GroupedModules",
     "GroupedSetup",
     "GroupedStmts",
     "GroupedVariants",
     "Language",
+    "Layer",
+    "Model",
+    "Operator",
     "RuntimeMode",
     "TimerArgs",
+    "Use",
 ]
 
 
@@ -81,7 +89,7 @@ class TimerArgs:
     """One explicit case, mapped one to one to a ``torch.utils.benchmark.Timer``.
 
     ``num_threads`` may be a tuple in a definition; a materialized case holds one int.
-    ``metadata`` is what `GroupedBenchmark` says of it.
+    ``metadata``, ``subject`` and ``expected`` are what `GroupedBenchmark` says of them.
     """
 
     stmt: str = attrs.field(converter=dedented)
@@ -90,6 +98,8 @@ class TimerArgs:
     num_threads: int | tuple[int, ...] = 1
     language: Language = Language.PYTHON
     metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
+    subject: Subject | None = None
+    expected: tuple[ExpectedTensor, ...] = ()
 
     def __attrs_post_init__(self) -> None:
         error = self.mistake()
@@ -117,6 +127,8 @@ class TimerArgs:
                 )
             thread_counts(self.num_threads)
             checked_metadata(self.metadata)
+            checked_subject(self.subject)
+            checked_expected(self.expected)
         except DefinitionError as error:
             return error
         return None
@@ -138,7 +150,10 @@ class GroupedBenchmark:
     - ``gradient``: the variable, made by the setup, that the backward pass starts from, where the
       output is no scalar: ``y.backward(gradient)``.
     - ``metadata``: whatever is worth knowing of the cases, as a mapping of names to JSON
-      values. It goes with them into results, and has no part in what is measured.
+      values. It goes with them into results, and nothing depends on it.
+    - ``subject``: what they measure, an `Operator`, a `Layer` of models or a whole `Model`: what
+      `predict` and the metrics of operators go by.
+    - ``expected``: what they compute, an `ExpectedTensor` for each tensor that is checked.
     """
 
     py_fwd_stmt: str | None
@@ -153,6 +168,8 @@ class GroupedBenchmark:
     cpp_model_setup: str | None = None
     gradient: str | None = None
     metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
+    subject: Subject | None = None
+    expected: tuple[ExpectedTensor, ...] = ()
 
     @property
     def from_model(self) -> bool:
@@ -190,6 +207,8 @@ class GroupedBenchmark:
         gradient: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         runtimes: tuple[str, ...] = (),
+        subject: Subject | None = None,
+        expected: tuple[ExpectedTensor, ...] = (),
     ) -> GroupedBenchmark:
         """A cluster from free-form statements; either language may be missing."""
         py_stmt, cpp_stmt = code("py_stmt", py_stmt), code("cpp_stmt", cpp_stmt)
@@ -215,6 +234,8 @@ class GroupedBenchmark:
             num_threads=thread_counts(num_threads),
             gradient=checked_gradient(gradient, autograd),
             metadata=checked_metadata({} if metadata is None else metadata),
+            subject=checked_subject(subject),
+            expected=checked_expected(expected),
         )
 
     @classmethod
@@ -231,6 +252,8 @@ class GroupedBenchmark:
         gradient: str | None = None,
         metadata: Mapping[str, Any] | None = None,
         runtimes: tuple[str, ...] = (),
+        subject: Subject | None = None,
+        expected: tuple[ExpectedTensor, ...] = (),
     ) -> GroupedBenchmark:
         """A cluster from modules: the model setup defines ``model``, which is then called."""
         py_model_setup = code("py_model_setup", py_model_setup)
@@ -266,6 +289,8 @@ class GroupedBenchmark:
             cpp_model_setup=cpp_model_setup,
             gradient=checked_gradient(gradient, autograd),
             metadata=checked_metadata({} if metadata is None else metadata),
+            subject=checked_subject(subject),
+            expected=checked_expected(expected),
         )
 
     @classmethod

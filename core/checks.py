@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import textwrap
 from collections.abc import Mapping
 from typing import Any
 
 from core.errors import BrokenText, DefinitionError, quoted
+from core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from core.runtimes import selectable
 from core.signature import Signature, parse_signature
 from core.types import RuntimeMode
@@ -123,3 +125,94 @@ def thread_counts(num_threads: object) -> tuple[int, ...]:
     if not counts or not is_valid or len(set(counts)) != len(counts):
         raise DefinitionError("num_threads", quoted(num_threads), expected)
     return counts
+
+
+def checked_subject(subject: object) -> Subject | None:
+    """What is measured, where that is stated: each field of it is checked."""
+    match subject:
+        case None:
+            return None
+        case Operator():
+            _check_operator(subject)
+        case Layer():
+            _check_name("subject.type", subject.type)
+            _check_uses(subject.uses)
+        case Model():
+            _check_name("subject.name", subject.name)
+        case _:
+            raise DefinitionError("subject", quoted(subject), "an Operator, a Layer or a Model")
+    return subject
+
+
+def checked_expected(expected: object) -> tuple[ExpectedTensor, ...]:
+    """What is computed, each tensor once."""
+    if not isinstance(expected, tuple) or any(type(one) is not ExpectedTensor for one in expected):
+        raise DefinitionError("expected", quoted(expected), "a tuple of ExpectedTensor")
+    for place, tensor in enumerate(expected):
+        _check_tensor(f"expected[{place}]", tensor)
+    names = [tensor.name for tensor in expected]
+    if len(set(names)) < len(names):
+        raise DefinitionError("expected", ", ".join(names), "each tensor once")
+    return expected
+
+
+def _check_operator(operator: Operator) -> None:
+    _check_name("subject.name", operator.name)
+    for field in ("category", "variant", "no_cpp"):
+        check_text(f"subject.{field}", getattr(operator, field))
+    if operator.dtype is not None:
+        _check_name("subject.dtype", operator.dtype)
+    _check_count("subject.seed", operator.seed)
+    shapes: object = operator.shapes
+    if not isinstance(shapes, dict) or not all(isinstance(name, str) for name in shapes):
+        raise DefinitionError("subject.shapes", quoted(shapes), "a dict of names to shapes")
+    for name, shape in shapes.items():
+        _check_shape(f"subject.shapes[{name!r}]", shape)
+
+
+def _check_uses(uses: object) -> None:
+    if not isinstance(uses, tuple) or any(type(one) is not Use for one in uses):
+        raise DefinitionError("subject.uses", quoted(uses), "a tuple of Use")
+    for place, use in enumerate(uses):
+        field = f"subject.uses[{place}]"
+        _check_name(f"{field}.model", use.model)
+        check_text(f"{field}.path", use.path)
+        _check_count(f"{field}.count", use.count, least=1)
+
+
+def _check_tensor(field: str, tensor: ExpectedTensor) -> None:
+    _check_name(f"{field}.name", tensor.name)
+    if tensor.shape is not None:
+        _check_shape(f"{field}.shape", tensor.shape)
+    if tensor.dtype is not None:
+        _check_name(f"{field}.dtype", tensor.dtype)
+    if tensor.sum is not None and not _is_number(tensor.sum):
+        raise DefinitionError(f"{field}.sum", quoted(tensor.sum), "a number")
+    if not _is_number(tensor.tolerance) or tensor.tolerance < 0:
+        expected = "a number of at least 0"
+        raise DefinitionError(f"{field}.tolerance", quoted(tensor.tolerance), expected)
+
+
+def _check_name(field: str, value: object) -> None:
+    check_text(field, value)
+    if not value:
+        raise DefinitionError(field, quoted(value), "a name")
+
+
+def _check_count(field: str, value: object, least: int = 0) -> None:
+    if type(value) is not int or value < least:
+        raise DefinitionError(field, quoted(value), f"an int of at least {least}")
+
+
+def _check_shape(field: str, value: object) -> None:
+    if not isinstance(value, tuple) or any(type(size) is not int or size < 0 for size in value):
+        raise DefinitionError(field, quoted(value), "a tuple of sizes")
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an int that no float can be
+        return False

@@ -36,7 +36,12 @@ def _explicit(label: Label, args: TimerArgs) -> Iterator[Case]:
     counts = args.num_threads if isinstance(args.num_threads, tuple) else (args.num_threads,)
     for num_threads in counts:
         one = TimerArgs(args.stmt, args.setup, args.global_setup, num_threads, args.language)
-        yield Case(label, autolabels, one, metadata=args.metadata)
+        yield Case(
+            *(label, autolabels, one),
+            metadata=args.metadata,
+            subject=args.subject,
+            expected=args.expected,
+        )
 
 
 def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
@@ -61,6 +66,8 @@ def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
                 runtime.artefact(group),
                 group.metadata,
                 group.setup.paths,
+                group.subject,
+                group.expected,
             )
 
 

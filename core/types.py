@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import attrs
 
 from core.errors import DefinitionError, quoted
+from core.facts import ExpectedTensor, Subject
 
 if TYPE_CHECKING:
     from core.api import GroupedBenchmark, TimerArgs
@@ -181,8 +182,9 @@ class Case:
     ``model_source`` is the Python source that defines ``jit_model`` for TorchScript cases; the
     worker runs it inside the build under test, saves the result, and puts the path of the file
     where ``timer_args.setup`` holds `core.runtimes.torchscript.MODEL_PATH`. ``metadata`` holds
-    JSON values that the definition gave; it takes no part in what is measured, nor in equality.
-    ``paths`` holds absolute paths in the code, each with what identifies it elsewhere, too.
+    JSON values that the definition gave: nothing depends on them, nor does equality. ``paths``
+    holds absolute paths in the code, each with what identifies it elsewhere; it is no part of
+    equality either. ``subject`` is what the case measures, ``expected`` what it computes.
     """
 
     label: Label
@@ -191,6 +193,8 @@ class Case:
     model_source: str | None = None
     metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
     paths: Mapping[str, str] = attrs.field(factory=dict, eq=False)
+    subject: Subject | None = None
+    expected: tuple[ExpectedTensor, ...] = ()
 
     @property
     def num_threads(self) -> int:

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
+from core.facts import ExpectedTensor, Subject
 from core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
@@ -32,7 +33,11 @@ class Record:
     global_setup: str
     outcome: Outcome
     metadata: dict[str, Any] = attrs.field(factory=dict, hash=False)
-    """JSON values that the definition gave with the case."""
+    """JSON values that the definition gave with the case; nothing depends on them."""
+    subject: Subject | None = None
+    """What the case measures, where the definition says so."""
+    expected: tuple[ExpectedTensor, ...] = ()
+    """What the case has to compute."""
     noise: Noise | None = None
     """What was seen to move the count; None where it was counted once, in one layout."""
     stored_in: int | None = attrs.field(default=None, eq=False)
@@ -54,6 +59,8 @@ class Record:
             global_setup=case.timer_args.global_setup,
             outcome=outcome,
             metadata=dict(case.metadata),
+            subject=case.subject,
+            expected=case.expected,
         )
 
     def with_details(self, details: Details) -> Record:

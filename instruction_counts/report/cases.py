@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from core.facts import expected_values, subject_values
 from core.types import Case
 
 
@@ -16,6 +17,8 @@ def as_json(case: Case) -> dict[str, object]:
         "setup": case.timer_args.setup,
         "global_setup": case.timer_args.global_setup,
         "metadata": dict(case.metadata),
+        "subject": subject_values(case.subject),
+        "expected": expected_values(case.expected),
     }
 
 

@@ -19,6 +19,7 @@ import attrs
 
 from core.errors import DefinitionError
 from core.expand import materialize
+from core.facts import Operator
 from core.types import AutogradMode, Case, Label, Language, RuntimeMode
 from instruction_counts.analysis.operators.metrics import Metrics, as_dict, metrics_of
 from instruction_counts.builds.configured import parse_build
@@ -354,18 +355,16 @@ def _without_cpp(
     """A dictionary for each test without C++, with the reason."""
     results = []
     for number, case in ((number, several[0]) for number, several in enumerate(made) if several):
-        metadata = case.metadata
-        if "no_cpp" not in metadata:
+        if not isinstance(case.subject, Operator) or not case.subject.no_cpp:
             continue
         one = Metrics(
             label=case.label,
-            operator=metadata["operator"],
+            operator=case.subject,
             language=Language.CPP,
             runtime=RuntimeMode.EAGER,
             num_threads=1,
             build=build,
-            metadata=metadata,
         )
         found = {"test": number, "arguments": {}, **as_dict(one, machine)}
-        results.append({**found, "status": Status.SKIPPED.value, "error": metadata["no_cpp"]})
+        results.append({**found, "status": Status.SKIPPED.value, "error": case.subject.no_cpp})
     return results

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import attrs
 
+from core.facts import Operator
 from core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.records import Run
@@ -36,7 +37,8 @@ class RunRequest:
 
     def wants_resources(self, case: Case) -> bool:
         """Whether memory and floating point operations of ``case`` are measured."""
-        return "operator" in case.metadata if self.resources is None else self.resources
+        is_operator = isinstance(case.subject, Operator)
+        return is_operator if self.resources is None else self.resources
 
 
 def run_cases(

@@ -9,6 +9,7 @@ import cattrs
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 from cattrs.preconf.json import make_converter
 
+from core.facts import SUBJECTS, ExpectedTensor, Subject, expected_values, subject_values
 from core.modes import mode_of
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import ValidationError
@@ -53,6 +54,20 @@ def run_from_values(values: object, name: str) -> Run:
     return _CONVERTER.structure(values, Run)
 
 
+def subject_from_values(values: Any) -> Subject | None:
+    """What `core.facts.subject_values` gave."""
+    if values is None:
+        return None
+    kind: Any = SUBJECTS[values["kind"]]
+    subject: Subject = _CONVERTER.structure(values, kind)
+    return subject
+
+
+def expected_from_values(values: Any) -> tuple[ExpectedTensor, ...]:
+    """What `core.facts.expected_values` gave."""
+    return _CONVERTER.structure(values, tuple[ExpectedTensor, ...])
+
+
 _OF_OUTCOME = {field.alias for field in attrs.fields(Outcome)} - {"failure"} | {"error"}
 
 
@@ -79,6 +94,10 @@ def _make_converter() -> cattrs.Converter:
         Record,
         stored_in=override(omit=True),
         metadata=override(unstruct_hook=lambda metadata: metadata),
+        subject=override(
+            unstruct_hook=subject_values, struct_hook=lambda values, _: subject_from_values(values)
+        ),
+        expected=override(unstruct_hook=expected_values),
     )
     read_record = converter.get_structure_hook(Record)
     converter.register_structure_hook(

@@ -12,6 +12,7 @@ import attrs
 import cattrs
 from sqlalchemy import ColumnElement, Connection, RowMapping, Table, insert, select
 
+from core.facts import expected_values, subject_values
 from core.modes import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -31,6 +32,7 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.records import Record
 from instruction_counts.storage import checksums
+from instruction_counts.storage.conversion import expected_from_values, subject_from_values
 from instruction_counts.storage.function_rows import functions_from_json, functions_to_json
 from instruction_counts.storage.store_tables import (
     builds,
@@ -141,6 +143,8 @@ def _case_values(record: Record) -> _Values:
         "setup": record.setup,
         "global_setup": record.global_setup,
         "metadata": record.metadata,
+        "subject": subject_values(record.subject),
+        "expected": expected_values(record.expected),
     }
 
 
@@ -278,6 +282,8 @@ def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
         global_setup=row[cases.c.global_setup],
         outcome=_outcome(row, stretches),
         metadata=row[cases.c.metadata] or {},
+        subject=subject_from_values(row[cases.c.subject]),
+        expected=expected_from_values(row[cases.c.expected]),
         noise=None if noise is None else Noise(**noise),
     )
 

@@ -233,6 +233,8 @@ cases = Table(
     Column("setup", _Words, nullable=False),
     Column("global_setup", _Words, nullable=False),
     Column("metadata", _Json),
+    Column("subject", _Json),
+    Column("expected", _Json, nullable=False),
 )
 
 # ``identity`` is a digest of the identity of the case without its build.

@@ -179,6 +179,8 @@ def test_the_list_as_json_has_identity_and_code(definitions: str, program: Progr
         "setup": case["setup"],
         "global_setup": "",
         "metadata": {},
+        "subject": None,
+        "expected": [],
     }
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from core.facts import Layer, Use
 from instruction_counts.sources.definitions import load
 from tests.cli.program import Program
 
@@ -42,11 +43,8 @@ def test_models_become_a_file_of_definitions(folder: Path, generate: Program) ->
     assert ["Net 8 5 3", "Other 4 4 3", "all 12 6 3"] == lines[1:4]
     assert first == (folder / "gen" / "two.py").read_bytes()
     conv = next(case for case in load("gen/two.py") if case.label[1] == "Conv2d")
-    assert [
-        {"model": "Net", "path": "blocks.0.conv", "count": 1},
-        {"model": "Net", "path": "blocks.1.conv", "count": 1},
-        {"model": "Other", "path": "0.conv", "count": 1},
-    ] == conv.metadata["uses"]
+    uses = Use("Net", "blocks.0.conv"), Use("Net", "blocks.1.conv"), Use("Other", "0.conv")
+    assert Layer("Conv2d", uses) == conv.subject
 
 
 @pytest.mark.slow
@@ -60,8 +58,8 @@ def test_architectures_of_transformers_share_layers(
     inputs = ["--input", "input_ids=1,8:int64<1000"]
     out = generate.output(*models, *inputs, "--output", tmp_path / "two.py")
     *_, shared = out.splitlines()[3].split()
-    uses = [case.metadata["uses"] for case in load(str(tmp_path / "two.py"))[2:]]
-    both = [one for one in uses if {"bert", "gpt2"} == {use["model"] for use in one}]
+    uses = [case.subject.uses for case in load(str(tmp_path / "two.py"))[2:]]
+    both = [one for one in uses if {"bert", "gpt2"} == {use.model for use in one}]
 
     assert 0 < int(shared) <= len(both)
 

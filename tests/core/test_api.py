@@ -13,12 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from core.api import (
+    ExpectedTensor,
     GroupedBenchmark,
     GroupedModules,
     GroupedSetup,
     GroupedStmts,
     GroupedVariants,
+    Layer,
+    Model,
+    Operator,
     TimerArgs,
+    Use,
 )
 from core.errors import DefinitionError
 from core.signature import Signature
@@ -187,7 +192,7 @@ def test_the_setup_of_a_module_is_dedented() -> None:
 
 def test_timer_args_have_the_defaults_of_a_timer() -> None:
     """Only the statement must be given."""
-    expected = ("x", "pass", "", 1, Language.PYTHON, {})
+    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, ())
     assert expected == attrs.astuple(TimerArgs("x"), recurse=False)
 
 
@@ -205,7 +210,7 @@ def test_timer_args_know_a_language_by_its_names(language: Any) -> None:
 def test_timer_args_are_dedented() -> None:
     """All their texts are."""
     args = TimerArgs("\n  x;\n  y;\n", "\n  int x;\n", "\n  #include <a>\n", 2, Language.CPP)
-    expected = ("x;\ny;", "int x;", "#include <a>", 2, Language.CPP, {})
+    expected = ("x;\ny;", "int x;", "#include <a>", 2, Language.CPP, {}, None, ())
     assert expected == attrs.astuple(args, recurse=False)
 
 
@@ -516,3 +521,102 @@ def test_a_gradient_or_metadata_of_another_kind_is_refused(
     with pytest.raises(DefinitionError) as caught:
         GroupedStmts("y = x * x", signature="f(x) -> y", **arguments)
     assert caught.value.field == field
+
+
+# What is stated beside the code
+
+
+SUBJECTS = [
+    Operator("torch.add", shapes={"input": (2, 3), "scalar": ()}, dtype="float32", seed=7),
+    Layer("Conv2d", (Use("Net", "", 2), Use("Net", "a.b"))),
+    Model("Net"),
+]
+
+
+@pytest.mark.parametrize("subject", [None, *SUBJECTS])
+def test_a_subject_is_kept_as_it_is(subject: Any) -> None:
+    """By groups and by explicit cases."""
+    made = GroupedStmts("x", subject=subject), TimerArgs("x", subject=subject)
+    assert [subject] * 2 == [one.subject for one in made]
+
+
+@pytest.mark.parametrize(
+    ("subject", "field"),
+    [
+        ("torch.add", "subject"),
+        (Operator(""), "subject.name"),
+        (Operator("a", category=1), "subject.category"),
+        (Operator("a", no_cpp=None), "subject.no_cpp"),
+        (Operator("a", shapes=[2]), "subject.shapes"),
+        (Operator("a", shapes={1: (2,)}), "subject.shapes"),
+        (Operator("a", shapes={"x": [2]}), "subject.shapes['x']"),
+        (Operator("a", shapes={"x": (-1,)}), "subject.shapes['x']"),
+        (Operator("a", dtype=""), "subject.dtype"),
+        (Operator("a", seed=-1), "subject.seed"),
+        (Layer(3), "subject.type"),
+        (Layer("add", [Use("Net", "a")]), "subject.uses"),
+        (Layer("add", (Use("Net", "a"), {"model": "Net"})), "subject.uses"),
+        (Layer("add", (Use("", "a"),)), "subject.uses[0].model"),
+        (Layer("add", (Use("Net", "a"), Use("Net", None))), "subject.uses[1].path"),
+        (Layer("add", (Use("Net", "a", 0),)), "subject.uses[0].count"),
+        (Layer("add", (Use("Net", "a", True),)), "subject.uses[0].count"),
+        (Model(None), "subject.name"),
+    ],
+)
+def test_a_mistake_in_a_subject_names_its_field(subject: Any, field: str) -> None:
+    """In groups and explicit cases alike."""
+    for build in (GroupedStmts, TimerArgs):
+        with pytest.raises(DefinitionError) as caught:
+            build("x", subject=subject)
+        assert field == caught.value.field
+
+
+def test_what_is_expected_is_kept_as_it_is() -> None:
+    """Nothing of a tensor but its name has to be stated."""
+    expected = ExpectedTensor("y"), ExpectedTensor("result", (2,), "float32", 3, 0.5)
+    made = GroupedStmts("x", expected=expected), TimerArgs("x", expected=expected)
+    assert [expected] * 2 == [one.expected for one in made]
+
+
+@pytest.mark.parametrize(
+    ("expected", "field"),
+    [
+        (None, "expected"),
+        (ExpectedTensor("y"), "expected"),
+        ([ExpectedTensor("y")], "expected"),
+        ((ExpectedTensor("y"), "z"), "expected"),
+        ((ExpectedTensor("y"), ExpectedTensor("y")), "expected"),
+        ((ExpectedTensor(""),), "expected[0].name"),
+        ((ExpectedTensor("y"), ExpectedTensor("z", [2])), "expected[1].shape"),
+        ((ExpectedTensor("y", (2.0,)),), "expected[0].shape"),
+        ((ExpectedTensor("y", dtype=32),), "expected[0].dtype"),
+        ((ExpectedTensor("y", sum="3"),), "expected[0].sum"),
+        ((ExpectedTensor("y", sum=float("nan")),), "expected[0].sum"),
+        ((ExpectedTensor("y", sum=10**400),), "expected[0].sum"),
+        ((ExpectedTensor("y", tolerance=-1),), "expected[0].tolerance"),
+        ((ExpectedTensor("y", tolerance=True),), "expected[0].tolerance"),
+    ],
+)
+def test_a_mistake_in_what_is_expected_names_its_field(expected: Any, field: str) -> None:
+    """In groups and explicit cases alike."""
+    for build in (GroupedStmts, TimerArgs):
+        with pytest.raises(DefinitionError) as caught:
+            build("x", expected=expected)
+        assert field == caught.value.field
+
+
+@given(values=st.lists(ANY_VALUE, min_size=5, max_size=5))
+@settings(deadline=None, max_examples=100)
+def test_a_stated_value_of_any_type_is_accepted_or_a_definition_error(values: list[Any]) -> None:
+    """Whatever stands in a field."""
+    name, other, shape, dtype, number = values
+    subjects = (
+        Operator(name, other, other, {"x": shape}, dtype, number, other),
+        Layer(name, (Use(other, dtype, number),)),
+    )
+    for subject in subjects:
+        with contextlib.suppress(DefinitionError):
+            assert GroupedStmts("x", subject=subject) is not None
+    with contextlib.suppress(DefinitionError):
+        tensor = ExpectedTensor(name, shape, dtype, other, number)
+        assert GroupedModules(**MODELS, expected=(tensor,)) is not None

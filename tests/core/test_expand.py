@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.api import (
+    ExpectedTensor,
     GroupedBenchmark,
     GroupedModules,
     GroupedSetup,
     GroupedStmts,
     GroupedVariants,
+    Operator,
     TimerArgs,
 )
 from core.errors import deferring
@@ -541,15 +543,23 @@ def test_the_backward_pass_starts_from_the_gradient_that_is_named(
     assert case.timer_args.stmt.splitlines()[-1] == expected
 
 
-def test_every_case_carries_the_metadata_of_its_definition() -> None:
-    """In every mode, and for explicit cases too."""
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("metadata", {"operator": "mul"}),
+        ("subject", Operator("torch.mul")),
+        ("expected", (ExpectedTensor("y", (2,)),)),
+    ],
+)
+def test_every_case_carries_what_its_definition_states(field: str, value: Any) -> None:
+    """In every mode, for each number of threads, and for explicit cases too."""
     cases = materialize(
         {
-            ("mul",): _with_gradient(metadata={"operator": "mul"}),
-            ("explicit",): TimerArgs("x", metadata={"operator": "x"}),
+            ("mul",): _with_gradient(**{field: value}),
+            ("explicit",): TimerArgs("x", num_threads=(1, 2), **{field: value}),
         }
     )
-    assert [case.metadata["operator"] for case in cases] == ["mul"] * 8 + ["x"]
+    assert [getattr(case, field) for case in cases] == [value] * 10
 
 
 def test_metadata_changes_neither_a_case_nor_its_hash() -> None:
@@ -558,4 +568,11 @@ def test_metadata_changes_neither_a_case_nor_its_hash() -> None:
         materialize({("mul",): _with_gradient(metadata=metadata)}) for metadata in ({}, {"a": 1})
     )
     assert plain == noted
+    assert [one.definition_hash for one in plain] == [one.definition_hash for one in noted]
+
+
+def test_what_is_stated_beside_the_code_changes_no_hash() -> None:
+    """It is the same code."""
+    stated = _with_gradient(subject=Operator("torch.mul"), expected=(ExpectedTensor("y"),))
+    plain, noted = (materialize({("mul",): group}) for group in (_with_gradient(), stated))
     assert [one.definition_hash for one in plain] == [one.definition_hash for one in noted]

@@ -9,9 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
+from core.facts import ExpectedTensor
 from core.types import Case
 from instruction_counts.cli import console
-from instruction_counts.domain.expected import EXPECTED_OUTPUT, as_expected
+from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.cores import CorePool
@@ -31,12 +32,12 @@ COMPUTED = outcome_of([1.0, 2.0], (2, 1))
 
 def expecting(**wanted: Any) -> Case:
     """A case that is expected to compute ``y``."""
-    return attrs.evolve(make_case("a"), metadata={EXPECTED_OUTPUT: {"y": wanted}})
+    return attrs.evolve(make_case("a"), expected=(ExpectedTensor("y", **wanted),))
 
 
 def test_what_was_expected_stays_as_it_is() -> None:
     """To the instruction."""
-    case = expecting(shape=[2, 1], dtype="float32", sum=3.1, tolerance=0.2)
+    case = expecting(shape=(2, 1), dtype="float32", sum=3.1, tolerance=0.2)
 
     assert COMPUTED == as_expected(case, COMPUTED)
 
@@ -44,7 +45,7 @@ def test_what_was_expected_stays_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({"shape": [2, 2]}, "y has the shape [2, 1] instead of [2, 2]"),
+        ({"shape": (2, 2)}, "y has the shape [2, 1] instead of [2, 2]"),
         ({"dtype": "float64"}, "y is float32 instead of float64"),
         ({"sum": 4, "tolerance": 0.5}, "y adds up to 3 instead of 4"),
     ],
@@ -70,18 +71,18 @@ def test_a_sum_that_is_no_number_is_not_the_expected_one() -> None:
     [
         # A part of the values says nothing.
         (
-            {"y": {"sum": 3, "tolerance": 0}},
+            ExpectedTensor("y", sum=3, tolerance=0),
             outcome_of([1.0, 2.0], (3000,)),
             "has 3,000 values, too many to check their sum",
         ),
-        ({"z": {}}, COMPUTED, "there is no tensor z, but y"),
+        (ExpectedTensor("z"), COMPUTED, "there is no tensor z, but y"),
     ],
 )
 def test_what_cannot_be_checked_is_told(
-    wanted: dict[str, Any], outcome: Outcome, said: str
+    wanted: ExpectedTensor, outcome: Outcome, said: str
 ) -> None:
     """It is not guessed."""
-    found = as_expected(attrs.evolve(make_case("a"), metadata={EXPECTED_OUTPUT: wanted}), outcome)
+    found = as_expected(attrs.evolve(make_case("a"), expected=(wanted,)), outcome)
 
     assert found.failure is not None
     assert said in found.failure.message
@@ -90,7 +91,14 @@ def test_what_cannot_be_checked_is_told(
 @pytest.mark.parametrize("outcome", [OK, failed(), attrs.evolve(failed(), output=COMPUTED.output)])
 def test_what_was_not_recorded_or_failed_is_not_checked(outcome: Outcome) -> None:
     """A failure keeps its own reason."""
-    assert outcome == as_expected(expecting(shape=[7]), outcome)
+    assert outcome == as_expected(expecting(shape=(7,)), outcome)
+
+
+def test_metadata_expect_nothing() -> None:
+    """They only travel with the case."""
+    metadata = {"expected": [{"name": "z"}], "expected_output": {"z": {}}}
+
+    assert COMPUTED == as_expected(make_case("a", metadata=metadata), COMPUTED)
 
 
 def test_a_run_records_the_failure() -> None:

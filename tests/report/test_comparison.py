@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich.text import Text
 
+from core.facts import Layer, Model, Use
 from instruction_counts.analysis.models.impact import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.sides import Side
@@ -191,9 +192,9 @@ def test_markdown_folds_what_is_not_worse() -> None:
 
 def model_side(count: int, title: str) -> Side:
     """A side with a layer that a model calls 17 times, and the model as a whole."""
-    uses = [{"model": "Net", "path": "a", "count": 17}]
-    layer = attrs.evolve(cpp("conv", outcome=counted(count)), metadata={"uses": uses})
-    whole = attrs.evolve(cpp("Net", outcome=counted(34_000)), metadata={"model": {"name": "Net"}})
+    conv = Layer("Conv2d", (Use("Net", "a", 17),))
+    layer = attrs.evolve(cpp("conv", outcome=counted(count)), subject=conv)
+    whole = attrs.evolve(cpp("Net", outcome=counted(34_000)), subject=Model("Net"))
     return side(layer, whole, title=title)
 
 

@@ -157,7 +157,7 @@ def test_cpp_that_is_stated_for_other_arguments_is_not_measured() -> None:
     cases = cases_of(DROPOUT, 0, *Language, training=False)
     expected = "the C++ of its entry, torch::dropout(input, 0.5, true), has no place for training"
     assert [(Language.PYTHON, expected)] * 2 == [
-        (case.autolabels.language, case.metadata["no_cpp"]) for case in cases
+        (case.autolabels.language, case.subject.no_cpp) for case in cases
     ]
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from core.facts import Operator
 from instruction_counts.session.running import RunRequest
 from tests.fakes import make_case
 
-CASE = make_case("Group", "add")
-OPERATOR = attrs.evolve(CASE, metadata={"operator": "torch.add"})
+CASE = make_case("Group", "add", metadata={"operator": "torch.add"})
+OPERATOR = attrs.evolve(CASE, subject=Operator("torch.add"))
 
 
 @pytest.mark.parametrize(
@@ -18,7 +19,10 @@ OPERATOR = attrs.evolve(CASE, metadata={"operator": "torch.add"})
 def test_resources_are_those_of_operators_unless_something_is_asked_for(
     asked: bool | None, expected: list[bool]
 ) -> None:
-    """They take time, and other cases have no figures to compare them with."""
+    """They take time, and other cases have no figures to compare them with.
+
+    Metadata make no operator of a case.
+    """
     request = RunRequest((CASE, OPERATOR), (), resources=asked)
 
     assert expected == [request.wants_resources(case) for case in request.cases]

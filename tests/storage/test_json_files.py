@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from core.facts import ExpectedTensor, Layer, Model, Operator, Use
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -116,6 +117,23 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )
+SHAPE = st.lists(COUNT, max_size=3).map(tuple)
+SUBJECT = (
+    st.builds(
+        *(Operator, TEXT, TEXT, TEXT, st.dictionaries(TEXT, SHAPE, max_size=2)),
+        *(st.none() | TEXT, COUNT, TEXT),
+    )
+    | st.builds(
+        Layer,
+        TEXT,
+        st.lists(st.builds(Use, TEXT, TEXT, st.integers(1, 99)), max_size=2).map(tuple),
+    )
+    | st.builds(Model, TEXT)
+)
+EXPECTED = st.builds(
+    *(ExpectedTensor, TEXT, st.none() | SHAPE, st.none() | TEXT),
+    *(st.none() | st.floats(-1e300, 1e300), st.floats(0, 1e9)),
+)
 FAILURE = st.builds(Failure, st.sampled_from(FailureKind), TEXT, TEXT, TEXT, TEXT)
 
 
@@ -155,6 +173,8 @@ RECORD = st.builds(
     global_setup=TEXT,
     outcome=outcomes(),
     metadata=st.dictionaries(TEXT, JSON, max_size=2),
+    subject=st.none() | SUBJECT,
+    expected=st.lists(EXPECTED, max_size=2).map(tuple),
     noise=st.none() | st.builds(Noise, st.floats(0, 1), st.floats(0, 1), st.integers(0, 9)),
 )
 FINGERPRINTS = st.from_type(Fingerprint)
@@ -211,6 +231,7 @@ def test_the_schema_is_a_schema() -> None:
         ("times", Times),
         ("output", Output),
         ("machine", Machine),
+        ("expected_tensor", ExpectedTensor),
     ],
 )
 def test_the_schema_names_every_field(definition: str, kind: type[attrs.AttrsInstance]) -> None:
@@ -222,7 +243,16 @@ def test_the_schema_names_every_field(definition: str, kind: type[attrs.AttrsIns
 
 @pytest.mark.parametrize(
     "field",
-    ["label", "status", "error", "instructions", "definition_hash", "metadata", "metrics"],
+    [
+        "label",
+        "status",
+        "error",
+        "instructions",
+        "definition_hash",
+        "metadata",
+        "subject",
+        "metrics",
+    ],
 )
 def test_the_schema_requires_the_documented_fields(field: str) -> None:
     """Readers may rely on them."""
@@ -300,6 +330,10 @@ def test_a_file_that_was_cut_is_refused(share: float) -> None:
         (lambda data: data["cases"][1]["instructions"].update(exact="no"), ".instructions.exact"),
         (lambda data: data["cases"][1].update(functions=3), "$.cases[1].functions"),
         (lambda data: data["cases"][1].update(metadata=[]), "$.cases[1].metadata"),
+        (lambda data: data["cases"][1].update(subject="add"), "$.cases[1].subject"),
+        (lambda data: data["cases"][1].update(subject={"kind": []}), "$.cases[1].subject"),
+        (lambda data: data["cases"][1].update(subject={"kind": "model"}), "[1].subject.name"),
+        (lambda data: data["cases"][1].update(expected={}), "$.cases[1].expected"),
         (lambda data: data["cases"][1].update(metrics={"flops": "2"}), "].metrics.flops"),
         (lambda data: data.update(machine={"copy_bytes_per_s": 1}), ".matmul_flops_per_s"),
         (lambda data: data["builds"]["default"].pop("torch"), "$.builds.default.torch"),
@@ -331,8 +365,16 @@ FULL = attrs.evolve(
 )
 EXAMPLE = attrs.evolve(
     make_run(
-        attrs.evolve(make_record("a", "b", outcome=FULL), metadata={"op": ["add", {"n": 1.5}]}),
-        make_record("c", outcome=failed()),
+        attrs.evolve(
+            make_record("a", "b", outcome=FULL),
+            metadata={"op": ["add", {"n": 1.5}]},
+            subject=Operator("torch.add", "arithmetic", "typical", {"input": (2, 3)}, "float32"),
+            expected=(ExpectedTensor("z", (1, 2), "float32", 1.0),),
+        ),
+        attrs.evolve(
+            make_record("c", outcome=failed()), subject=Layer("add", (Use("Net", "a.b", 2),))
+        ),
+        attrs.evolve(make_record("d"), subject=Model("Net")),
     ),
     machine=Machine(10**9, 10**10),
     changed_files={"default": ChangedFiles(2, ("/a.py", "/b.py"))},
@@ -384,6 +426,14 @@ def in_case(*place: str | int) -> Callable[[dict[str, Any], Any], None]:
         (["output", "tensors", 0, "nans"], -1),
         (["output", "tensors", 0, "sample"], "AAA"),
         (["output", "tensors", 0, "sample"], "AAAA"),
+        (["subject"], {"kind": "tensor"}),
+        (["subject"], {"kind": "model", "name": "Net", "more": 1}),
+        (["subject", "shapes"], [2, 3]),
+        (["subject", "shapes"], {"input": [-1]}),
+        (["subject", "seed"], -1),
+        (["expected", 0, "shape"], 2),
+        (["expected", 0, "sum"], "1"),
+        (["expected", 0, "tolerance"], -1),
     ],
 )
 def test_a_value_that_the_schema_forbids_is_refused(place: list[str | int], value: Any) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import attrs
 import psycopg
@@ -20,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, func, select, text, update
 
+from core.facts import ExpectedTensor, Operator
 from core.types import Language
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
@@ -518,11 +520,19 @@ def test_the_migrated_schema_is_that_of_the_tables(store: Store, where: str) -> 
         assert [] == compare_metadata(context, METADATA)
 
 
-def test_cases_that_differ_in_what_is_said_of_them_are_two(store: Store, where: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "values"),
+    [
+        ("metadata", [{"op": "add"}, {"op": "mul"}]),
+        ("subject", [Operator("torch.add"), Operator("torch.add", seed=1)]),
+        ("expected", [(), (ExpectedTensor("y"),)]),
+    ],
+)
+def test_cases_that_differ_in_what_is_said_of_them_are_two(
+    store: Store, where: str, field: str, values: list[Any]
+) -> None:
     """Each run has its own."""
-    first, second = (
-        make_run(attrs.evolve(make_record("a"), metadata={"op": name})) for name in ("add", "mul")
-    )
+    first, second = (make_run(attrs.evolve(make_record("a"), **{field: value})) for value in values)
 
     assert first == store.load(store.import_run(first))
     assert second == store.load(store.import_run(second))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import attrs
 
+from core.facts import Layer, Model
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record
@@ -83,23 +84,16 @@ def measured(
 
 def uses_of(record: Record) -> Mapping[str, int]:
     """How often each model calls this layer in one run; empty for other cases."""
-    found: dict[str, int] = {}
-    uses = record.metadata.get("uses")
-    for use in uses if isinstance(uses, list) else []:
-        match use:
-            case {"model": str(model), "count": int(count)}:
-                found[model] = found.get(model, 0) + count
+    found: Counter[str] = Counter()
+    if isinstance(record.subject, Layer):
+        for use in record.subject.uses:
+            found[use.model] += use.count
     return found
 
 
 def type_of(record: Record) -> str:
     """The type of a layer: ``Conv2d``, ``add``."""
-    match record.metadata.get("layer"):
-        case {"kind": "operator", "type": str(name)}:
-            return name.split(".")[1] if "." in name else name
-        case {"type": str(name)}:
-            return name
-    return record.label[-1]
+    return record.subject.type if isinstance(record.subject, Layer) else record.label[-1]
 
 
 def count_of(record: Record | None) -> int | None:
@@ -119,11 +113,7 @@ def time_of(record: Record | None) -> float | None:
 
 
 def _whole_of(record: Record) -> str | None:
-    about: Any = record.metadata.get("model")
-    match about:
-        case {"name": str(name)}:
-            return name
-    return None
+    return record.subject.name if isinstance(record.subject, Model) else None
 
 
 def _preference(record: Record, autograd: AutogradMode) -> tuple[bool, int]:

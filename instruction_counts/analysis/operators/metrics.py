@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 import attrs
 
+from core.facts import Operator
 from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.domain.metrics import (
     FLOPS,
@@ -31,12 +32,11 @@ class Metrics:
     """
 
     label: Label
-    operator: str
+    operator: Operator
     language: Language
     runtime: RuntimeMode
     num_threads: int
     build: str
-    metadata: Mapping[str, Any] = attrs.field(hash=False)
     instructions: Instructions | None = None
     times: Times | None = None
     backward_instructions: int | None = None
@@ -78,7 +78,9 @@ def metrics_of(records: Iterable[Record]) -> Iterator[Metrics]:
         forward = by_autograd.get(AutogradMode.FORWARD)
         if forward is not None:
             both = by_autograd.get(AutogradMode.FORWARD_BACKWARD)
-            yield _metrics(forward, both, used.get((build, label), NO_AMOUNTS))
+            assert isinstance(forward.subject, Operator), "all of these are operators"
+            amounts = used.get((build, label), NO_AMOUNTS)
+            yield _metrics(forward.subject, forward, both, amounts)
 
 
 def without_metrics(records: Iterable[Record]) -> tuple[Record, ...]:
@@ -93,7 +95,7 @@ def without_metrics(records: Iterable[Record]) -> tuple[Record, ...]:
 def _by_key(records: Iterable[Record]) -> dict[_Key, dict[AutogradMode, Record]]:
     by_key: dict[_Key, dict[AutogradMode, Record]] = {}
     for record in records:
-        if "operator" in record.metadata:
+        if isinstance(record.subject, Operator):
             by_key.setdefault(_key(record), {})[record.autograd] = record
     return by_key
 
@@ -103,15 +105,14 @@ def _key(record: Record) -> _Key:
     return record.build, record.label, *modes
 
 
-def _metrics(forward: Record, both: Record | None, used: Amounts) -> Metrics:
+def _metrics(operator: Operator, forward: Record, both: Record | None, used: Amounts) -> Metrics:
     metrics = Metrics(
         label=forward.label,
-        operator=forward.metadata["operator"],
+        operator=operator,
         language=forward.language,
         runtime=forward.runtime,
         num_threads=forward.num_threads,
         build=forward.build,
-        metadata=forward.metadata,
         instructions=forward.outcome.instructions,
         times=forward.outcome.times,
         used=used,
@@ -137,15 +138,15 @@ def as_dict(metrics: Metrics, machine: Machine | None = None) -> dict[str, Any]:
     """Plain values, with units in their names; None where something is not known."""
     times, counted = metrics.times, metrics.instructions
     shown = {
-        "operator": metrics.operator,
+        "operator": metrics.operator.name,
         "label": "/".join(metrics.label),
         "language": metrics.language.option,
         "runtime": metrics.runtime.option,
         "num_threads": metrics.num_threads,
         "build": metrics.build,
-        "shapes": metrics.metadata.get("shapes"),
-        "dtype": metrics.metadata.get("dtype"),
-        "seed": metrics.metadata.get("seed"),
+        "shapes": {name: list(shape) for name, shape in metrics.operator.shapes.items()},
+        "dtype": metrics.operator.dtype,
+        "seed": metrics.operator.seed,
         "instructions": None if counted is None else counted.per_run,
         "exact": None if counted is None else counted.exact,
         "backward_instructions": metrics.backward_instructions,

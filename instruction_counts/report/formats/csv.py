@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from core.facts import expected_values, subject_values
 from instruction_counts.domain.metrics import metrics
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.report import history as history_report
@@ -26,6 +27,8 @@ _RUN = (
     "iqr_s",
     "error",
 )
+_STATED = ("metadata", "subject", "expected")
+"""What the definition says of a case, as JSON."""
 _COMPARISON = (
     *_CASE,
     "verdict",
@@ -85,7 +88,7 @@ def _text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 
 def run(shown: Run) -> str:
     """One line for each case."""
-    columns = (*_RUN, *(metric.name for metric in metrics()), "metadata")
+    columns = (*_RUN, *(metric.name for metric in metrics()), *_STATED)
     return _text(columns, map(_record, shown.cases))
 
 
@@ -104,8 +107,13 @@ def _record(record: Record) -> dict[str, Any]:
         "iqr_s": times and times.iqr_s,
         "error": failure and failure.summary,
         **outcome.metrics,
-        "metadata": json.dumps(record.metadata) if record.metadata else "",
+        **{name: json.dumps(value) if value else "" for name, value in _stated(record).items()},
     }
+
+
+def _stated(record: Record) -> dict[str, Any]:
+    values = record.metadata, subject_values(record.subject), expected_values(record.expected)
+    return dict(zip(_STATED, values, strict=True))
 
 
 def comparison(report: ComparisonReport) -> str:

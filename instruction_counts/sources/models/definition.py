@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from core.facts import Layer, Model
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.models import cpp
 from instruction_counts.sources.models.layers import ModelLayer, ModelTrace, Tensor
@@ -35,6 +36,7 @@ class Definition:
     cpp_setup: str
     signature: str
     autograd: bool
+    subject: Layer | Model
     metadata: dict[str, Any]
     beside: str = ""
     """A place relative to the file, as code. With one, the setup is the inside of an f-string."""
@@ -50,7 +52,7 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
     shape = layer.result.shape if layer.result is not None else ()
     last = [_ones(layer)] if autograd else []
     pick = layer.result.pick if autograd and layer.result is not None else ""
-    metadata = {"layer": _facts(layer), "uses": [attrs.asdict(use) for use in unique_layer.uses]}
+    subject, metadata = Layer(layer.title, unique_layer.uses), _details(layer)
     made = _constructor(layer)
     if layer.kind == "module" and layer.is_plain and not pick:
         other = cpp.module(layer)
@@ -69,6 +71,7 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
             "\n".join([*cpp_head, *cpp_inputs, *cpp_last]) if other else "",
             f"f({names}) -> y",
             autograd,
+            subject,
             metadata,
         )
     build = [made] if layer.kind == "module" else []
@@ -79,6 +82,7 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
         "",
         f"f({names}) -> y",
         autograd,
+        subject,
         metadata,
     )
 
@@ -104,12 +108,9 @@ def of_model(
         lines.append(f"{_GRADIENT} = torch.ones({trace.result.shape}{dtype})")
     mine = [call for call in calls if trace.source.name in call.models]
     metadata = {
-        "model": {
-            "name": trace.source.name,
-            "source": trace.source.target,
-            "calls": len(trace.calls),
-            "unique": len(mine),
-        }
+        "source": trace.source.target,
+        "calls": len(trace.calls),
+        "unique": len(mine),
     }
     return Definition(
         "GroupedStmts",
@@ -118,6 +119,7 @@ def of_model(
         "",
         f"f({', '.join(one.name for one in inputs)}) -> y",
         autograd,
+        Model(trace.source.name),
         metadata,
         beside=beside,
     )
@@ -225,19 +227,19 @@ def _ones(layer: ModelLayer) -> str:
     return f"{_GRADIENT} = torch.ones({_flat(layer.result.shape)}{dtype})"
 
 
-def _facts(layer: ModelLayer) -> dict[str, Any]:
-    """The layer for who reads results: its type, arguments and inputs."""
-    facts: dict[str, Any] = {"kind": layer.kind, "type": layer.type}
+def _details(layer: ModelLayer) -> dict[str, Any]:
+    """The layer for who reads results: its arguments and inputs."""
+    details: dict[str, Any] = {}
     if layer.kind == "module":
-        facts["arguments"] = [
+        details["arguments"] = [
             *layer.positional,
             *([dict(layer.keywords)] if layer.keywords else []),
         ]
-        facts["training"] = layer.training
-        facts.update({"frozen": True} if layer.is_frozen else {})
+        details["training"] = layer.training
+        details.update({"frozen": True} if layer.is_frozen else {})
     else:
-        facts["call"] = layer.call
-    facts["inputs"] = [{"shape": list(one.shape), "dtype": one.dtype} for one in layer.inputs]
+        details |= {"operator": layer.type, "call": layer.call}
+    details["inputs"] = [{"shape": list(one.shape), "dtype": one.dtype} for one in layer.inputs]
     # Tuples would come back as lists, and the file is to be read as it was written.
-    listed: dict[str, Any] = json.loads(json.dumps(facts))
+    listed: dict[str, Any] = json.loads(json.dumps(details))
     return listed

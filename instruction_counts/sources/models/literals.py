@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _WIDTH = 100
@@ -42,6 +42,24 @@ def literal(value: Any, indent: int, before: int = 0) -> str:
         opening, closing = "()" if isinstance(value, tuple) else "[]"
     body = "".join(f"{' ' * inner}{line},\n" for line in lines)
     return f"{opening}\n{body}{' ' * indent}{closing}"
+
+
+def call(function: str, arguments: Sequence[str], indent: int) -> str:
+    """A call with arguments that are code: on one line where it fits, else an argument a line."""
+    flat = f"{function}({', '.join(arguments)})"
+    return flat if indent + len(flat) + 1 <= _WIDTH else function + _lines(arguments, indent)
+
+
+def several(codes: Sequence[str], indent: int, before: int) -> str:
+    """A tuple of values that are code, an entry a line; one alone on one line where it fits."""
+    flat = f"({codes[0]},)" if len(codes) == 1 else ""
+    fits = flat and "\n" not in flat and indent + before + len(flat) + 1 <= _WIDTH
+    return flat if fits else _lines(codes, indent)
+
+
+def _lines(codes: Sequence[str], indent: int) -> str:
+    entries = "".join(f"{' ' * (indent + 4)}{code},\n" for code in codes)
+    return f"(\n{entries}{' ' * indent})"
 
 
 def _is_nested(value: Any) -> bool:

@@ -7,16 +7,8 @@ from collections.abc import Sequence
 
 import attrs
 
+from core.facts import Use
 from instruction_counts.sources.models.layers import ModelLayer, ModelTrace
-
-
-@attrs.frozen
-class Use:
-    """A place in a model where a layer is called, and how often it is in one run."""
-
-    model: str
-    path: str
-    count: int
 
 
 @attrs.frozen

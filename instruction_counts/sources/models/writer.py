@@ -7,13 +7,13 @@ import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
+from core.facts import Layer, Model, Use
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.models import names
 from instruction_counts.sources.models.definition import Definition, of_layer, of_model
 from instruction_counts.sources.models.layers import Mode, ModelTrace
-from instruction_counts.sources.models.literals import block, literal, text
+from instruction_counts.sources.models.literals import block, call, literal, several, text
 from instruction_counts.sources.models.unique import UniqueLayer
 from instruction_counts.system.program import program_name
 
@@ -101,7 +101,7 @@ def _head(
     return (
         f"The unique layers of {models}: {len(layers):,} for {calls:,} calls.\n\n"
         "Written by the command below, which writes the same again. It may be edited: what\n"
-        "`predict` needs are the entries `uses` and `model` of each metadata.\n\n"
+        "`predict` needs is the `subject` of each entry.\n\n"
         f"{_command(command)}\n\n"
         "Digest, by which edits are noticed: \n"
     )
@@ -126,7 +126,10 @@ def _command(command: Sequence[str]) -> str:
 
 
 def _imported(definitions: Sequence[Definition]) -> list[str]:
-    return sorted({"GroupedSetup", *(definition.constructor for definition in definitions)})
+    types = {type(definition.subject).__name__ for definition in definitions}
+    types |= {"Use"} if "Layer" in types else set()
+    constructors = {definition.constructor for definition in definitions}
+    return sorted({"GroupedSetup", *types, *constructors})
 
 
 def _section(kind: str, entries: dict[str, Definition]) -> list[str]:
@@ -152,7 +155,8 @@ def _entry(name: str, definition: Definition, indent: int) -> str:
     lines.append(f"signature={text(definition.signature)}")
     if definition.autograd:
         lines += ["autograd=True", 'gradient="gradient"']
-    lines.append(f"metadata={_metadata(definition.metadata, inner)}")
+    lines.append(f"subject={_subject(definition.subject, inner)}")
+    lines.append(f"metadata={literal(definition.metadata, inner, len('metadata='))}")
     arguments = "".join(f"{' ' * inner}{line},\n" for line in lines)
     return f"{' ' * indent}{text(name)}: {definition.constructor}(\n{arguments}{' ' * indent}),"
 
@@ -161,15 +165,16 @@ def _setup(code: str, indent: int, definition: Definition) -> str:
     return f"{'f' if definition.beside else ''}{block(code, indent)}"
 
 
-def _metadata(metadata: dict[str, Any], indent: int) -> str:
+def _subject(subject: Layer | Model, indent: int) -> str:
+    if isinstance(subject, Model):
+        return f"Model({text(subject.name)})"
     inner = indent + 4
-    lines = []
-    for name, value in metadata.items():
-        before = f"{text(name)}: "
-        if name == "uses":
-            uses = "".join(f"{' ' * (inner + 4)}{literal(use, inner + 4)},\n" for use in value)
-            lines.append(f"{before}[\n{uses}{' ' * inner}]")
-        else:
-            lines.append(before + literal(value, inner, len(before)))
-    body = "".join(f"{' ' * inner}{line},\n" for line in lines)
-    return f"{{\n{body}{' ' * indent}}}"
+    uses = [_use(use, inner + 4) for use in subject.uses]
+    return (
+        f"Layer(\n{' ' * inner}{text(subject.type)},\n"
+        f"{' ' * inner}uses={several(uses, inner, len('uses='))},\n{' ' * indent})"
+    )
+
+
+def _use(use: Use, indent: int) -> str:
+    return call("Use", [text(use.model), text(use.path), str(use.count)], indent)

@@ -60,9 +60,9 @@ class Call:
         return wanted if wanted in kinds else next(iter(kinds), None)
 
     @property
-    def shapes(self) -> dict[str, list[int]]:
+    def shapes(self) -> dict[str, Shape]:
         """The shape of each tensor."""
-        return {value.name: list(value.shape) for value in self.values}
+        return {value.name: value.shape for value in self.values}
 
 
 @attrs.frozen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
+from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts, Operator
 from core.errors import DefinitionError
 from core.types import Label
 from instruction_counts.domain.errors import DataError
@@ -81,7 +81,7 @@ def _group(
             autograd=call.differentiates,
             num_threads=num_threads,
             gradient="gradient" if call.differentiates else None,
-            metadata=_metadata(call, cpp),
+            subject=_operator(call, cpp),
         )
     except DefinitionError as error:
         raise DataError(
@@ -89,15 +89,13 @@ def _group(
         ) from error
 
 
-def _metadata(call: Call, cpp: str | cpp_code.Underivable) -> dict[str, object]:
-    metadata: dict[str, object] = {
-        "operator": call.entry.name,
-        "category": call.entry.category,
-        "variant": call.variant,
-        "dtype": call.main_dtype,
-        "seed": call.seed,
-        "shapes": call.shapes,
-    }
-    if isinstance(cpp, cpp_code.Underivable):
-        metadata["no_cpp"] = cpp.reason
-    return metadata
+def _operator(call: Call, cpp: str | cpp_code.Underivable) -> Operator:
+    return Operator(
+        call.entry.name,
+        call.entry.category,
+        call.variant,
+        call.shapes,
+        call.main_dtype,
+        call.seed,
+        cpp.reason if isinstance(cpp, cpp_code.Underivable) else "",
+    )

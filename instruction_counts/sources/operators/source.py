@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from core.api import GroupedBenchmark
+from core.api import GroupedBenchmark, Operator
 from core.expand import materialize
 from core.types import Case
 from instruction_counts.domain.build import default_build
@@ -117,7 +117,8 @@ def remarks(
     if overrides.dtypes:
         own = "no input whose dtype can change"
         lacking[own] = [entry.name for entry in entries if not entry.follows_dtype]
-    lacking["no C++"] = [case.metadata["operator"] for case in made if "no_cpp" in case.metadata]
+    operators = [group.subject for group in made if isinstance(group.subject, Operator)]
+    lacking["no C++"] = [operator.name for operator in operators if operator.no_cpp]
     for what, several in lacking.items():
         names = list(dict.fromkeys(several))
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""

@@ -9,17 +9,16 @@ from typing import Any, NoReturn, TypeVar
 
 import attrs
 
-from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
+from core.api import ExpectedTensor, GroupedBenchmark, GroupedSetup, GroupedStmts
 from core.errors import DefinitionError
 from core.runtimes.torchscript import CPP_INCLUDES
 from core.types import Label, Language
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError, ValidationError
-from instruction_counts.domain.expected import EXPECTED_OUTPUT
 from instruction_counts.reading.nodes import Node, Problems
 from instruction_counts.sources.operators import calls, catalogue, values
 from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
-from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
+from instruction_counts.sources.operators.entries import OperatorEntry, Shape, Tensor
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
 from instruction_counts.sources.specification.placeholders import Expansion, PlaceholderError
@@ -146,6 +145,7 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
             num_threads=entry.num_threads,
             gradient=entry.gradient,
             metadata=_metadata(entry, expansion),
+            expected=_expected(entry, expansion),
         )
     except DefinitionError as error:
         names_of = {"py_stmt": "statement", "cpp_stmt": "statement"}
@@ -195,28 +195,30 @@ def _loaded(model: Model, names: Sequence[str]) -> dict[Language, str]:
 
 
 def _metadata(entry: Entry, expansion: Expansion) -> dict[str, object]:
-    metadata: dict[str, object] = {
+    return {
         "id": entry.id,
         "shapes": {name: list(shape) for name, shape in expansion.shapes.items()},
         "dtypes": dict(expansion.dtypes),
     }
-    if entry.expected:
-        place = entry.fields["expected"]
-        metadata[EXPECTED_OUTPUT] = {
-            one.name: _expectation(one, expansion, place) for one in entry.expected
-        }
-    return metadata
 
 
-def _expectation(expected: Expected, expansion: Expansion, node: Node) -> dict[str, object]:
-    found: dict[str, object] = {}
-    if expected.shape is not None:
-        found["shape"] = [_size(size, expansion, node) for size in expected.shape]
-    if expected.dtype is not None:
-        found["dtype"] = expected.dtype
-    if expected.sum is not None:
-        found |= {"sum": expected.sum, "tolerance": expected.tolerance}
-    return found
+def _expected(entry: Entry, expansion: Expansion) -> tuple[ExpectedTensor, ...]:
+    return tuple(
+        ExpectedTensor(
+            tensor.name,
+            _shape(tensor, entry, expansion),
+            tensor.dtype,
+            tensor.sum,
+            tensor.tolerance,
+        )
+        for tensor in entry.expected
+    )
+
+
+def _shape(tensor: Expected, entry: Entry, expansion: Expansion) -> Shape | None:
+    if tensor.shape is None:
+        return None
+    return tuple(_size(size, expansion, entry.fields["expected"]) for size in tensor.shape)
 
 
 def _size(size: int | str, expansion: Expansion, node: Node) -> int:
@@ -291,11 +293,8 @@ def _called(entry: Entry, call: calls.Call, number: int) -> tuple[Expansion, Gro
         {value.name: value.shape for value in call.values},
         {value.name: value.dtype for value in call.values},
     )
-    return expansion, _with_metadata(group, {**group.metadata, **_metadata(entry, expansion)})
-
-
-def _with_metadata(group: GroupedBenchmark, metadata: Mapping[str, object]) -> GroupedBenchmark:
-    return attrs.evolve(group, metadata=metadata)
+    expected = _expected(entry, expansion)
+    return expansion, attrs.evolve(group, metadata=_metadata(entry, expansion), expected=expected)
 
 
 @functools.cache

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import attrs
+
+from core.facts import Operator
 from core.types import AutogradMode
 from instruction_counts.analysis.models.costs import measured, models_in
-from instruction_counts.domain.outcomes import Outcome
-from instruction_counts.domain.records import Record
+from tests.fakes import make_record
 from tests.sources.models.made import (
     BACKWARD,
     RECORDS,
     RELU,
-    WHOLE,
     cost,
-    layer_record,
     whole_record,
 )
 
@@ -38,11 +38,8 @@ def test_models_are_found_in_layers_and_wholes() -> None:
 
 def test_other_cases_name_no_model() -> None:
     """Whatever their metadata is."""
-    records: list[Record] = [
-        layer_record("odd", Outcome(WHOLE.outcome.status), {}),
-        whole_record("Net", cost(1)),
-    ]
-    records[0].metadata["uses"] = "many"
-    records[1].metadata["model"] = 7
+    uses = [{"model": "Net", "path": "", "count": 1}]
+    metadata = {"uses": uses, "model": {"name": "Net"}}
+    operator = attrs.evolve(make_record("add"), subject=Operator("torch.add"), metadata=metadata)
 
-    assert () == models_in(records)
+    assert () == models_in([make_record("a", metadata=metadata), operator])

@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from core.facts import Operator
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Instructions, Machine, Outcome, Status, Times
@@ -27,9 +28,9 @@ def record(count: int, time_s: float, *, exact: bool = True, **fields: Any) -> R
         resources_reason="" if used else None,
     )
     made = make_record("arithmetic", "torch.add", "typical", outcome=outcome)
-    metadata = {"operator": "torch.add", "dtype": "float32", "seed": 0, "shapes": {"input": [2]}}
+    subject = Operator("torch.add", shapes={"input": (2,)}, dtype="float32")
     fields = {"runtime": RuntimeMode.EAGER, "autograd": AutogradMode.FORWARD, **fields}
-    return attrs.evolve(made, metadata=metadata, **fields)
+    return attrs.evolve(made, subject=subject, **fields)
 
 
 PYTHON = record(1_000, 2e-6, used=USED)

@@ -53,6 +53,8 @@ def test_what_is_moved_and_computed_holds_for_every_language() -> None:
 def test_a_dictionary_has_every_metric_with_its_unit() -> None:
     """Beside what the machine can do."""
     found = as_dict(next(metrics_of(RUN.cases)), MACHINE)
+    assert found["operator"] == "torch.add"
+    assert found["shapes"] == {"input": [2]}
     assert found["instructions"] == 1_000
     assert found["backward_instructions"] == 4_000
     assert {found[f"{name}_s"] for name in ("mean", "p50", "p90", "p99", "min", "max")} == {2e-6}

@@ -7,6 +7,7 @@ import io
 
 import attrs
 
+from core.facts import ExpectedTensor, Model
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.report.formats.csv import run as to_csv
 from tests.fakes import OK, failed, make_record, make_run
@@ -46,4 +47,17 @@ def test_csv_has_what_a_case_uses_and_says_of_itself() -> None:
 
     assert [("4000", "3000", "", "8000", '{"op": "add"}'), ("",) * 5] == [
         tuple(row[name] for name in names) for row in csv.DictReader(io.StringIO(to_csv(shown)))
+    ]
+
+
+def test_csv_has_the_subject_and_what_is_expected_as_json() -> None:
+    """Empty where nothing is stated."""
+    stated = attrs.evolve(
+        make_record("a"), subject=Model("Net"), expected=(ExpectedTensor("y", tolerance=0.5),)
+    )
+    rows = csv.DictReader(io.StringIO(to_csv(make_run(stated, make_record("b")))))
+
+    tensor = '{"name": "y", "shape": null, "dtype": null, "sum": null, "tolerance": 0.5}'
+    assert [('{"kind": "model", "name": "Net"}', f"[{tensor}]"), ("", "")] == [
+        (row["subject"], row["expected"]) for row in rows
     ]

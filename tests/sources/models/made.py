@@ -6,6 +6,7 @@ from typing import Any
 
 import attrs
 
+from core.facts import Layer, Model, Use
 from core.types import AutogradMode, Language
 from instruction_counts.domain.outcomes import (
     FunctionCost,
@@ -83,17 +84,14 @@ def layer_record(
 ) -> Record:
     """A measured layer, with how often models use it."""
     record = make_record("Models", kind, name, outcome=outcome, **modes)
-    metadata = {
-        "layer": {"kind": "module", "type": kind},
-        "uses": [{"model": m, "path": "a.b", "count": count} for m, count in uses.items()],
-    }
-    return attrs.evolve(record, metadata=metadata)
+    places = tuple(Use(model, "a.b", count) for model, count in uses.items())
+    return attrs.evolve(record, subject=Layer(kind, places))
 
 
 def whole_record(model: str, outcome: Outcome, **modes: Any) -> Record:
     """A model that was measured as a whole."""
     record = make_record("Whole models", model, outcome=outcome, **modes)
-    return attrs.evolve(record, metadata={"model": {"name": model}})
+    return attrs.evolve(record, subject=Model(model))
 
 
 BACKWARD = {"autograd": AutogradMode.FORWARD_BACKWARD}

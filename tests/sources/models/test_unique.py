@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from instruction_counts.sources.models.unique import Use, unique_layers
+from core.facts import Use
+from instruction_counts.sources.models.unique import unique_layers
 from tests.sources.models.made import ADD, CONV, make_trace
 
 

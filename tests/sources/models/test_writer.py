@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.facts import Layer, Model, Use
 from core.signature import parse_signature
 from core.types import AutogradMode, Case, Language
 from instruction_counts.domain.errors import UsageError
@@ -94,10 +95,10 @@ def test_each_layer_becomes_a_case_with_its_uses(tmp_path: Path) -> None:
         ("Models", "add", "add(a, b) · 2x2, 2x2"),
         ("Models", "softmax", 'pad(x, "a \\"quoted\\" word") · 2x3 strided'),
     ] == [case.label for case in found]
-    assert [
-        {"model": "Net", "path": "features.0", "count": 1},
-        {"model": "Other", "path": "c", "count": 1},
-    ] == found[2].metadata["uses"]
+    uses = Use("Net", "features.0", 1), Use("Other", "c", 1)
+    assert [Model("Net"), Model("Other"), Layer("Conv2d", uses), Layer("Conv2d", uses)] == [
+        case.subject for case in found[:4]
+    ]
 
 
 def test_a_module_is_built_again_in_both_languages(tmp_path: Path) -> None:

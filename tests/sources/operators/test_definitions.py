@@ -21,9 +21,9 @@ NEG = OperatorEntry("torch.neg", "arithmetic", {"input": Tensor((3,))})
     ],
     ids=lambda one: getattr(one, "name", ""),
 )
-def test_labels_and_metadata_have_the_dtype_of_the_tensors(
+def test_labels_and_subjects_have_the_dtype_of_the_tensors(
     entry: OperatorEntry, expected: dict[tuple[str, ...], str | None]
 ) -> None:
     """Not one that was asked for in vain."""
     made = definitions([entry], Overrides(dtypes=("float64",)), ())
-    assert expected == {label: group.metadata["dtype"] for label, group in made.items()}
+    assert expected == {label: group.subject.dtype for label, group in made.items()}

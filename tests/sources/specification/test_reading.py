@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from core.facts import ExpectedTensor
 from core.types import Case, Language
 from instruction_counts.domain.errors import UsageError, ValidationError
-from instruction_counts.domain.expected import EXPECTED_OUTPUT
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.specification.reading import read_specification
 from instruction_counts.sources.specification.values import Endpoint, Reporters
@@ -110,9 +110,9 @@ def test_numbers_of_json_are_read_as_json_writes_them(tmp_path: Path) -> None:
     entry = {"id": "a", "statement": "y = 1", "expected": {"y": {"sum": 1e3, "tolerance": 1e-6}}}
     path = tmp_path / "spec.json"
     path.write_text(json.dumps({"version": 1, "benchmarks": [entry]}))
-    found = load(str(path))[0].metadata[EXPECTED_OUTPUT]
+    found = load(str(path))[0].expected
 
-    assert {"y": {"sum": 1000.0, "tolerance": 1e-6}} == found
+    assert (ExpectedTensor("y", sum=1000.0, tolerance=1e-6),) == found
 
 
 def test_each_shape_meets_each_dtype(write: WRITE) -> None:
@@ -200,9 +200,8 @@ def test_what_is_expected_goes_with_the_case(write: WRITE) -> None:
         TWO_SHAPES + "    expected: {y: {shape: ['{x.shape[0]}', 4], sum: 2, tolerance: 0.5}}\n"
     )
 
-    assert {"y": {"shape": [32, 4], "sum": 2.0, "tolerance": 0.5}} == python_cases(path)[
-        0
-    ].metadata[EXPECTED_OUTPUT]
+    expected = ExpectedTensor("y", (32, 4), sum=2.0, tolerance=0.5)
+    assert (expected,) == python_cases(path)[0].expected
 
 
 def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ def _make_what_is_shared() -> None:
         _text("setup"),
         _text("global_setup"),
         _text("metadata", nullable=True),
+        _text("subject", nullable=True),
+        _text("expected"),
     )
 
 
