@@ -80,6 +80,16 @@ class Problems:
             self._found += error.problems
             return otherwise
 
+    def attempt_in(self, parts: Mapping[str, Node]) -> Callable[[str, Any, Any], Any]:
+        """What parses a field of ``parts``; a field that is not there is ``otherwise``, too."""
+
+        def attempt(field: str, parse: Any, otherwise: Any) -> Any:
+            if field not in parts:
+                return otherwise
+            return self.attempt(parse, parts[field], otherwise=otherwise)
+
+        return attempt
+
     def note(self, node: Node, expected: str, found: str | None = None) -> None:
         """Another problem."""
         self._found.append(node.problem(expected, found))

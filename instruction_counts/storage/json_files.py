@@ -5,8 +5,6 @@ JSON schema history: 1, the first. ``schema.json`` beside this module describes 
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import json
 import os
 import re
@@ -19,6 +17,7 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.reading.contents import read_bytes
 from instruction_counts.storage.conversion import head_to_values, record_to_values, run_from_values
+from instruction_counts.storage.garbage import no_garbage
 
 SCHEMA_VERSION = 1
 LARGEST_VARIABLE = "INSTRUCTION_COUNTS_MAX_FILE_MIB"
@@ -47,20 +46,8 @@ def from_json(text: str, name: str) -> Run:
     Raises:
         DataError: the text is no JSON, of another schema version, or does not fit the schema.
     """
-    with _uncollected():
+    with no_garbage():
         return _run_of(_parsed(text, name), name)
-
-
-@contextlib.contextmanager
-def _uncollected() -> Iterator[None]:
-    # What is read is kept: looking for garbage among it takes a third of the time.
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 def _run_of(data: Any, name: str) -> Run:
@@ -128,11 +115,6 @@ def _largest_mib() -> int:
 def is_file_name(text: str) -> bool:
     """Whether ``text`` can only be a file of `read_json`: no stored run can be called so."""
     return "/" in text or text.endswith((".json", ".json.gz"))
-
-
-def to_compressed_json(run: Run) -> bytes:
-    """The same in a tenth of the space: most of it is the names of functions."""
-    return b"".join(compressed_parts(run))
 
 
 def record_to_json(record: Record) -> str:

@@ -20,6 +20,7 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Machine
 from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.stored import RunCheck, RunSummary, StoredCount
+from instruction_counts.storage.garbage import no_garbage
 from instruction_counts.storage.store_check import check_runs, file_problems
 from instruction_counts.storage.store_database import LOCK_TIMEOUT_S, Database
 from instruction_counts.storage.store_errors import (
@@ -32,7 +33,6 @@ from instruction_counts.storage.store_errors import (
 from instruction_counts.storage.store_reading import (
     case_keys,
     find_run,
-    no_garbage,
     read_builds,
     stored_counts,
     summaries,

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, func, select
@@ -204,17 +202,3 @@ def find_run(connection: Connection, text: str) -> int | None:
         query = select(tags.c.run_id).where(tags.c.name == text)
     found = connection.scalar(query)
     return None if found is None else int(found)
-
-
-@contextmanager
-def no_garbage() -> Iterator[None]:
-    """Leave the collection of cycles out while values are made."""
-    # A run can have a million values, and no cycles. Going over all of them again and again would
-    # take four times as long as making them.
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

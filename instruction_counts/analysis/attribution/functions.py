@@ -24,6 +24,7 @@ from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.engines.callgrind.profiles import UNKNOWN
 
 _NAME_WIDTH = 32
+_MOST_CAUSES = 3
 
 
 def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> FunctionDifference:
@@ -63,7 +64,7 @@ def _size(function_change: FunctionChange | CallerChange) -> tuple[Fraction, Fra
     )
 
 
-def top_causes(difference: FunctionDifference, n: int = 3) -> tuple[str, ...]:
+def top_causes(difference: FunctionDifference) -> tuple[str, ...]:
     """The largest changes in short texts: ``+31 malloc (+1 call)``.
 
     A function that was inlined is reported with its caller, as one change: ``-20 f (g inlined)``.
@@ -88,7 +89,7 @@ def top_causes(difference: FunctionDifference, n: int = 3) -> tuple[str, ...]:
     ]
     causes.sort(key=lambda cause: -abs(cause[0]))
     texts = [f"{round(delta):+,} {text}" for delta, text in causes if round(delta)]
-    return tuple(texts[:n])
+    return tuple(texts[:_MOST_CAUSES])
 
 
 def _name(key: FunctionKey) -> str:

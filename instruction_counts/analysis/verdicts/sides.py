@@ -70,11 +70,10 @@ def with_noise(side: Side, noises: Mapping[CaseKey, Noise]) -> Side:
     return attrs.evolve(side, records=records)
 
 
-def read_side(text: str, runs: Runs, *, details: bool = False) -> Side:
+def read_side(text: str, runs: Runs) -> Side:
     """The side that ``text`` names: a JSON file, or the number or tag of a stored run.
 
-    Records of a stored run come without their details, unless they are asked for: there can be any
-    number of them.
+    Records of a stored run come without their details: there can be any number of them.
 
     Where the run has several builds, ``:NAME`` after it says which.
 
@@ -82,7 +81,7 @@ def read_side(text: str, runs: Runs, *, details: bool = False) -> Side:
         UsageError: there is no such file or run, or it has several builds and none is named.
         DataError: the file or the database cannot be read.
     """
-    run, run_id, build = _find(text, runs, details=details)
+    run, run_id, build = _find(text, runs)
     if build is None:
         if len(run.builds) != 1:
             names = ", ".join(run.builds)
@@ -109,7 +108,7 @@ def narrowed(side: Side, selection: Selection) -> Side:
     return attrs.evolve(side, records=kept)
 
 
-def _find(text: str, runs: Runs, *, details: bool) -> tuple[Run, int | None, str | None]:
+def _find(text: str, runs: Runs) -> tuple[Run, int | None, str | None]:
     # A file or tag may itself hold a colon, so the whole text is tried first.
     before, _, after = text.rpartition(":")
     names = [(name, build) for name, build in ((text, None), (before, after)) if name]
@@ -123,7 +122,7 @@ def _find(text: str, runs: Runs, *, details: bool) -> tuple[Run, int | None, str
     for name, build in names:
         number = runs.find(name)
         if number is not None:
-            return runs.load(number, details=details), number, build
+            return runs.load(number, details=False), number, build
     raise UsageError(
         f'"{text}" is neither a JSON file nor a stored run',
         "Stored runs and their tags:",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import keyword
 import os
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -19,6 +18,7 @@ from instruction_counts.sources.models.layers import ModelLayer, ModelTrace, Ten
 from instruction_counts.sources.models.literals import literal, text
 from instruction_counts.sources.models.sources import FACTORY
 from instruction_counts.sources.models.unique import UniqueLayer
+from instruction_counts.sources.operators.names import is_argument
 
 _GRADIENT = "gradient"
 _TAKEN = {"model", "torch", "y", _GRADIENT}
@@ -171,7 +171,7 @@ def _named(inputs: Sequence[Tensor]) -> list[Tensor]:
     found = []
     for one in inputs:
         name = one.name or next(letters)
-        while name in taken or not _is_variable(name):
+        while name in taken or not is_argument(name):
             name = next(letters)
         taken.add(name)
         found.append(attrs.evolve(one, name=name))
@@ -187,11 +187,7 @@ def _argument(name: str, variable: str) -> str:
     if not name:
         return variable
     # An argument may have a name that cannot be written in a call: forward(**kwargs).
-    return f"{name}={variable}" if _is_variable(name) else f"**{{{text(name)}: {variable}}}"
-
-
-def _is_variable(name: str) -> bool:
-    return name.isidentifier() and not keyword.iskeyword(name)
+    return f"{name}={variable}" if is_argument(name) else f"**{{{text(name)}: {variable}}}"
 
 
 def _constructor(layer: ModelLayer) -> str:

@@ -112,11 +112,7 @@ def _entry(
     if not parts:
         return None
 
-    def attempt(field: str, parse: Any, otherwise: Any) -> Any:
-        if field not in parts:
-            return otherwise
-        return problems.attempt(parse, parts[field], otherwise=otherwise)
-
+    attempt = problems.attempt_in(parts)
     inputs: dict[str, Input] = {}
     for input_name, below in attempt("inputs", mapping, {}).items():
         found = problems.attempt(_input, input_name, below, families)

@@ -71,11 +71,7 @@ def read_specification(path: Path) -> Specification:
     root = read(path, REMEDY)
     parts = known(root, ("version", "benchmarks"), _FIELDS, problems)
 
-    def attempt(field: str, parse: Any, otherwise: Any) -> Any:
-        if field not in parts:
-            return otherwise
-        return problems.attempt(parse, parts[field], otherwise=otherwise)
-
+    attempt = problems.attempt_in(parts)
     attempt("version", _version, None)
     name = attempt("name", text, path.stem)
     seed = attempt("seed", functools.partial(integer, minimum=0, maximum=LARGEST_SEED), 0)
@@ -152,11 +148,7 @@ def _entry(node: Node, problems: Problems) -> Entry | None:
                 expected = "nothing: the operator's entry defines it"
                 problems.note(parts[field], expected, f'"{field}"')
 
-    def attempt(field: str, parse: Any, otherwise: Any) -> Any:
-        if field not in parts:
-            return otherwise
-        return problems.attempt(parse, parts[field], otherwise=otherwise)
-
+    attempt = problems.attempt_in(parts)
     named = attempt("id", _id, "")
     # The inputs of an operator are called as its entry says.
     taken = () if "operator" in parts else reserved(has_model="model" in parts)
@@ -245,11 +237,7 @@ def _input(problems: Problems, taken: Container[str], name: str, node: Node) -> 
     optional = ("dtype", "distribution", "requires_grad")
     parts = known(node, ("shape",), optional, problems)
 
-    def attempt(field: str, parse: Any, otherwise: Any) -> Any:
-        if field not in parts:
-            return otherwise
-        return problems.attempt(parse, parts[field], otherwise=otherwise)
-
+    attempt = problems.attempt_in(parts)
     shapes = attempt("shape", _shapes, ())
     dtypes: tuple[str, ...] = attempt("dtype", _dtypes, (DEFAULT_DTYPE,))
     usual = "normal" if dtypes[0] in {*FLOATS, *COMPLEX} else "zeros"

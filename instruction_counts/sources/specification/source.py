@@ -11,8 +11,6 @@ from core.types import Case
 from instruction_counts.sources.specification.reading import read_specification
 from instruction_counts.sources.specification.values import Specification
 
-SUFFIXES = (".yaml", ".yml", ".json")
-
 
 @attrs.frozen
 class SpecificationSource:
