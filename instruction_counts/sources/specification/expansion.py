@@ -24,6 +24,7 @@ from instruction_counts.sources.operators.source import selected, standard_file
 from instruction_counts.sources.specification.placeholders import Expansion, PlaceholderError
 from instruction_counts.sources.specification.values import Entry, Expected, Input, Model
 from instruction_counts.system.cache import Cache
+from instruction_counts.system.program import program_name
 
 T = TypeVar("T")
 _LONGEST_SIZE = 19  # digits of the largest size that a tensor can have
@@ -245,7 +246,8 @@ def _operators(entry: Entry, seed: int) -> Groups:
     except ValidationError:
         raise
     except UsageError as error:
-        raise entry.fields["operator"].unlike(error.remedy, error.message) from None
+        remedy = error.text(program_name()).removeprefix(error.message).strip()
+        raise entry.fields["operator"].unlike(remedy, error.message) from None
 
 
 def _calls(
