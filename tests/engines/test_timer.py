@@ -218,7 +218,6 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Record:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 def test_instructions_come_in_windows(counted: Record) -> None:
     """Each with its number of runs, and of plausible size."""
     instructions = counted.outcome.instructions
