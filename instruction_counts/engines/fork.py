@@ -291,7 +291,11 @@ class ForkEngine:
         """What the case needs that has to be made first: its scripted model, its shared object."""
         files: dict[str, Path] = {}
         if case.model_source is not None:
-            files["model_file"] = self._models.get(case.model_source, cores, timeout_s)
+            path = self._models.get(case.model_source, cores, timeout_s)
+            if not path.exists():  # a statement deleted it
+                self._models.forget(case.model_source)
+                path = self._models.get(case.model_source, cores, timeout_s)
+            files["model_file"] = path
         if case.autolabels.language is Language.CPP:
             files["library"] = self._compiler.case(CppSource.of(case), cores)
         return files

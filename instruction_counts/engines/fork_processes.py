@@ -10,6 +10,7 @@ from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, withou
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.engines.turns import Turns
 from instruction_counts.system.processes import kill, start
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 
@@ -34,6 +35,7 @@ class ForkProcesses:
     def __init__(self, facts: BuildFacts, profile: Profile, folder: Path, shim: Path) -> None:
         self._facts, self._profile = facts, profile
         self._folder, self._shim = folder, shim
+        self._turns = Turns()
 
     def server(self, role: str, notice: Callable[[str], None]) -> ForkServer:
         """A server of that role in a folder of its own, not started yet.
@@ -44,9 +46,6 @@ class ForkProcesses:
         # The worker and the allocator lie in the working folder under fixed names, so that nothing
         # in the memory of the process depends on where this program or its cache is.
         folder = self._folder_of(role)
-        folder.mkdir(mode=0o700)
-        shutil.copy(WORKER, folder / "worker.py")
-        shutil.copy(self._shim, folder / "steady.so")
         # By the name under which it is preloaded, or there would be two of it, with counters each.
         serve = {"type": "serve", "role": role, "shim": "./steady.so"}
         start = self._start_native if role == TIMES else self._start_counting
@@ -58,7 +57,14 @@ class ForkProcesses:
             lambda pid: remove_dumps(folder / "dumps", pid),
             self._refusal,
             lambda why: notice(f'The server that {what} on build "{name}" is started again: {why}'),
+            self._fill,
+            self._turns,
         )
+
+    def _fill(self, folder: Path) -> None:
+        (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
+        shutil.copy(WORKER, folder / "worker.py")
+        shutil.copy(self._shim, folder / "steady.so")
 
     def _refusal(self) -> str:
         changed = self._facts.changed_files()
@@ -70,13 +76,11 @@ class ForkProcesses:
         return self._worker(folder, {}, ())
 
     def _start_counting(self, folder: Path) -> WorkerProcess:
-        (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
         return self._worker(folder, self._allocator(), _CALLGRIND)
 
     def callgrind_fault(self) -> str:
         """Why Valgrind does not start; empty where it does, or the process crashes."""
         folder = self._folder_of(COUNTS)
-        (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
         variables = environment(
             self._facts.build, {**self._allocator(), **self._perturbation(), "TMPDIR": str(folder)}
         )

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
+from instruction_counts.engines.server_folder import ServerFolder
+from instruction_counts.engines.turns import Turns
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, ending, failure_of
 
 _CHANNEL_TIMEOUT_S = 60.0
@@ -40,13 +42,25 @@ class _ServerDiedError(WorkerError):
     """The server ended, and with it the child that was waited for; ``failure`` is the server's."""
 
 
+class _FolderLostError(WorkerError):
+    """The folder of the server was deleted while several tasks were carried out."""
+
+
+_FOLDER_GONE = Failure(FailureKind.EXIT, "its working folder was deleted")
+_DELETED = Failure(
+    FailureKind.EXCEPTION, "the statement deleted the folder that it was measured in"
+)
+"""Not worth a retry."""
+
+
 class ForkServer:
     """Starts its process when it is first needed, again when it has died; for several lanes.
 
     ``start`` makes the process; ``serve`` is the request that makes it a server. ``sweep`` is
     called with the process number of each child that failed, to remove what it left behind.
     ``refusal`` says why no server may start, if there is a reason; it is asked before each start,
-    and after it. ``notice`` learns why a server is started again.
+    and after it. ``notice`` learns why a server is started again. ``fill`` puts into the folder
+    what the process needs. Servers whose cases could delete each other's folders share ``turns``.
     """
 
     def __init__(
@@ -57,8 +71,12 @@ class ForkServer:
         sweep: Callable[[int], None] = lambda _: None,
         refusal: Callable[[], str] = lambda: "",
         notice: Callable[[str], None] = lambda _: None,
+        fill: Callable[[Path], None] = lambda _: None,
+        turns: Turns | None = None,
     ) -> None:
         self.folder = folder
+        self._server_folder = ServerFolder(folder, fill)
+        self._turns = turns or Turns()
         self.cores: Sequence[int] = ()
         """Where it gets ready and waits; its children have cores of their own."""
         self._start, self._serve, self._sweep = start, serve, sweep
@@ -108,25 +126,32 @@ class ForkServer:
 
         ``files`` are what the case needs, ``made`` is what it makes and where that is to go; the
         case finds each under a name that is of the same length for every case and machine. A server
-        that has died is started again, and the task tried once more. ``left_running`` learns how
-        many processes the case left running; they were ended.
+        that has died is started again, and the task tried once more. So is one whose folder was
+        deleted; the task that did that fails. ``left_running`` learns how many processes the case
+        left running; they were ended.
 
         Raises:
             WorkerError: the child crashed, timed out, or described a failure.
             ServerStartError: the server does not start.
         """
         request = _Request(self.folder, next(self._numbers))
-        try:
+
+        def carry_out() -> dict[str, Any]:
             request.write(task, files or {}, made or {})
-            try:
-                answer = self._attempt(request, timeout_s, left_running)
-            except _ServerDiedError:
-                if self._closed:
-                    raise
-                answer = self._attempt(request, timeout_s, left_running)
+            answer = self._attempt(request, timeout_s, left_running)
             for name, path in (made or {}).items():
                 shutil.move(self.folder / request.name_of(name), path)
             return answer
+
+        try:
+            try:
+                return self._in_folder(carry_out)
+            except _FolderLostError:
+                return self._in_folder(carry_out, alone=True)
+            except _ServerDiedError:
+                if self._closed:
+                    raise
+                return self._in_folder(carry_out)
         finally:
             request.remove()
 
@@ -141,6 +166,37 @@ class ForkServer:
             # Whoever talks to it finds that it is gone, and lets go of the lock.
             with self._lock:
                 self._drop()
+
+    def _in_folder(
+        self, carry_out: Callable[[], dict[str, Any]], *, alone: bool = False
+    ) -> dict[str, Any]:
+        """The answer of a task that leaves the folder as it is.
+
+        Raises:
+            _FolderLostError: the folder is gone, and another task may have deleted it.
+            WorkerError: the task deleted it, or failed.
+        """
+        with self._turns.taken(alone=alone) as turn:
+            self._ensure_folder()
+            made_before = self._server_folder.times_made
+            try:
+                return carry_out()
+            finally:
+                lost = self._server_folder.times_made != made_before
+                if (lost or self._ensure_folder()) and not self._closed:
+                    raise (
+                        _FolderLostError(_DELETED) if not turn.was_alone else WorkerError(_DELETED)
+                    )
+
+    def _ensure_folder(self) -> bool:
+        """Start again in a new folder where the old one is gone; True if it was."""
+        with self._lock:
+            if self._closed or self._server_folder.is_intact:
+                return False
+            self._drop()
+            self._ended = _FOLDER_GONE
+            self._server_folder.make_again()
+            return True
 
     def _attempt(
         self, request: _Request, timeout_s: float, left_running: Callable[[int], None]
@@ -163,20 +219,33 @@ class ForkServer:
     def _running(self) -> WorkerProcess:
         if self._closed:
             raise WorkerError(Failure(FailureKind.EXIT, "the server was closed"))
-        if self._process is None:
-            try:
-                self._check_allowed()
-                if self._ended is not None:
-                    self._notice(self._ended.summary)
-                # From here on it can be killed by another thread.
-                self._process = self._start(self.folder)
-                self._get_ready(self._process)
-                self._check_allowed()  # what changed meanwhile may have been imported
-            except WorkerError as error:
-                self._drop()
-                if self._closed:
-                    raise
-                raise ServerStartError(error.failure) from error
+        try:
+            return self._process or self._started_somehow()
+        except WorkerError as error:
+            self._drop()
+            if self._closed:
+                raise
+            raise ServerStartError(error.failure) from error
+
+    def _started_somehow(self) -> WorkerProcess:
+        """A process that was started; once more, if its folder is deleted meanwhile."""
+        try:
+            return self._started()
+        except WorkerError:
+            if self._closed or self._server_folder.is_intact:
+                raise
+        self._drop()
+        self._server_folder.make_again()
+        return self._started()
+
+    def _started(self) -> WorkerProcess:
+        self._check_allowed()
+        if self._ended is not None:
+            self._notice(self._ended.summary)
+        # From here on it can be killed by another thread.
+        self._process = self._start(self.folder)
+        self._get_ready(self._process)
+        self._check_allowed()  # what changed meanwhile may have been imported
         return self._process
 
     def _check_allowed(self) -> None:
@@ -270,6 +339,7 @@ class _Request:
         self, task: Mapping[str, Any], files: Mapping[str, Path], made: Mapping[str, Path]
     ) -> None:
         """Write what the child reads first, and link the files that it needs."""
+        self.remove()
         for what, path in files.items():
             self.path_of(what).symlink_to(path)
         names = {what: self.name_of(what) for what in (*files, *made)}

@@ -641,12 +641,22 @@ def test_a_counting_server_that_dies_is_replaced(lab: Lab, first: Mapping[str, O
             time.sleep(0.001)
         assert server._process is not None
         assert server._process.pid is not None
-
-    os.kill(server._process.pid, signal.SIGKILL)
+        os.kill(server._process.pid, signal.SIGKILL)
 
     threading.Thread(target=kill).start()
 
     assert counts_of(first["Python"]) == lab.count(CASES_BY_NAME["Python"])
+
+
+def test_a_case_that_deletes_its_folder_fails_alone(lab: Lab) -> None:
+    """With all that it needs, for both servers: the next ones count the same."""
+    before = lab.count(CASES_BY_NAME["TorchScript"])
+    delete = "import os, shutil; shutil.rmtree(os.path.dirname(os.getcwd()))"
+    outcome = lab.measure(python(delete))
+
+    assert outcome.failure is not None
+    assert "the statement deleted the folder that it was measured in" == outcome.failure.message
+    assert before == lab.count(CASES_BY_NAME["TorchScript"])
 
 
 # Other profiles and machines

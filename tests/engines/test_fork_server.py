@@ -95,8 +95,8 @@ def make(tmp_path: Path) -> Iterator[MAKE]:
             variables = {"PATH": os.defpath}
             return WorkerProcess(sys.executable, variables, folder, script=[str(script)])
 
-        folder = tmp_path / "server"
-        folder.mkdir(exist_ok=True)
+        folder = tmp_path / "work" / "server"
+        folder.mkdir(parents=True, exist_ok=True)
         made.append(ForkServer(folder, start, {"type": "serve", "role": "any"}, **options))
         return made[-1]
 
@@ -351,6 +351,69 @@ def test_a_server_that_died_between_tasks_is_started_again(make: MAKE) -> None:
 
     assert {"status": "ok"} == answer
     assert 2 == starts_of(server)
+
+
+DELETIONS = {
+    "the folder": "shutil.rmtree(os.getcwd())",
+    "what is in it": "os.system('rm -rf *')",
+    "it is moved": "os.rename(os.getcwd(), os.getcwd() + ' elsewhere')",
+    "all above it": "shutil.rmtree(os.path.dirname(os.getcwd()))",
+}
+
+
+def fill(folder: Path) -> None:
+    """What a server needs."""
+    (folder / "dumps").mkdir(exist_ok=True)
+    (folder / "worker.py").touch()
+
+
+@pytest.mark.parametrize("delete", DELETIONS.values(), ids=DELETIONS)
+def test_a_task_that_deletes_its_folder_fails_alone(make: MAKE, delete: str) -> None:
+    """The next ones are carried out in a new folder."""
+    notices: list[str] = []
+    server = make(fill=fill, notice=notices.append)
+    failure = failure_in(server, task(f"import shutil; {delete}"))
+    answers = [server.run(task("answer['found'] = sorted(os.listdir('dumps'))"), 60)] * 2
+
+    assert "the statement deleted the folder that it was measured in" == failure.message
+    assert not failure.kind.may_pass_on_retry
+    assert [{"status": "ok", "found": []}] * 2 == answers
+    assert ["its working folder was deleted"] == notices
+
+
+BESIDE = """
+open("begun", "w").close()
+if not os.path.exists("../seen"):
+    open("../seen", "w").close()
+    while os.path.exists("begun"):
+        time.sleep(0.01)
+"""
+DELETE_BESIDE = """
+import shutil
+while not os.path.exists("../seen"):
+    time.sleep(0.01)
+shutil.rmtree(os.getcwd())
+"""
+
+
+def test_a_task_beside_one_that_deletes_the_folder_does_not_fail(make: MAKE) -> None:
+    """It is carried out once more; which of them it was shows when each is alone."""
+    server = make(fill=fill)
+    with ThreadPoolExecutor(2) as lanes:
+        first = lanes.submit(server.run, task(BESIDE), 60)
+        second = lanes.submit(failure_in, server, task(DELETE_BESIDE))
+
+    assert {"status": "ok"} == first.result()
+    assert "the statement deleted the folder that it was measured in" == second.result().message
+
+
+def test_a_folder_that_somebody_else_deleted_costs_no_task(make: MAKE) -> None:
+    """Such as a program that tidies up."""
+    server = make(fill=fill)
+    server.run(task("pass"), 60)
+    shutil.rmtree(server.folder)
+
+    assert {"status": "ok"} == server.run(task("pass"), 60)
 
 
 def test_why_a_server_is_started_again_is_said(make: MAKE) -> None:
