@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -37,17 +36,6 @@ _FIXED = {
 
 STEADY_GLIBC = {"GLIBC_TUNABLES": "glibc.malloc.mxfast=0:glibc.malloc.arena_max=1"}
 """What makes the system's allocator repeatable, where it is the one that is counted."""
-
-
-def work_folder() -> Path:
-    """A new private folder (0700), whose path has the same length on every machine.
-
-    The dynamic loader and Python keep the working directory of a process in its memory, so that a
-    longer path would shift what comes after it. TMPDIR therefore does not matter, as long as there
-    is a /tmp to write to.
-    """
-    root = "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None  # noqa: S108 - a private folder
-    return Path(tempfile.mkdtemp(prefix="instruction-counts-", dir=root))
 
 
 def interpreter_of(build: Build) -> str:

@@ -12,16 +12,16 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.builds.hermetic import environment, interpreter_of, work_folder
+from instruction_counts.builds.hermetic import environment, interpreter_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError
+from instruction_counts.system.work_folders import WorkFolder
 from instruction_counts.system.worker_process import WORKER, ending
 
 DEFAULT_TIMEOUT_S = 300.0
@@ -51,14 +51,11 @@ def inquire(
         BuildError: the interpreter does not start, or ends or runs on without an answer.
         DataError: the script refuses, or answers something else than was agreed.
     """
-    folder = work_folder()
-    try:
+    with WorkFolder() as folder:
         (folder / "empty").mkdir(mode=0o700)
         (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
         _run(build, script, folder, timeout_s, cwd or folder / "empty")
         return _answer(build, script, folder / "answer.json")
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(build: Build, script: str, folder: Path, timeout_s: float, cwd: Path) -> None:

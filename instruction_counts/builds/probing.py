@@ -6,7 +6,6 @@ import platform
 import re
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.system.work_folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 
 _PROBE_TIMEOUT_S = 120.0
@@ -119,9 +119,9 @@ def first_line(command: list[str]) -> str:
 
 
 def _identify(build: Build, interpreter: str) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(prefix="instruction-counts-") as folder:
+    with WorkFolder() as folder:
         try:
-            with WorkerProcess(interpreter, environment(build), Path(folder)) as worker:
+            with WorkerProcess(interpreter, environment(build), folder) as worker:
                 return worker.ask({"type": "identify"}, _PROBE_TIMEOUT_S)
         except WorkerError as error:
             last = (error.failure.output.splitlines() or [""])[-1]

@@ -16,6 +16,7 @@ from instruction_counts.cli.help import Group
 from instruction_counts.cli.streams import lossy_streams
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.program import PROGRAM, program_name
+from instruction_counts.system.shortages import shortage
 
 _COMMANDS = {
     "run": "Measure cases: instruction counts and wall times.",
@@ -94,6 +95,8 @@ def main(args: list[str] | None = None) -> int:
 
 def _exit_code(args: list[str] | None) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        signal.signal(signal.SIGHUP, _interrupt)
     try:
         return int(_main.main(args, prog_name=program_name(), standalone_mode=False) or 0)
     except click.exceptions.Exit as error:
@@ -106,6 +109,12 @@ def _exit_code(args: list[str] | None) -> int:
         return error.exit_code
     except (UsageError, DefinitionError, DefinitionErrors) as error:
         console.failure(error)
+        return ExitCode.ERROR
+    except (OSError, RuntimeError, MemoryError) as error:
+        explained = shortage(error)
+        if explained is None:
+            raise
+        console.failure(explained)
         return ExitCode.ERROR
 
 

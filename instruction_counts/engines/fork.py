@@ -7,7 +7,6 @@ compiled once, and their shared object serves both. See ``docs/explanation/measu
 from __future__ import annotations
 
 import contextlib
-import shutil
 import tempfile
 import threading
 from collections import Counter
@@ -18,7 +17,7 @@ from typing import Any
 import attrs
 
 from core.types import Case, Language
-from instruction_counts.builds.hermetic import environment, without_aslr, work_folder
+from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError
@@ -55,6 +54,7 @@ from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.once import Once
 from instruction_counts.engines.waiting import Waiting
 from instruction_counts.system.cache import Cache
+from instruction_counts.system.work_folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
 
 _RESOURCES = {
@@ -79,10 +79,13 @@ class ForkEngine:
         self._facts, self._compiler, self._profile = facts, compiler, profile
         self._notice = notice
         shim = compiler.shim()
-        self._folder = work_folder()
-        self._processes = ForkProcesses(facts, profile, self._folder, shim)
-        self._times = self._processes.server(TIMES, notice)
-        self._counts = self._processes.server(COUNTS, notice)
+        with contextlib.ExitStack() as undo:
+            self._folder = WorkFolder()
+            undo.callback(self._folder.remove)
+            self._processes = ForkProcesses(facts, profile, self._folder, shim)
+            self._times = self._processes.server(TIMES, notice)
+            self._counts = self._processes.server(COUNTS, notice)
+            undo.pop_all()
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
         self._models = Once(self._make_model)
@@ -140,7 +143,7 @@ class ForkEngine:
         """Kill servers, children and compilers, and remove their files."""
         # Each, also where an interrupt cuts another short.
         with contextlib.ExitStack() as stack:
-            stack.callback(shutil.rmtree, self._folder, ignore_errors=True)
+            stack.callback(self._folder.remove)
             stack.callback(self._counts.close)
             stack.callback(self._times.close)
             stack.callback(self._compiler.close)
@@ -301,7 +304,7 @@ class ForkEngine:
         return files
 
     def _make_model(self, source: str, cores: tuple[int, ...], timeout_s: float) -> Path:
-        folder = Path(tempfile.mkdtemp(dir=self._folder, prefix="model-"))
+        folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="model-"))
         task = {"task": "script", "cores": list(cores), "case": {"model_source": source}}
         self._times.run(task, timeout_s, made={"model_file": folder / "model.pt"})
         return folder / "model.pt"

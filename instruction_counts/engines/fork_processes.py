@@ -10,8 +10,10 @@ from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, withou
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.engines.server_folder import ServerFolder
 from instruction_counts.engines.turns import Turns
 from instruction_counts.system.processes import kill, start
+from instruction_counts.system.work_folders import WorkFolder
 from instruction_counts.system.worker_process import WORKER, WorkerProcess
 
 TIMES, COUNTS = "times", "counts"
@@ -32,7 +34,7 @@ _CALLGRIND = (
 class ForkProcesses:
     """Starts the workers of one build below ``folder``, with the library ``shim``."""
 
-    def __init__(self, facts: BuildFacts, profile: Profile, folder: Path, shim: Path) -> None:
+    def __init__(self, facts: BuildFacts, profile: Profile, folder: WorkFolder, shim: Path) -> None:
         self._facts, self._profile = facts, profile
         self._folder, self._shim = folder, shim
         self._turns = Turns()
@@ -51,13 +53,12 @@ class ForkProcesses:
         start = self._start_native if role == TIMES else self._start_counting
         what, name = _SERVES[role], self._facts.build.name
         return ForkServer(
-            folder,
+            ServerFolder(folder, self._fill, self._folder.restore),
             start,
             serve,
             lambda pid: remove_dumps(folder / "dumps", pid),
             self._refusal,
             lambda why: notice(f'The server that {what} on build "{name}" is started again: {why}'),
-            self._fill,
             self._turns,
         )
 
@@ -99,7 +100,7 @@ class ForkProcesses:
         return f"exit code {code}\n{last}".strip() if code > 0 else ""
 
     def _folder_of(self, role: str) -> Path:
-        return self._folder / role
+        return self._folder.path / role
 
     def _allocator(self) -> Mapping[str, str]:
         if self._profile.allocator == "system":

@@ -59,23 +59,22 @@ class ForkServer:
     ``start`` makes the process; ``serve`` is the request that makes it a server. ``sweep`` is
     called with the process number of each child that failed, to remove what it left behind.
     ``refusal`` says why no server may start, if there is a reason; it is asked before each start,
-    and after it. ``notice`` learns why a server is started again. ``fill`` puts into the folder
-    what the process needs. Servers whose cases could delete each other's folders share ``turns``.
+    and after it. ``notice`` learns why a server is started again. Servers whose cases could delete
+    each other's folders share ``turns``.
     """
 
     def __init__(
         self,
-        folder: Path,
+        folder: ServerFolder,
         start: Callable[[Path], WorkerProcess],
         serve: Mapping[str, Any],
         sweep: Callable[[int], None] = lambda _: None,
         refusal: Callable[[], str] = lambda: "",
         notice: Callable[[str], None] = lambda _: None,
-        fill: Callable[[Path], None] = lambda _: None,
         turns: Turns | None = None,
     ) -> None:
-        self.folder = folder
-        self._server_folder = ServerFolder(folder, fill)
+        self.folder = folder.path
+        self._server_folder = folder
         self._turns = turns or Turns()
         self.cores: Sequence[int] = ()
         """Where it gets ready and waits; its children have cores of their own."""

@@ -10,11 +10,17 @@ from pathlib import Path
 class ServerFolder:
     """A folder at ``path`` with what ``fill`` puts there; it can be made again at the same place.
 
-    The place stays the same because its path is in the memory of counted processes.
+    ``restore`` makes the folders above it again, where they are gone, too. The place stays the same
+    because its path is in the memory of counted processes.
     """
 
-    def __init__(self, path: Path, fill: Callable[[Path], None] = lambda _: None) -> None:
-        self.path, self._fill = path, fill
+    def __init__(
+        self,
+        path: Path,
+        fill: Callable[[Path], None] = lambda _: None,
+        restore: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.path, self._fill, self._restore = path, fill, restore
         self.times_made = 0
         self._make()
 
@@ -30,7 +36,7 @@ class ServerFolder:
     def make_again(self) -> None:
         """Remove what is left of it, and make it as it was."""
         shutil.rmtree(self.path, ignore_errors=True)
-        self.path.parent.mkdir(mode=0o700, exist_ok=True)
+        self._restore()
         self._make()
 
     def _make(self) -> None:

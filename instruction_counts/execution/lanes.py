@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import shutil
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -14,13 +13,13 @@ import attrs
 import tenacity
 from multiprocess.pool import ThreadPool
 
-from instruction_counts.builds.hermetic import work_folder
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished, Started
+from instruction_counts.system.work_folders import WorkFolder
 
 Clock = Callable[[], float]
 
@@ -56,12 +55,13 @@ def execute(
     if budget is not None:
         orders = budget.in_order(orders)  # engines prepare what comes first
     lanes = _Lanes(orders, engines, pool, clock, budget)
-    workers = ThreadPool(jobs)
+    workers: ThreadPool | None = None
     try:
         for number, engine in enumerate(engines.values()):
             mine = [order for order in orders if engines[order.build.name] is engine]
             first = number % pool.size  # where it starts up: not all on the same core
             engine.start(mine, (*pool.cores[first:], *pool.cores[:first]))
+        workers = _threads(jobs)
         if budget is not None:
             budget.begin()
         for _ in range(jobs):
@@ -75,8 +75,17 @@ def execute(
             yield event
     finally:
         lanes.stop()
-        workers.close()
-        workers.join()
+        if workers is not None:
+            workers.close()
+            workers.join()
+
+
+def _threads(number: int) -> ThreadPool:
+    try:
+        return ThreadPool(number)
+    except AttributeError as error:
+        # It cannot end the threads that it has where one does not start, and hides why.
+        raise error.__context__ or error from None
 
 
 class _Lanes:
@@ -163,11 +172,8 @@ class _Lanes:
         return attrs.evolve(outcome, duration_s=self._clock() - begin, attempts=number)
 
     def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
-        folder = work_folder()
-        try:
+        with WorkFolder() as folder:
             return self._engines[order.build.name].measure(order, cores, folder)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
 
     def _is_worth_retrying(self, outcome: Outcome) -> bool:
         failure = outcome.failure

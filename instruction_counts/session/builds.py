@@ -36,6 +36,7 @@ from instruction_counts.session.measuring import (
 from instruction_counts.session.observer import Observer, Silent
 from instruction_counts.session.recording import Recorder
 from instruction_counts.system.cache import Cache
+from instruction_counts.system.work_folders import sweep
 
 _TIMEOUT_S = 600.0
 
@@ -153,11 +154,12 @@ class BuildRunner:
         observer: Observer,
         recorder: Recorder | None = None,
     ) -> Self:
-        """Probe ``builds``.
+        """Probe ``builds``; what killed runs left behind is removed first.
 
         Raises:
             BuildError: one cannot be used.
         """
+        sweep()
         return cls(tuple(probe(build) for build in builds), settings, observer, recorder)
 
     @property

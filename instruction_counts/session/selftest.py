@@ -32,6 +32,7 @@ from instruction_counts.session.cases import load_cases
 from instruction_counts.session.measuring import make_engine
 from instruction_counts.session.observer import Observer
 from instruction_counts.sources.definitions import Definitions
+from instruction_counts.system.work_folders import WorkFolder
 
 _MANY_VARIABLES = {f"INHERITED_{number:03}": "x" * 100 for number in range(200)}
 
@@ -265,8 +266,8 @@ def _elsewhere() -> Iterator[None]:
     """
     name = "a-folder-with-a-longer-name-than-usual"
     before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
-    with tempfile.TemporaryDirectory(prefix="instruction-counts-") as folder:
-        elsewhere = Path(folder) / name
+    with WorkFolder() as folder:
+        elsewhere = folder / name
         elsewhere.mkdir()
         tempfile.tempdir = os.environ["TMPDIR"] = str(elsewhere)
         try:

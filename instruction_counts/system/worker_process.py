@@ -95,8 +95,12 @@ class WorkerProcess:
         """Of the worker itself, below its keeper; None where it did not say."""
         self._tail = bytearray()
         self._drain = threading.Thread(target=self._drain_output, daemon=True)
-        self._drain.start()
-        self._greet()
+        try:
+            self._drain.start()
+            self._greet()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def output(self) -> str:
@@ -167,7 +171,8 @@ class WorkerProcess:
         """Kill the process, wait for its end, and close the channel."""
         self.kill()
         self._process.wait()
-        self._drain.join(timeout=5)
+        if self._drain.ident is not None:
+            self._drain.join(timeout=5)
         for descriptor in (self._read_end, self._write_end):
             with contextlib.suppress(OSError):
                 os.close(descriptor)
@@ -183,16 +188,12 @@ class WorkerProcess:
         self.close()
 
     def _greet(self) -> None:
-        try:
-            hello = self.receive(_HELLO_TIMEOUT_S)
-            if hello.get("protocol") != PROTOCOL_VERSION:
-                spoken = hello.get("protocol")
-                message = f"the worker uses protocol {spoken!r} instead of {PROTOCOL_VERSION}"
-                raise WorkerError(Failure(FailureKind.REFUSED, message))
-            self.pid = hello.get("pid")
-        except BaseException:
-            self.close()
-            raise
+        hello = self.receive(_HELLO_TIMEOUT_S)
+        if hello.get("protocol") != PROTOCOL_VERSION:
+            spoken = hello.get("protocol")
+            message = f"the worker uses protocol {spoken!r} instead of {PROTOCOL_VERSION}"
+            raise WorkerError(Failure(FailureKind.REFUSED, message))
+        self.pid = hello.get("pid")
 
     def _parsed(self, line: bytes) -> dict[str, Any]:
         try:

@@ -25,6 +25,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
+from instruction_counts.engines.server_folder import ServerFolder
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.worker_process import (
     PROTOCOL_VERSION,
@@ -87,7 +88,9 @@ def make(tmp_path: Path) -> Iterator[MAKE]:
     """Make servers from a script, in one folder; they are closed afterwards."""
     made: list[ForkServer] = []
 
-    def make_server(code: str = READY + LOOP, **options: Any) -> ForkServer:
+    def make_server(
+        code: str = READY + LOOP, fill: Callable[[Path], None] = lambda _: None, **options: Any
+    ) -> ForkServer:
         script = tmp_path / "script.py"
         script.write_text(HELLO + textwrap.dedent(code))
 
@@ -97,7 +100,8 @@ def make(tmp_path: Path) -> Iterator[MAKE]:
 
         folder = tmp_path / "work" / "server"
         folder.mkdir(parents=True, exist_ok=True)
-        made.append(ForkServer(folder, start, {"type": "serve", "role": "any"}, **options))
+        place = ServerFolder(folder, fill, lambda: folder.parent.mkdir(exist_ok=True))
+        made.append(ForkServer(place, start, {"type": "serve", "role": "any"}, **options))
         return made[-1]
 
     yield make_server
@@ -563,7 +567,9 @@ def test_a_program_that_does_not_start_is_quoted(
     path.write_text(launcher or "")
     path.chmod(0o755)
     prefix = [str(path)] if launcher else []
-    server = ForkServer(tmp_path, lambda folder: WorkerProcess(interpreter, {}, folder, prefix), {})
+    server = ForkServer(
+        ServerFolder(tmp_path), lambda folder: WorkerProcess(interpreter, {}, folder, prefix), {}
+    )
 
     assert reason == refusal_of(server)
 
@@ -680,7 +686,7 @@ def native(folder: Path, shim: str) -> ForkServer:
         variables, script = environment(BUILD), (str(WORKER),)
         return WorkerProcess(sys.executable, variables, folder, without_aslr(), script)
 
-    return ForkServer(folder, start, {"type": "serve", "role": "times", "shim": shim})
+    return ForkServer(ServerFolder(folder), start, {"type": "serve", "role": "times", "shim": shim})
 
 
 @pytest.fixture(scope="module")

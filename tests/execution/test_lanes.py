@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -304,3 +307,36 @@ def test_folders_are_gone_afterwards(answer: Outcome) -> None:
     run([make_order(*LABEL, retries=1)], engine)
 
     assert [] == [call.folder for call in engine.calls if os.path.lexists(call.folder)]
+
+
+NO_ROOM_FOR_THREADS = """
+import resource
+from instruction_counts.execution.cores import CorePool
+from instruction_counts.execution.lanes import execute
+from tests.fakes import BUILD, FakeEngine, make_orders
+
+engine = FakeEngine()
+(size,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmSize")]
+room = (int(size) << 10) + (100 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (room, room))
+try:
+    list(execute(make_orders(2), {BUILD.name: engine}, CorePool((0,)), 1000))
+except RuntimeError as error:
+    print(error, engine.closed.is_set(), flush=True)
+import os
+os._exit(0)  # the threads that did start wait for ever
+"""
+
+
+def test_lanes_that_cannot_start_end_the_engines() -> None:
+    """The error says why."""
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", NO_ROOM_FOR_THREADS],
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ("can't start new thread True\n", "") == (done.stdout, done.stderr)

@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from core.types import AutogradMode, Case, Language, RuntimeMode
-from instruction_counts.builds.hermetic import sourced_environment, work_folder
+from instruction_counts.builds.hermetic import sourced_environment
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
@@ -26,6 +26,7 @@ from instruction_counts.session.selftest import (
     run_of,
 )
 from instruction_counts.sources.definitions import STANDARD, load
+from instruction_counts.system.work_folders import WorkFolder
 from tests.fakes import FACTS, FINGERPRINT, failed, make_case
 
 A, B = make_case("a"), make_case("b", stmt="x - y")
@@ -90,13 +91,8 @@ def test_another_directory_is_one_with_a_path_of_another_length() -> None:
 
 def test_the_folders_of_counted_processes_have_paths_of_one_length() -> None:
     """Wherever the program is started from: a longer one moves what lies behind it."""
-    usual = work_folder()
-    with _arranged(ELSEWHERE, ()):
-        elsewhere = work_folder()
-    for folder in (usual, elsewhere):
-        folder.rmdir()
-
-    assert len(str(usual)) == len(str(elsewhere))
+    with WorkFolder() as usual, _arranged(ELSEWHERE, ()), WorkFolder() as elsewhere:
+        assert len(str(usual)) == len(str(elsewhere))
 
 
 def test_a_command_of_a_build_is_run_where_the_program_was_started(

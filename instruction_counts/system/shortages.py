@@ -1,0 +1,38 @@
+"""What the machine is short of, and the remedy: causes of errors that may come up anywhere."""
+
+from __future__ import annotations
+
+import errno
+
+from instruction_counts.domain.errors import UsageError
+
+_NO_ROOM = "Free some space there; for temporary files: df -h /tmp /dev/shm"
+_REMEDIES = {
+    errno.ENOSPC: _NO_ROOM,
+    errno.EDQUOT: _NO_ROOM,
+    errno.EROFS: "Make it writable, or choose another place.",
+    errno.EAGAIN: "Stop other processes, or raise the limit: ulimit -u",
+    errno.ENOMEM: "Stop other processes, or raise the limit: ulimit -v",
+    errno.EMFILE: "Raise the limit: ulimit -n",
+    errno.ENFILE: "Stop other processes, or raise the limit: sysctl fs.file-max",
+}
+
+
+def shortage(error: BaseException) -> UsageError | None:
+    """The error for the user where the machine is short of something; None for all else."""
+    if isinstance(error, MemoryError):
+        return UsageError("there is not enough memory", _REMEDIES[errno.ENOMEM])
+    if isinstance(error, RuntimeError) and "start new thread" in str(error):
+        return UsageError("no further thread can be started", _REMEDIES[errno.EAGAIN])
+    if not isinstance(error, OSError):
+        return None
+    if error.errno == errno.ENOENT and "temporary directory" in str(error):
+        return UsageError(
+            "there is no folder for temporary files", "Make /tmp writable, or set TMPDIR."
+        )
+    remedy = _REMEDIES.get(error.errno or 0)
+    if remedy is None:
+        return None
+    named = error.filename2 or error.filename
+    place = f": {named}" if named else ""
+    return UsageError(f"{error.strerror}{place}", remedy)

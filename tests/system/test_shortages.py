@@ -1,0 +1,56 @@
+"""What the machine is short of is said in one line, with a remedy."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+import pytest
+
+from instruction_counts.system.shortages import shortage
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "remedy"),
+    [
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "/a", None, "/b"),
+            "No space left on device: /b",
+            "df -h /tmp /dev/shm",
+        ),
+        (
+            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
+            "No space left on device",
+            "df -h /tmp /dev/shm",
+        ),
+        (
+            BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)),
+            "Resource temporarily unavailable",
+            "ulimit -u",
+        ),
+        (RuntimeError("can't start new thread"), "no further thread can be started", "ulimit -u"),
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), "Too many open files", "ulimit -n"),
+        (MemoryError(), "there is not enough memory", "ulimit -v"),
+        (
+            FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp']"),
+            "there is no folder for temporary files",
+            "TMPDIR",
+        ),
+    ],
+    ids=["file", "no file", "process", "thread", "descriptors", "memory", "no folder"],
+)
+def test_what_is_short_is_named(error: BaseException, message: str, remedy: str) -> None:
+    """With what helps against it."""
+    found = shortage(error)
+
+    assert found is not None
+    assert message == found.message
+    assert remedy in found.remedy
+
+
+@pytest.mark.parametrize(
+    "error", [FileNotFoundError(errno.ENOENT, "no file", "/a"), RuntimeError("bug"), KeyError("a")]
+)
+def test_any_other_error_is_not_explained(error: BaseException) -> None:
+    """It may be a mistake of this program, which nobody must hide."""
+    assert shortage(error) is None
