@@ -113,4 +113,4 @@ def command(
     if not found.is_conclusive:
         console.error("Fewer than two builds can be measured.")
         return ExitCode.ERROR
-    return ExitCode.REGRESSION if regressed else no_findings(is_stored=found.is_stored)
+    return ExitCode.REGRESSION if regressed else no_findings(is_sound=found.is_sound)

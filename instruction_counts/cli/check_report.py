@@ -40,7 +40,7 @@ def conclude(
     for path in gating.write_junit(report, paths):
         console.line(f"Saved: {path}")
     check.require_comparison()
-    return exit_code(check.gate, is_stored=check.is_stored)
+    return exit_code(check.gate, is_sound=check.is_sound)
 
 
 def show_check(check: Check, limit: int) -> None:

@@ -111,4 +111,4 @@ def command(
     paths = [destination.write(report) for destination in destinations]
     for path in gating.write_junit(CheckReport(gate, by_case), paths):
         console.line(f"Saved: {path}")
-    return exit_code(gate, interrupted=compared.interrupted, is_stored=compared.is_stored)
+    return exit_code(gate, interrupted=compared.interrupted, is_sound=compared.is_sound)

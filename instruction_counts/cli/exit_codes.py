@@ -16,6 +16,6 @@ class ExitCode(enum.IntEnum):
     INTERRUPTED = 130
 
 
-def no_findings(*, is_stored: bool) -> ExitCode:
+def no_findings(*, is_sound: bool) -> ExitCode:
     """What a command ends with that found nothing wrong in what it measured."""
-    return ExitCode.OK if is_stored else ExitCode.ERROR
+    return ExitCode.OK if is_sound else ExitCode.ERROR

@@ -74,7 +74,7 @@ class Gating:
         return (*written, Destination.in_format("junit", self.junit, "--junit").write(check))
 
 
-def exit_code(gate: Gate, *, interrupted: bool = False, is_stored: bool = True) -> ExitCode:
+def exit_code(gate: Gate, *, interrupted: bool = False, is_sound: bool = True) -> ExitCode:
     """What a script learns."""
     if interrupted:
         return ExitCode.INTERRUPTED
@@ -82,7 +82,7 @@ def exit_code(gate: Gate, *, interrupted: bool = False, is_stored: bool = True) 
         return ExitCode.REGRESSION
     if gate.has_failed_cases:
         return ExitCode.CASES_FAILED
-    return no_findings(is_stored=is_stored)
+    return no_findings(is_sound=is_sound)
 
 
 def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:

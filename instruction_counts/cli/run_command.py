@@ -117,4 +117,4 @@ def _exit_code(measured: MeasuredRun, *, delivered: bool) -> ExitCode:
         return ExitCode.INTERRUPTED
     if measured.has_failed_cases:
         return ExitCode.CASES_FAILED
-    return no_findings(is_stored=delivered and measured.is_sound)
+    return no_findings(is_sound=delivered and measured.is_sound)

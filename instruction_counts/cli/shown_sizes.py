@@ -36,7 +36,7 @@ def show_sizes(measured: MeasuredSizes) -> ExitCode:
     for problem in results_table.problems(run):
         console.line(problem)
     failed = any(record.outcome.status is not Status.OK for record in run.cases)
-    return ExitCode.CASES_FAILED if failed else no_findings(is_stored=measured.is_stored)
+    return ExitCode.CASES_FAILED if failed else no_findings(is_sound=measured.is_sound)
 
 
 def _counts(records: Mapping[int, Record]) -> dict[int, int]:

@@ -47,8 +47,8 @@ class Found:
     """The builds, in their order."""
     candidates: Candidates
     result: Bisection
-    is_stored: bool = True
-    """Whether all that was measured is stored."""
+    is_sound: bool = True
+    """Whether all that was measured is stored, and no build changed meanwhile."""
 
     @property
     def is_conclusive(self) -> bool:
@@ -89,7 +89,7 @@ def find_changes(
         list(makers.values()), case.key, measurer, request.min_effect, complete=store.completed
     )
     result = bisect(len(makers), candidates, thorough=request.thorough)
-    return Found(tuple(makers), candidates, result, measurer.is_stored)
+    return Found(tuple(makers), candidates, result, measurer.is_sound)
 
 
 def only_case(definitions: Definitions, selection: Selection) -> Case:

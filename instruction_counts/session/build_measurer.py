@@ -34,8 +34,8 @@ class StoreBuildMeasurer:
     case: Case | None = None
     """The one case whose stored counts may be used; None measures everything anew."""
     _last: ComparedBuilds | None = None
-    is_stored: bool = attrs.field(default=True, init=False)
-    """Whether all that was measured is stored."""
+    is_sound: bool = attrs.field(default=True, init=False)
+    """Whether all that was measured is stored, and no build changed meanwhile."""
 
     def known(self, build: Build) -> Side | None:
         """See `BuildMeasurer`.
@@ -72,7 +72,7 @@ class StoreBuildMeasurer:
         runner = BuildRunner.of(builds, self.measuring, self.observer, self.store)
         self._last = ComparedBuilds(runner, cases)
         measured = self._last.measure()
-        self.is_stored = self.is_stored and measured.is_stored
+        self.is_sound = self.is_sound and measured.is_sound
         if measured.interrupted:
             raise KeyboardInterrupt
         return measured

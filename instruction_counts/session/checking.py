@@ -123,7 +123,7 @@ class CheckRequest:
         gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded_before)
         return Check(
             *(self.baseline, gate, compared.interrupted, compared.run_id),
-            is_stored=compared.is_stored,
+            is_sound=compared.is_sound,
         )
 
 
@@ -137,8 +137,8 @@ class Check:
     """Whether this is what was found until then."""
     run_id: int | None = None
     """The run that was measured for it; None where none was, or it is not stored."""
-    is_stored: bool = True
-    """Whether the whole run is stored, where it was to be."""
+    is_sound: bool = True
+    """Whether the whole run is stored, where it was to be, and no build changed meanwhile."""
 
     @property
     def comparison(self) -> Comparison:
@@ -200,7 +200,7 @@ def check_build(
     measured = builds.measure(plan)
     comparison = request.compared(measured.sides[build.name], runner.completed)
     compared = Compared(
-        comparison, measured.interrupted, measured.run_id, is_stored=measured.is_stored
+        comparison, measured.interrupted, measured.run_id, is_sound=measured.is_sound
     )
     if comparison.suspects and layouts and not compared.interrupted:
         compared = _verified(builds, compared, request.baseline, layouts)

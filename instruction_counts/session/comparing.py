@@ -50,8 +50,8 @@ class MeasuredSides:
     run_id: int | None = None
     """The number of the run that holds them; None where nothing stores it."""
     interrupted: bool = False
-    is_stored: bool = True
-    """Whether the whole run is stored, where it was to be."""
+    is_sound: bool = True
+    """Whether the whole run is stored, where it was to be, and no build changed meanwhile."""
 
 
 @attrs.frozen
@@ -62,8 +62,8 @@ class Compared:
     interrupted: bool = False
     run_id: int | None = None
     """The run of what was measured for it; None where nothing was, or it is not stored."""
-    is_stored: bool = True
-    """Whether the whole run is stored, where it was to be."""
+    is_sound: bool = True
+    """Whether the whole run is stored, where it was to be, and no build changed meanwhile."""
 
 
 @attrs.frozen
@@ -88,7 +88,7 @@ class ComparedBuilds:
             for name in self.runner.names
         }
         return MeasuredSides(
-            sides, measured.run_id, measured.interrupted, is_stored=measured.is_sound
+            sides, measured.run_id, measured.interrupted, is_sound=measured.is_sound
         )
 
     def verify(self, comparison: Comparison, layouts: int) -> Compared:
@@ -219,7 +219,7 @@ def compare_sides(
     found = Compared(comparison, measured.interrupted)
     if compared_builds is not None and is_verified and not measured.interrupted:
         found = compared_builds.verify(comparison, request.layouts)
-    return attrs.evolve(found, run_id=measured.run_id, is_stored=measured.is_stored)
+    return attrs.evolve(found, run_id=measured.run_id, is_sound=measured.is_sound)
 
 
 def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) -> Side:

@@ -56,8 +56,8 @@ class MeasuredSizes:
     sizes: tuple[int, ...]
     size_of: Mapping[Label, int] = attrs.field(hash=False)
     run: Run
-    is_stored: bool = True
-    """Whether the whole run is stored."""
+    is_sound: bool = True
+    """Whether the whole run is stored, and no build changed meanwhile."""
 
 
 def measure_sizes(
@@ -96,7 +96,7 @@ def measure_sizes(
     if measured.interrupted:
         raise KeyboardInterrupt
     size_of = {label: size for size, several in by_size.items() for label in several}
-    return MeasuredSizes(entry, tuple(sizes), size_of, measured.run, measured.is_stored)
+    return MeasuredSizes(entry, tuple(sizes), size_of, measured.run, measured.is_sound)
 
 
 def over_sizes(

@@ -220,10 +220,10 @@ class StoreWatchedBuilds:
         """See `WatchedBuilds`."""
         build = self.make(name)
         measured = self.measurer.measured([build])
-        if measured.run_id is None or not measured.is_stored:
+        if measured.run_id is None or not measured.is_sound:
             raise DataError(
-                f"{name} was measured, but could not be stored",
-                "The next build is compared with what is stored. Repair the database first.",
+                f"{name} was measured, but could not be stored, or its files changed meanwhile",
+                "The next build is compared with what is stored. Remove the cause first.",
             )
         last = LastBuild(name, build.name, build.python or "", measured.run_id)
         return last, measured.sides[build.name]
