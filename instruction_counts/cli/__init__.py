@@ -21,20 +21,20 @@ from instruction_counts.system.shortages import shortage
 _COMMANDS = {
     "run": "Measure cases: instruction counts and wall times.",
     "compare": "Compare two builds: verdicts, with their reasons and causes.",
-    "baseline": "Accept, show and check a baseline file; made for CI.",
-    "explain": "Say which functions changed between two measurements of a case.",
-    "history": "Counts of a case over stored runs, with the steps in them.",
+    "baseline": "Accept, show and check a baseline file, for CI.",
+    "explain": "Show where the instructions of a case go, and which functions changed.",
+    "history": "Show the counts of a case over stored runs, and the steps in them.",
     "bisect": "Find the builds between which a case changed.",
     "watch": "Measure each new build, and alert once for each step.",
-    "list": "List the cases that a selection holds.",
-    "operators": "List operators, their coverage, and one over many sizes.",
+    "list": "List the selected cases.",
+    "operators": "List operators and their coverage; measure one over many sizes.",
     "show": "Show the code of a case as it will be executed.",
     "runs": "List, show, check, export, import, tag and delete stored runs.",
-    "selftest": "Count under conditions that must not matter, and compare.",
+    "selftest": "Check that counts repeat on this machine.",
     "cache": "Show or clear what is kept between runs.",
-    "generate": "Take models apart into their unique layers: a definition file.",
-    "predict": "Add the layers of a model up, beside the model as a whole.",
-    "env": "Show what a build is made of: its fingerprint.",
+    "generate": "Split models into their unique layers, as a definition file.",
+    "predict": "Add up the layers of a model, and compare with the whole.",
+    "env": "Show the fingerprint of a build: what can change its counts.",
 }
 
 
@@ -69,14 +69,15 @@ class _Commands(Group):
 @click.group(
     cls=_Commands,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="Exit codes: 0 all measured; 1 error in use or set-up; 2 wrong usage; "
+    epilog="Exit codes: 0 success; 1 error in use or set-up; 2 wrong usage; "
     "3 regression; 4 some cases failed or timed out; 130 interrupted, what was finished is kept.",
 )
 @click.version_option(__version__, prog_name=PROGRAM)
 def _main() -> None:
     """What a change to PyTorch costs, to the single instruction.
 
-    Without a command, the standard suite is measured on the current interpreter (see: run --help).
+    Without a command, the standard suite is measured on the current interpreter (see:
+    python main.py run --help).
     """
 
 

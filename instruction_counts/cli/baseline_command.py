@@ -10,7 +10,7 @@ from instruction_counts.cli.help import Group
 
 @click.group("baseline", cls=Group)
 def command() -> None:
-    """Accept, show and check a baseline: what cases cost, in a file that is committed.
+    """Accept, show and check a baseline: the counts of cases, in a file that is committed.
 
     \b
     Examples:

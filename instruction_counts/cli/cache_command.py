@@ -16,12 +16,13 @@ def command() -> None:
 
 @command.command("show")
 def show() -> None:
-    """Show where the cache is, and what it holds."""
+    """Show where the cache is, and what it contains."""
     cache = Cache()
     console.line(str(cache.root), style="bold")
     for usage in cache.usage():
         size = f"{usage.bytes / 2**20:,.0f} MiB"
-        console.line(f"  {usage.kind:<12} {usage.entries:>6,} entries {size:>12}")
+        entries = "entry  " if usage.entries == 1 else "entries"
+        console.line(f"  {usage.kind:<12} {usage.entries:>6,} {entries} {size:>12}")
 
 
 @command.command("clear")

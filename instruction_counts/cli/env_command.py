@@ -20,7 +20,7 @@ from instruction_counts.domain.build import Build, default_build
 @build_options
 @format_option("an object with the fingerprint of each build, by its name")
 def command(builds: tuple[Build, ...], form: str) -> None:
-    """Show the fingerprint of each build: all that may change a count without a change of code."""
+    """Show the fingerprint of each build: everything that can change a count besides the code."""
     builds = builds or (default_build(),)
     facts = [probe(build) for build in builds]
     if form == "json":

@@ -64,11 +64,11 @@ def command(
     speedscope: Path | None,
     db: str | None,
 ) -> None:
-    """Say which functions changed between two measurements of a case; nothing is measured.
+    """Show where the instructions of a case go, and which functions changed.
 
-    Without NEW, it says where the instructions of BASE go.
-    BASE and NEW are each a stored run (its number or tag) or a JSON file. RUN:NAME is one build of
-    a run that has several. LABEL is a glob that leaves one case.
+    Nothing is measured. Without NEW, only BASE is shown. BASE and NEW are each a stored run (its
+    number or tag) or a JSON file. RUN:NAME is one build of a run that has several. LABEL is a glob
+    that leaves one case.
 
     \b
     Examples:

@@ -76,7 +76,7 @@ def command(
     force: bool,
     builds: tuple[Build, ...],
 ) -> None:
-    """Write the unique layers of models as a definition file; nothing is measured.
+    """Split models into their unique layers, as a definition file; nothing is measured.
 
     `run` measures the file, `predict` adds the layers up again.
 

@@ -14,11 +14,23 @@ from instruction_counts.system.program import program_name
 _GROUPS = {
     "Cases and builds": (
         *("definitions", "operators", "only", "language", "runtime", "autograd"),
-        *("build", "config", "commits", "build_cmd"),
+        *("listing", "build", "config", "commits", "build_cmd"),
     ),
     "Measuring": ("jobs", "no_counts", "no_times", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits_file", "fail_on", "previous"),
-    "Results": ("output", "resume", "junit", "limit", "form", "alert", "webhook", "db"),
+    "Results": (
+        "output",
+        "resume",
+        "junit",
+        "limit",
+        "form",
+        "alert",
+        "webhook",
+        "db",
+        "file",
+        "callgrind",
+        "speedscope",
+    ),
 }
 """The options of each group, by the names of their parameters; others are just options."""
 
@@ -46,6 +58,7 @@ _ROOM = 12
 _COLUMN = 25
 """So wide are the names of options; longer ones have a line of their own."""
 _END = re.compile(r"\.(?: |$)|  \[")
+_FINAL_STOP = re.compile(r"\.(?=$|  \[)")
 _ALL = "instruction_counts.help_all"
 
 
@@ -72,6 +85,8 @@ class Command(click.Command):
         for param in self.get_params(ctx):
             row = param.get_help_record(ctx) if isinstance(param, click.Option) else None
             if row is not None and param not in left_out:
+                names, text = row
+                row = names, _FINAL_STOP.sub("", text)
                 groups["Advanced" if param in hidden else _group(param)].append(row)
         _write_groups(groups, formatter, brief=not everything)
 
@@ -92,9 +107,21 @@ class Group(click.Group):
             ctx.fail(f'There is no command "{args[0]}".{hint}')
         return super().resolve_command(ctx, args)
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The commands, each with the whole of its first sentence."""
+        found = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, _first(command)) for name, command in found.items() if command is not None]
+            )
+
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """What the commands are for, with examples that can be copied."""
         _write_text(self, ctx, formatter)
+
+
+def _first(command: click.Command) -> str:
+    return " ".join((command.help or "").partition("\n\n")[0].split())
 
 
 def _write_text(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -20,7 +20,7 @@ from instruction_counts.sources.definitions import Definitions
 @selection_options
 @format_option("identity fields and code, as in the files of `run --output`")
 def command(definitions: Definitions | None, selection: Selection, form: str) -> None:
-    """List the cases that a selection holds; nothing is run.
+    """List the selected cases; nothing is measured.
 
     One line for each case: its label path and its modes, which together are its identity.
     """

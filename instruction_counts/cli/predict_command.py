@@ -39,7 +39,7 @@ _PASSES = (AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD)
 def command(
     run: str, models: tuple[str, ...], language: str, autograd: str, db: str | None
 ) -> None:
-    """Add up the layers of a model, beside the model measured as a whole; nothing is measured.
+    """Add up the layers of a model, and compare with the whole; nothing is measured.
 
     RUN is a stored run (its number or tag) or a JSON file of `run --output`, of a definition file
     that `generate` wrote. RUN:NAME is one build of a run that has several. What remains unexplained

@@ -13,7 +13,7 @@ class Fingerprint:
     """All that may change a count without any change of the code that is measured.
 
     Texts are empty where the thing is absent. ``capability`` is the instruction set that torch
-    dispatches to natively, ``counted_capability`` the one under Valgrind, which lacks AVX-512.
+    dispatches to natively, ``counted_capability`` the one under Valgrind, which has no AVX-512.
     """
 
     torch: str

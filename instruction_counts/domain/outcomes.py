@@ -60,7 +60,7 @@ class Failure:
 
 @attrs.frozen
 class Window:
-    """One counted stretch: ``runs`` runs of the statement in a loop."""
+    """One counted stretch: ``runs`` iterations of the statement in a loop."""
 
     runs: int
     instructions: int
@@ -70,7 +70,7 @@ class Window:
 
 @attrs.frozen
 class Instructions:
-    """Instructions per run, and how sure that is.
+    """Instructions per iteration, and how sure that is.
 
     ``exact``: all windows agree to the instruction. Otherwise ``spread`` is the difference between
     the largest and the smallest estimate of a run, and ``varying`` names the functions whose share
@@ -89,7 +89,7 @@ class Instructions:
 
 @attrs.frozen
 class Times:
-    """Wall times of one run, in seconds, each a mean over a block of ``runs`` runs.
+    """Wall times of an iteration, in seconds, each a mean over a block of ``runs`` of them.
 
     There can be thousands of them: ``values_s`` is empty where they are kept elsewhere (`Details`).
     """
@@ -167,7 +167,7 @@ class CallCost:
 
 @attrs.frozen
 class FunctionCosts:
-    """Where the instructions of ``runs`` runs went, largest first; loop and hooks cancel out.
+    """Where the instructions of ``runs`` iterations went, largest first; loop and hooks cancel out.
 
     The exclusive costs add up to the instructions of these runs. ``calls`` is empty where the
     engine does not tell.

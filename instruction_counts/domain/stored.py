@@ -21,7 +21,7 @@ class RunSummary:
     state: str
     """``running``, ``complete``, ``interrupted``, or ``killed``: its process ended before it.
 
-    On a server and of earlier versions, a killed run cannot be told from a running one.
+    On a server and of earlier versions, a killed run looks like a running one.
     """
     engine: str
     builds: Mapping[str, str]

@@ -35,7 +35,7 @@ class Timing:
 
 @attrs.frozen
 class WorkOrder:
-    """What a lane is told to do."""
+    """What a lane has to do."""
 
     case: Case
     build: Build

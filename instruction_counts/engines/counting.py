@@ -1,9 +1,9 @@
-"""From windows to instructions per run, and to the functions they were spent in.
+"""From windows to instructions per iteration, and to the functions they were spent in.
 
-Windows of n and of 2n runs alternate. What surrounds the loop costs the same in both, so that
-(C(2n) - C(n)) / n is the cost of one run with its share of the loop; the same slope of an empty
-loop is subtracted. Of the windows of one length the smallest counts: what makes windows differ
-(an interpreter that retries a specialisation, say) only ever adds.
+Windows of n and of 2n iterations alternate. What surrounds the loop costs the same in both, so
+that (C(2n) - C(n)) / n is the cost of one iteration with its share of the loop; the same slope of
+an empty loop is subtracted. Of the windows of one length the smallest counts: what makes windows
+differ (an interpreter that retries a specialisation, say) only ever adds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ SCHEDULE: tuple[tuple[int | None, int, int], ...] = (
     (2_000_000, 24, 1),
     (None, 4, 1),
 )
-"""For a cost per run of at most so many instructions: runs to warm up, and n.
+"""For a cost per iteration of at most so many instructions: iterations to warm up, and n.
 
 CPython 3.11 retries a failed specialisation after 8, 24, 56, 120, 248, … executions of a bytecode
 (the counter doubles, see ``adaptive_counter_backoff`` in its ``Include/internal/pycore_code.h``);
@@ -61,7 +61,7 @@ _Calls: TypeAlias = tuple[int, int]
 
 @attrs.frozen
 class Loop:
-    """What the empty loop costs in one run, in all, by function and by call."""
+    """What the empty loop costs in one iteration, in all, by function and by call."""
 
     per_run: int = 0
     functions: Mapping[Function, int] = attrs.field(factory=dict)

@@ -144,7 +144,7 @@ def _outcome(answer: Mapping[str, Any], output: str, left_running: int) -> Outco
 
 
 def _instructions(counts: Mapping[str, Any]) -> Instructions:
-    """Per run: the smallest window less torch's baseline (the same harness around ``pass``).
+    """Per iteration: the smallest window less torch's baseline (the same harness around ``pass``).
 
     The windows of a Python statement differ by its cold inline caches; the smallest is the warmest.
     """

@@ -116,7 +116,7 @@ class _Lanes:
                     engine.wait()
             while not self._stopping.is_set() and (orders := self._next_case()):
                 self._carry_out(orders)
-        except BaseException as error:  # noqa: BLE001 - told in the thread that decides
+        except BaseException as error:  # noqa: BLE001 - reported in the thread that decides
             self.events.put(error)
 
     def stop(self) -> None:

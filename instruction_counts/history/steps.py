@@ -66,7 +66,7 @@ class Step:
 
     @property
     def change(self) -> int:
-        """Instructions per run."""
+        """Instructions per iteration."""
         return self.new - self.base
 
     @property

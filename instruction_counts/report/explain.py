@@ -78,7 +78,7 @@ class Explanation:
 
     @property
     def change(self) -> int:
-        """Instructions per run that new has more."""
+        """Instructions per iteration that new has more."""
         base, new = self.counts
         return new.per_run - base.per_run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -15,7 +16,7 @@ from instruction_counts.domain.records import Run
 from instruction_counts.report import format as fmt
 
 LEGEND = (
-    "backward: forward and backward together, less forward; mem: peak of what one run allocates;\n"
+    "backward: forward and backward together, less forward; mem: most memory held at once;\n"
     "GB/s, GF/s: least bytes moved, and floating point operations, over the median time of forward"
 )
 _BINARY = ("B", "KiB", "MiB", "GiB")
@@ -40,7 +41,7 @@ def operators_table(run: Run) -> Table:
         if one.label[:1] != above[:1]:
             table.add_row(Text(one.label[0], style="bold"))
         if one.label != above:
-            table.add_row(Text(f"  {' '.join(one.label[1:])}"))
+            table.add_row(Padding(Text(" ".join(one.label[1:])), (0, 0, 0, 2)))
         table.add_row(Text(f"    {mode(one, several=several)}"), *_cells(one))
         above = one.label
     return table

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import attrs
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -55,7 +56,8 @@ def results(run: Run, asked_for: Sequence[Metric] = ()) -> Table:
         if isinstance(row, Text):
             table.add_row(row)
         else:
-            name = Text("  " + row.mode)
+            indent = 2 + len(row.mode) - len(row.mode.lstrip())
+            name = Padding(Text(row.mode.lstrip()), (0, 0, 0, indent))
             figures = [cell for one in shown for cell in cells(row, one, columns)]
             table.add_row(name, *figures)
     return table

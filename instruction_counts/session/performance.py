@@ -88,7 +88,7 @@ def run_performance_test(
             test with the entry's typical shapes. C++ that the entry states holds for its own
             arguments; with others, there is none.
         run_backward: whether forward and backward are measured together as well, so that backward
-            can be told apart.
+            can be distinguished.
         dtype: of the tensors whose dtype the entry leaves open; float32 by default.
         seed: of the values that are drawn.
         warmup: runs before those that are timed.

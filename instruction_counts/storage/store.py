@@ -293,7 +293,7 @@ class Store:
         """The number of the run that ``text`` names.
 
         Raises:
-            UsageError: there is none; with tags that are spelt alike.
+            UsageError: there is none; with tags that are spelled similarly.
         """
         with self._database.reading() as connection:
             found = find_run(connection, text)
@@ -320,7 +320,7 @@ class Store:
         """Take a name away from its run.
 
         Raises:
-            UsageError: no run has it; with tags that are spelt alike.
+            UsageError: no run has it; with tags that are spelled similarly.
         """
         with self._database.writing() as connection:
             if not connection.execute(delete(tags).where(tags.c.name == name)).rowcount:

@@ -1,7 +1,7 @@
 """A database that can be read and written: SQLite or PostgreSQL, checked, and brought up to date.
 
-Whatever goes wrong with one is told as a `DataError` or `UsageError` that names it, never with a
-password of its URL. A file that is not ours, is damaged, or is of a newer program is not written.
+Whatever goes wrong with one is reported as a `DataError` or `UsageError` that names it, never with
+a password of its URL. A file that is not ours, is damaged, or is of a newer program is not written.
 """
 
 from __future__ import annotations

@@ -31,26 +31,26 @@ class ChangeKind(enum.Enum):
 
 @attrs.frozen
 class FunctionChange:
-    """The exclusive instructions of a function per run, and the calls into it."""
+    """The exclusive instructions of a function per iteration, and the calls into it."""
 
     key: FunctionKey
     base: Fraction | None
     """None where the function is not executed."""
     new: Fraction | None
     base_calls: Fraction | None = None
-    """Calls into it per run; None where they are not known."""
+    """Calls into it per iteration; None where they are not known."""
     new_calls: Fraction | None = None
     was: str = ""
     """The name in base, where its parameters are others in new."""
 
     @property
     def delta(self) -> Fraction:
-        """Instructions per run that new has more."""
+        """Instructions per iteration that new has more."""
         return (self.new or Fraction()) - (self.base or Fraction())
 
     @property
     def more_calls(self) -> Fraction:
-        """Calls per run that new has more; 0 where they are not known on a side."""
+        """Calls per iteration that new has more; 0 where they are not known on a side."""
         if None in {self.base_calls, self.new_calls}:
             return Fraction()
         return (self.new_calls or Fraction()) - (self.base_calls or Fraction())
@@ -75,13 +75,13 @@ class Share:
 
     @property
     def delta(self) -> Fraction:
-        """Instructions per run that new has more."""
+        """Instructions per iteration that new has more."""
         return self.new - self.base
 
 
 @attrs.frozen
 class CallerChange:
-    """The calls from one function to another, per run, with all that happens below them."""
+    """The calls from one function to another, per iteration, with all that happens below them."""
 
     caller: FunctionKey
     callee: FunctionKey
@@ -93,7 +93,7 @@ class CallerChange:
 
     @property
     def delta(self) -> Fraction:
-        """Instructions per run that new has more; 0 where they are not known on a side."""
+        """Instructions per iteration that new has more; 0 where they are not known on a side."""
         if self.base is None or self.new is None:
             return Fraction()
         return self.new - self.base
@@ -101,7 +101,7 @@ class CallerChange:
 
 @attrs.frozen
 class FunctionDifference:
-    """Two sides of a case, per run."""
+    """Two sides of a case, per iteration."""
 
     functions: tuple[FunctionChange, ...]
     """All functions of both sides, the largest change first."""

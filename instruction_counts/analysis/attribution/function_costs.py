@@ -79,7 +79,7 @@ class Spent:
         return bool(self.calls) or not self.costs
 
     def calls_into(self, key: FunctionKey) -> Fraction | None:
-        """Calls into a function per run; None where they are not known."""
+        """Calls into a function per iteration; None where they are not known."""
         return self.into.get(key, Fraction()) if self.knows_calls else None
 
     def call(

@@ -1,8 +1,8 @@
 """Where the instructions of a case went on two sides: function by function, and why they changed.
 
-Costs are stored over some runs, of which the sides may have different numbers. Here all is per run
-and exact, as fractions; rounding is left to those who show them. Exclusive costs add up: over all
-functions, libraries or layers, the change is the change of the count.
+Costs are stored over some iterations, of which the sides may have different numbers. Here all is
+per iteration and exact, as fractions; rounding is left to those who show them. Exclusive costs add
+up: over all functions, libraries or layers, the change is the change of the count.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def nameless_libraries(difference: FunctionDifference) -> dict[str, str]:
 
 
 def shown(amount: Fraction) -> str:
-    """An amount per run for people: ``1``, ``0.5``, ``1,234.33``."""
+    """An amount per iteration for people: ``1``, ``0.5``, ``1,234.33``."""
     if amount.denominator == 1:
         return f"{amount.numerator:,}"
     return f"{float(amount):,.2f}".rstrip("0").rstrip(".")

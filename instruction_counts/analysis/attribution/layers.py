@@ -51,7 +51,7 @@ _STD = r"(?:std|__gnu_cxx)::.*"
 """The C++ library, with what follows somewhere among its template arguments."""
 
 _RULES = (
-    # Memory, whoever manages it; that its profiler is told belongs to it.
+    # Memory, whoever manages it; what reports to its profiler belongs to it.
     _rule(Layer.ALLOCATOR, r"steady\.so|lib(?:jemalloc|tcmalloc|mimalloc).*", _ANY),
     _rule(
         Layer.ALLOCATOR,
@@ -69,7 +69,7 @@ _RULES = (
     # A compiled case is entered from ctypes before collection begins, so that Callgrind does not
     # see its entry point: what the statement itself costs stands at libffi.
     _rule(Layer.CASE, r"libffi\..*|_ctypes\..*", _ANY),
-    # Python. Its own extension modules are part of it; others are not told from them.
+    # Python. Its own extension modules are part of it; others look the same.
     _rule(Layer.INTERPRETER, r"(?:lib)?python[0-9.]*[a-z]?(?:\.so.*)?", _ANY),
     # The names that are as telling wherever they were instantiated.
     _rule(

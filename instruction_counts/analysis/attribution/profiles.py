@@ -39,7 +39,7 @@ _PROGRAM = f"instruction-counts {__version__}"
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 
 _SMALLEST_STACK = 0.5
-"""Instructions per run, of a stack and of all above it."""
+"""Instructions per iteration, of a stack and of all above it."""
 
 _MOST_STACKS = 20_000
 """A stack holds at least this part of the count, so that large cases make no huge files."""
@@ -132,7 +132,7 @@ def write_speedscope(path: Path, title: str, difference: FunctionDifference) -> 
 
 
 def speedscope(title: str, difference: FunctionDifference) -> dict[str, Any]:
-    """The document, of weights in whole instructions per run.
+    """The document, of weights in whole instructions per iteration.
 
     Those of base and new add up to their counts, those of what grew and what shrank to the sums of
     the positive and of the negative changes of functions.

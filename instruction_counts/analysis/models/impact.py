@@ -18,7 +18,7 @@ class ModelImpact:
     model: str
     calls: int
     share: float
-    """Of the instructions of one run; negative where the model gets faster."""
+    """Of the instructions of one iteration; negative where the model gets faster."""
 
     @property
     def text(self) -> str:
@@ -36,7 +36,7 @@ class Models:
         self._costs: dict[tuple[str, Language, AutogradMode], int] = {}
 
     def impacts(self, record: Record | None, change: int | None) -> tuple[ModelImpact, ...]:
-        """What ``change`` instructions per run of a layer are to each model that uses it."""
+        """What ``change`` instructions per iteration of a layer are to each model that uses it."""
         if record is None or not change:
             return ()
         found = []

@@ -15,7 +15,7 @@ from instruction_counts.domain.records import Record
 
 @attrs.frozen
 class Amount:
-    """What a run costs; None where that was not measured."""
+    """What an iteration costs; None where that was not measured."""
 
     instructions: int | None
     time_s: float | None

@@ -117,17 +117,17 @@ class Difference:
 
     @property
     def base_count(self) -> int | None:
-        """Instructions per run in base."""
+        """Instructions per iteration in base."""
         return _count(self.base)
 
     @property
     def new_count(self) -> int | None:
-        """Instructions per run in new."""
+        """Instructions per iteration in new."""
         return _count(self.new)
 
     @property
     def change(self) -> int | None:
-        """Instructions per run that new costs more; the median over the layouts if verified."""
+        """Instructions per iteration that new costs more; if verified, the median over layouts."""
         if self.base_count is None or self.new_count is None:
             return None
         first = self.new_count - self.base_count

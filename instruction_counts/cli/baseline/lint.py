@@ -20,7 +20,7 @@ from instruction_counts.report import gate as report
 @click.argument("file", type=FILE)
 @click.option("--limits", type=FILE, help="Limits to check with the baseline.")
 def command(file: Path, limits: Path | None) -> int:
-    """Say what is doubtful about a baseline and its limits; exits with 1 if anything is."""
+    """List the problems of a baseline and its limits; exits with 1 if there are any."""
     baseline = read_baseline(file)
     remarks = linting.lint(baseline, read_limits(limits) if limits is not None else None)
     for remark in remarks:

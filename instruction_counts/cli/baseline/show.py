@@ -21,7 +21,7 @@ from instruction_counts.session.checking import selected_cases
 @click.argument("file", type=FILE)
 @case_options
 def command(file: Path, selection: Selection) -> None:
-    """Show what a baseline holds: counts, and how far noise moves them."""
+    """Show what a baseline contains: counts, and how far noise moves them."""
     baseline = selected_cases(read_baseline(file), selection)
     for name, value in attrs.asdict(baseline.head).items():
         console.line(f"{name.replace('_', ' ')}: {value or 'none'}", style="dim")

@@ -15,7 +15,7 @@ from instruction_counts.system.cache import Cache, key_of
 
 _CATALOGUE, _SAMPLES = "catalogue", "samples"
 """The scripts that are asked."""
-_TELLING_TAGS = (
+_SHOWN_TAGS = (
     "pointwise",
     "reduction",
     "view_copy",
@@ -84,7 +84,7 @@ class PublicOperator:
     @property
     def category(self) -> str:
         """Where it stands and what it does: ``torch.linalg, reduction``."""
-        return ", ".join([self.namespace, *(tag for tag in _TELLING_TAGS if tag in self.tags)])
+        return ", ".join([self.namespace, *(tag for tag in _SHOWN_TAGS if tag in self.tags)])
 
 
 @attrs.frozen
@@ -146,7 +146,7 @@ def load_samples(
 
     Raises:
         BuildError: the interpreter does not work.
-        DataError: it has no torch, no such dtype, or lacks a module that the database needs.
+        DataError: it has no torch, no such dtype, or not the module that the database needs.
     """
     request = {
         "question": "op_db",

@@ -46,7 +46,7 @@ class SampleSource:
 
         Raises:
             UsageError: a pattern selects nothing, or No samples to measure.
-            DataError: torch lacks a module that its samples need.
+            DataError: torch does not have a module that its samples need.
         """
         build, cache = default_build(), Cache()
         names = resolved(load_public_operators(build, cache), self.patterns)

@@ -36,7 +36,7 @@ from instruction_counts.sources.operators.entries import (
     Shape,
 )
 from instruction_counts.sources.operators.reading import distribution_of
-from instruction_counts.sources.specification import reporters as outlets
+from instruction_counts.sources.specification import reporters
 from instruction_counts.sources.specification.expansion import expanded
 from instruction_counts.sources.specification.names import reserved
 from instruction_counts.sources.specification.values import (
@@ -77,8 +77,8 @@ def read_specification(path: Path) -> Specification:
     seed = attempt("seed", functools.partial(integer, minimum=0, maximum=LARGEST_SEED), 0)
     timeout_s = attempt("timeout", _duration, None)
     builds = attempt("builds", functools.partial(builds_of, folder=path.parent), ())
-    reporters = attempt(
-        "reporters", functools.partial(outlets.reporters, path.parent, problems), Reporters()
+    sent_to = attempt(
+        "reporters", functools.partial(reporters.reporters, path.parent, problems), Reporters()
     )
     entries: list[Entry] = []
     sound: list[Entry] = []
@@ -92,7 +92,7 @@ def read_specification(path: Path) -> Specification:
     _check_ids(entries, problems)
     benchmarks = expanded(sound, name, seed, problems)
     problems.raise_any(REMEDY)
-    return Specification(path, name, builds, timeout_s, reporters, benchmarks)
+    return Specification(path, name, builds, timeout_s, sent_to, benchmarks)
 
 
 def known(
