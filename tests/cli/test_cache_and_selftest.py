@@ -58,7 +58,7 @@ def test_an_unknown_kind_is_an_error_and_nothing_is_removed(root: Path, kind: st
 def test_what_the_cache_holds_is_shown(root: Path, program: Program) -> None:
     """Each kind with its number of entries and its size."""
     fill(root, cases=1, headers=3)
-    assert [["cases", "1", "entries", "1", "MiB"], ["headers", "1", "entries", "3", "MiB"]] == [
+    assert [["cases", "1", "entry", "1", "MiB"], ["headers", "1", "entry", "3", "MiB"]] == [
         line.split() for line in program("cache", "show").out.splitlines()[1:]
     ]
 
