@@ -19,6 +19,7 @@ import pytest
 from core.api import GroupedSetup, GroupedStmts, TimerArgs
 from core.expand import materialize
 from core.types import AutogradMode, Case, Language, RuntimeMode
+from instruction_counts.builds.files import files_of
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import default_build
@@ -657,6 +658,34 @@ def test_a_case_that_deletes_its_folder_fails_alone(lab: Lab) -> None:
     assert outcome.failure is not None
     assert "the statement deleted the folder that it was measured in" == outcome.failure.message
     assert before == lab.count(CASES_BY_NAME["TorchScript"])
+
+
+def test_a_build_that_changed_is_not_measured_by_another_server(lab: Lab, tmp_path: Path) -> None:
+    """The server that imported the old one goes on until it dies."""
+    (tmp_path / "linear.py").write_text("old")
+    place = lab.facts.interpreter, str(tmp_path), ()
+    facts = attrs.evolve(
+        lab.facts, torch_root=str(tmp_path), library_paths=(), files=files_of(*place)
+    )
+    notices: list[str] = []
+    engine = make_engine(facts, lab.cache, notices)
+    try:
+        measured(engine, CASES_BY_NAME["Python"], counts=False, times=True)
+        (tmp_path / "linear.py").write_text("new!")
+        before = measured(engine, CASES_BY_NAME["Python"], counts=False, times=True)
+        assert engine._times._process is not None
+        assert engine._times._process.pid is not None
+        os.kill(engine._times._process.pid, signal.SIGKILL)
+        after = measured(engine, CASES_BY_NAME["Python"], counts=False, times=True)
+    finally:
+        engine.close()
+
+    assert before.failure is None
+    assert after.failure is not None
+    assert (
+        "the server does not start: files of the build changed during the run: "
+        f"{tmp_path / 'linear.py'}" == after.failure.message
+    )
 
 
 # Other profiles and machines

@@ -16,6 +16,7 @@ from core.api import GroupedSetup, GroupedStmts, TimerArgs
 from core.expand import materialize
 from core.types import Case
 from instruction_counts.domain.build import default_build
+from instruction_counts.domain.metrics import LEFT_RUNNING
 from instruction_counts.domain.outcomes import FailureKind, Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.work import WorkOrder
@@ -254,3 +255,27 @@ def test_torch_takes_the_times_for_its_own(counted: Record) -> None:
     assert times is not None
 
     assert pytest.approx(times.median_s) == measurement(counted).median
+
+
+@pytest.mark.slow
+def test_what_a_case_left_running_is_counted_and_ended(measure: MEASURE, tmp_path: Path) -> None:
+    """In a session of its own, too."""
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    stmt = f"""
+import os, time
+if not hasattr(torch, "forked"):
+    torch.forked = True
+    for number in range(2):
+        if os.fork() == 0:
+            os.setsid()
+            open({str(marks)!r} + "/" + str(os.getpid()), "w").close()
+            time.sleep(1000)
+    while len(os.listdir({str(marks)!r})) < 2:
+        time.sleep(0.01)
+"""
+    outcome = measure(explicit(stmt))
+    left = [path.name for path in marks.iterdir()]
+
+    assert 2 == len(left) == outcome.metrics[LEFT_RUNNING.name]
+    assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
