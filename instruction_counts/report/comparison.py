@@ -102,7 +102,9 @@ def side_text(side: Side, role: str) -> str:
     facts = side.fingerprint
     commit = f" ({facts.torch_git[:10]})" if facts.torch_git else ""
     title = "" if side.title == role else f"{side.title} · "
-    return f"{title}torch {facts.torch}{commit} · Python {facts.python}"
+    changed = side.changed_files
+    doubt = "" if changed is None else f" · files changed during the run: {changed.summary}"
+    return f"{title}torch {facts.torch}{commit} · Python {facts.python}{doubt}"
 
 
 def tally(comparison: Comparison) -> str:

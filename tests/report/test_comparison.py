@@ -14,12 +14,13 @@ from rich.text import Text
 from core.facts import Layer, Model, Use
 from instruction_counts.analysis.models.impact import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
+from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.report import comparison as report
 from instruction_counts.report.formats import markdown
 from instruction_counts.report.formats.entry import ComparisonReport, causes_by_case
-from tests.fakes import failed
+from tests.fakes import failed, make_record, make_run
 from tests.gate.fakes import counted, cpp, side
 
 
@@ -52,6 +53,17 @@ def test_both_sides_are_named_first() -> None:
         "base  run 3 · torch 2.12.1 (cf30153c) · Python 3.11.7",
         "new   torch 2.13.0+cpu (cf30153c) · Python 3.11.7",
     ] == shown(one)[:2]
+
+
+def test_a_side_whose_build_changed_says_so() -> None:
+    """Its counts may be of other code, also where the run was stored long ago."""
+    run = attrs.evolve(
+        make_run(make_record("add")), changed_files={"default": ChangedFiles.of(["/torch/a.py"])}
+    )
+    one = compare(side_of(run, "default", "run 3"), side(title="new"))
+
+    assert shown(one)[0].endswith(" · files changed during the run: /torch/a.py")
+    assert "/torch" not in shown(one)[1]
 
 
 def test_what_differs_around_the_builds_is_told() -> None:

@@ -13,7 +13,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Output
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.storage.json_files import is_file_name, read_json
 
@@ -42,12 +42,15 @@ class Side:
     records: Mapping[CaseKey, Record]
     run_id: int | None = None
     """The number of the stored run that holds it; None where none does."""
+    changed_files: ChangedFiles | None = None
+    """Files of the build that changed while it was measured; None where none did."""
 
 
 def side_of(run: Run, build: str, title: str, run_id: int | None = None) -> Side:
     """The side that ``build`` is in ``run``, which is stored under ``run_id``."""
     records = {record.key: record for record in run.cases if record.build == build}
-    return Side(title, run.engine, run.builds[build], records, run_id)
+    changed = run.changed_files.get(build)
+    return Side(title, run.engine, run.builds[build], records, run_id, changed)
 
 
 def with_outputs(side: Side, outputs: Mapping[CaseKey, Output]) -> Side:
