@@ -94,6 +94,8 @@ class Webhook:
         host = urlsplit(self.url).netloc
         try:
             answer = asyncio.run(self._answer(headers, body.encode()))
+        except (httpx.TimeoutException, TimeoutError) as error:
+            raise _PassingError(f"no whole answer within {self.timeout_s:g} s") from error
         except (httpx.TransportError, OSError) as error:
             raise _PassingError(str(error) or type(error).__name__) from error
         except (httpx.InvalidURL, ValueError):

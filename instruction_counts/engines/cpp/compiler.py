@@ -226,6 +226,7 @@ def _failing_as_value() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        message = f"compiling failed: {error.strerror}: {error.filename}"
+        place = f": {error.filename}" if error.filename else ""
+        message = f"compiling failed: {error.strerror}{place}"
         remedy = NO_ROOM if error.errno in {errno.ENOSPC, errno.EDQUOT} else _ELSEWHERE
         raise CompileError(Failure(FailureKind.REFUSED, message), remedy) from error
