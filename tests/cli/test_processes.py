@@ -418,6 +418,77 @@ exec g++ "$@"
 
 
 @pytest.mark.slow
+def test_a_program_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
+    """Its processes end with it, daemons of a statement, too; the next start removes its folder."""
+    mark, place = f"mark-{uuid.uuid4()}", tmp_path / "place"
+    definitions = write_definitions(
+        tmp_path,
+        first=f"""
+            import os, pathlib, time
+            if os.fork() == 0:
+                os.setsid()
+                if os.fork() == 0:
+                    time.sleep(1000)
+                os._exit(0)
+            os.wait()
+            pathlib.Path({str(place)!r} + ".new").write_text(os.getcwd())
+            os.rename({str(place)!r} + ".new", {str(place)!r})
+            time.sleep(1000)
+        """,
+        second="x = 7.25",
+    )
+    builds = tmp_path / "builds.yaml"
+    builds.write_text(
+        f"builds: [{{name: mine, python: {sys.executable}, env: {{MARK: {mark}}}}}]\n"
+    )
+    args = ["run", *TIMES, "--definitions", definitions, "--builds", str(builds)]
+    process = subprocess.Popen([*MAIN, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    started = wait_until(place.exists)
+    running = len(marked_processes(mark))
+    process.kill()
+    process.wait()
+    ended = wait_until(lambda: not marked_processes(mark))
+    folder = Path(place.read_text())
+    stayed = folder.exists()
+    again = run([*args, "--only", "second"])
+
+    assert started
+    assert running >= 2
+    assert ended
+    assert stayed
+    assert 0 == again.returncode
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "code"), [([], 130), (["nohup"], -signal.SIGKILL)], ids=["usual", "nohup"]
+)
+def test_a_terminal_that_goes_away_interrupts(
+    tmp_path: Path, command: list[str], code: int
+) -> None:
+    """As Ctrl-C does, unless the program was started with nohup."""
+    definitions, ready = tmp_path / "cases.py", tmp_path / "ready"
+    definitions.write_text(
+        f"import pathlib, time\npathlib.Path({str(ready)!r}).touch()\ntime.sleep(1000)\n"
+    )
+    process = subprocess.Popen(
+        [*command, *MAIN, "list", "--definitions", str(definitions)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    started = wait_until(ready.exists)
+    process.send_signal(signal.SIGHUP)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(300 if code == 130 else 0.5)
+    process.kill()
+    process.communicate()
+
+    assert started
+    assert code == process.returncode
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_compiler_that_precompiles_headers_ends_with_the_run(number: int, tmp_path: Path) -> None:
     """It takes a minute, in a session of its own. `timeout` sends its signal twice."""
