@@ -28,10 +28,10 @@ from instruction_counts.storage.store_tables import (
 
 _Rows: TypeAlias = Sequence[Mapping[str, Any]]
 
-_OWN = (
+_SECONDS = ("duration_s", "skipped_by_budget_s")
+_OTHERS = (
     "identity",
     "status",
-    "duration_s",
     "attempts",
     "per_run",
     "exact",
@@ -41,7 +41,6 @@ _OWN = (
     "varying",
     "metrics",
     "resources_reason",
-    "skipped_by_budget_s",
 )
 """The columns of an outcome that never change; its place and its noise do."""
 
@@ -51,7 +50,7 @@ _LARGE = frozenset({"values", "costs"})
 """What is read only where details are asked for."""
 _COMPRESSED = 0
 
-OWN_COLUMNS = tuple(outcomes.c[name] for name in _OWN)
+OWN_COLUMNS = tuple(outcomes.c[name] for name in (*_OTHERS, *_SECONDS))
 """What has to be read for `require_own`, besides the checksums, the build and the case."""
 
 
@@ -121,14 +120,13 @@ def _require_same(
 
 
 def _of_own(own: Mapping[str, Any], build: str, case_digest: str) -> int:
-    return _of_value([build, case_digest, *(_as_read(name, own[name]) for name in _OWN)])
+    seconds = (_as_read(own[name]) for name in _SECONDS)
+    return _of_value([build, case_digest, *(own[name] for name in _OTHERS), *seconds])
 
 
-def _as_read(name: str, value: Any) -> Any:
-    # A time can be given as a whole number, and there is no negative zero in SQLite.
-    if not name.endswith("_s") or value is None:
-        return value
-    return None if math.isnan(value) else float(value) + 0.0
+def _as_read(seconds: float | None) -> float | None:
+    # It can be given as a whole number, and there is no negative zero in SQLite.
+    return None if seconds is None or math.isnan(seconds) else float(seconds) + 0.0
 
 
 def _of_rows(table: Table, rows: _Rows) -> Iterator[tuple[str, int]]:

@@ -38,6 +38,7 @@ History: v1_0001, the first.
 # Data link escape: a character that code, labels and output do not hold.
 _ESCAPE = "\x10"
 _UNSAFE = re.compile(r"[\x00\x10\ud800-\udfff]")
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _ESCAPED = re.compile(r"\x10([0-9a-f]{4})")
 
 
@@ -60,7 +61,7 @@ def json_of(value: Any) -> str:
 
     Escapes of JSON would not do: two halves of a surrogate pair would come back as one character.
     """
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def packed(value: Any) -> bytes:
