@@ -581,6 +581,7 @@ def _child(request_path: str, shim: Shim, base: int) -> NoReturn:
             "counts": count_in_child,
             "output": output_in_child,
             "resources": resources_in_child,
+            "executed": executed_in_child,
         }
         answer = as_value(lambda one: task[one["task"]](one, shim), request)
         for stream in (sys.stdout, sys.stderr):
@@ -863,6 +864,45 @@ def resources_in_child(request: Message, shim: Shim) -> Message:
     return {"resources": {**resources, "reason": "; ".join(reasons)}}
 
 
+def executed_in_child(request: Message, shim: Shim) -> Message:
+    """What one warm iteration executes: bytecodes of Python cases, operators of all."""
+    import torch
+
+    executed = _module_beside("executed")
+    case = with_model(request["case"], "")
+    torch.set_num_threads(case["num_threads"])
+    operators = executed.Operators(torch)
+    if case["language"] == "C++":
+        compiled, hook = CompiledLoop(case), ctypes.CFUNCTYPE(None)
+
+        def run(lengths: Sequence[int], hooks: Sequence[Callable[[], None]]) -> None:
+            array = (ctypes.c_uint64 * len(lengths))(*lengths)
+            compiled.run(array, tuple(map(hook, hooks)))
+
+        executed.observe(run, [operators])
+        return {"executed": {"python": "", "functions": None, "operators": operators.rows()}}
+    loop = PythonLoop(case, shim.idle_hooks)
+    bytecodes = executed.Bytecodes(*loop.statement)
+    executed.observe(loop.run, [bytecodes, operators])
+    return {
+        "executed": {
+            "python": "%d.%d" % sys.version_info[:2],
+            "functions": bytecodes.rows(),
+            "operators": operators.rows(),
+        }
+    }
+
+
+def _module_beside(name: str) -> Any:
+    """A module in the folder of the server, where a child begins; it is part of no package."""
+    spec = importlib.util.spec_from_file_location(name, name + ".py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def _if_possible(reasons: List[str], function: Callable[[], Any]) -> Any:
     try:
         return function()
@@ -1031,6 +1071,7 @@ class PythonLoop:
         setup_lines = setup.count("\n") + 1
         parts = {"setup": (2, setup_lines), "stmt": (5 + setup_lines, stmt.count("\n") + 1)}
         self._sources = {"<case>": Source(text, parts)}
+        self.statement = parts["stmt"]
         namespace: Dict[str, Any] = {}
         try:
             exec("import torch", namespace)

@@ -131,7 +131,16 @@ LEFT_RUNNING = Metric(
 )
 """All that a case left behind while it was measured; they were ended. Absent if there were none."""
 
+_ITERATION = "one warm iteration that is neither counted nor timed"
+BYTECODES = Metric("bytecodes", "bytecodes", "bytecodes", f"Python, in {_ITERATION}", judged=True)
+"""Of Python cases: executed by all Python functions, the statement's own lines included."""
+OPERATOR_CALLS = Metric(
+    "operator_calls", "operator calls", "calls", f"torch's profiler, in {_ITERATION}", judged=True
+)
+"""Of all operators that torch dispatches, those that other operators call included."""
+
 for _metric in (
     *(ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES, LEFT_RUNNING),
+    *(BYTECODES, OPERATOR_CALLS),
 ):
     register(_metric)

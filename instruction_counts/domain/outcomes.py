@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import attrs
 
 from instruction_counts.domain.durations import span
+from instruction_counts.domain.executed import Executed, ExecutedDigests
 from instruction_counts.domain.intervals import median_interval
 from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts
 
@@ -222,6 +223,7 @@ class Details:
 
     functions: FunctionCosts | None = None
     times_s: tuple[float, ...] = ()
+    executed: Executed | None = None
 
 
 @attrs.frozen
@@ -246,16 +248,23 @@ class Outcome:
     """
     skipped_by_budget_s: float | None = None
     """The budget of time that was used up before this could start; None for all else."""
+    executed: Executed | None = None
+    """What one iteration executes; None where that is not known, or kept elsewhere."""
+    executed_digests: ExecutedDigests | None = None
+    """What tells whether another build executes the same; None where that is not known."""
 
     @property
     def details(self) -> Details:
         """What is large in it, as far as it is here."""
-        return Details(self.functions, () if self.times is None else self.times.values_s)
+        times_s = () if self.times is None else self.times.values_s
+        return Details(self.functions, times_s, self.executed)
 
     def with_details(self, details: Details) -> Outcome:
         """The outcome with other details; `Details()` leaves none."""
         times = self.times and attrs.evolve(self.times, values_s=details.times_s)
-        return attrs.evolve(self, functions=details.functions, times=times)
+        return attrs.evolve(
+            self, functions=details.functions, times=times, executed=details.executed
+        )
 
     @property
     def skipped_by_budget(self) -> str:

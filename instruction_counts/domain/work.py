@@ -47,6 +47,8 @@ class WorkOrder:
     """Whether what the statement computes is recorded, too, where the engine can."""
     cpp_output: bool = False
     """The same for C++, which is compiled a second time for it."""
+    executed: bool = False
+    """Whether bytecodes and operators are recorded, too, where the engine can."""
     resources: bool = False
     """Whether memory, operations and moved bytes are recorded, too, where the engine can."""
     timing: Timing = Timing()

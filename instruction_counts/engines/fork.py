@@ -21,12 +21,15 @@ from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError
+from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import (
+    BYTECODES,
     FLOPS,
     LEFT_RUNNING,
     MOVED_BYTES,
     NO_AMOUNTS,
+    OPERATOR_CALLS,
     PEAK_BYTES,
     TENSOR_BYTES,
     Amounts,
@@ -188,11 +191,14 @@ class ForkEngine:
             self._counts.warm_up()  # or the wall times would be those of a shared core
         times = self._times_of(order, cores, files) if order.times else None
         used, reason = self._resources_of(order, cores, files)
+        executed = self._executed_of(order, cores, files) if order.executed else None
         beside = Outcome(
             Status.OK,
             times=times,
+            executed=executed,
+            executed_digests=None if executed is None else executed.digests,
             output=self._output_of(order, cores, files) if order.output else None,
-            metrics=used,
+            metrics=Amounts({**_amounts(executed), **used}),
             resources_reason=reason,
         )
         if not order.counts:
@@ -205,7 +211,7 @@ class ForkEngine:
             beside,
             instructions=counted.instructions,
             functions=counted.functions,
-            metrics=Amounts({**counted.metrics, **used}),
+            metrics=Amounts({**counted.metrics, **beside.metrics}),
         )
 
     def _output_of(
@@ -233,6 +239,15 @@ class ForkEngine:
             run({"task": "output", "variation": variation})["output"] for variation in (0, 1)
         )
         return attrs.evolve(output_of(first), repeatable=first == second)
+
+    def _executed_of(
+        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
+    ) -> Executed | None:
+        """What an iteration executes; None where that cannot be found out."""
+        try:
+            return executed_of(self._child(self._times, order, cores, files)({"task": "executed"}))
+        except WorkerError:
+            return None  # a case that cannot run fails when it is counted or timed
 
     def _resources_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
@@ -323,6 +338,24 @@ class ForkEngine:
                 "counts may differ between memory layouts by some percent, "
                 "and allocations are not counted."
             )
+
+
+def executed_of(answer: Mapping[str, Any]) -> Executed:
+    """What an iteration executes, as a worker tells it."""
+    found = answer["executed"]
+    functions = found["functions"]
+    return Executed(
+        None if functions is None else tuple(PythonFunction(**one) for one in functions),
+        tuple(OperatorCalls(**one) for one in found["operators"]),
+        found["python"],
+    )
+
+
+def _amounts(executed: Executed | None) -> Amounts:
+    if executed is None:
+        return NO_AMOUNTS
+    amounts = {BYTECODES.name: executed.bytecodes, OPERATOR_CALLS.name: executed.operator_calls}
+    return Amounts(amounts)
 
 
 def output_of(answer: Mapping[str, Any]) -> Output:

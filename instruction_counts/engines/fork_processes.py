@@ -65,6 +65,7 @@ class ForkProcesses:
     def _fill(self, folder: Path) -> None:
         (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
         shutil.copy(WORKER, folder / "worker.py")
+        shutil.copy(WORKER.with_name("executed.py"), folder)
         shutil.copy(self._shim, folder / "steady.so")
 
     def _refusal(self) -> str:

@@ -18,7 +18,7 @@ import attrs
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.attribution.layer_counts import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.analysis.verdicts.comparison import Comparison, verified
+from instruction_counts.analysis.verdicts.comparison import Causes, Comparison, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.verdicts.sides import Side
@@ -202,17 +202,17 @@ class Baseline:
             obstacle for obstacle in found if obstacle.prevents or obstacle.name in _MUST_AGREE
         )
 
-    def causes(self, one: Difference, complete: Complete = as_it_is) -> tuple[str, ...]:
+    def causes(self, one: Difference, complete: Complete = as_it_is) -> Causes:
         """The layers in which a case changed, the largest change first: ``+31 kernels``."""
         case = self.cases.get(one.key)
         if case is None or one.new is None or not case.layers:
-            return ()
+            return Causes()
         after = layer_counts(complete(one.new))
         changes = {
             layer: after.get(layer, 0) - case.layers.get(layer, 0) for layer in Layer if after
         }
         moved = sorted(changes, key=lambda layer: -abs(changes[layer]))
-        return tuple(f"{changes[one]:+,} {one.value}" for one in moved if changes[one])
+        return Causes(tuple(f"{changes[one]:+,} {one.value}" for one in moved if changes[one]))
 
 
 def verified_against(

@@ -9,7 +9,7 @@ from typing import Protocol
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.verdicts.comparison import Comparison, compare, function_causes
+from instruction_counts.analysis.verdicts.comparison import Comparison, causes_of, compare
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.build import Build
@@ -102,7 +102,7 @@ class Candidates:
         return found
 
     def _compared(self, before: int, after: int) -> Comparison:
-        causes = functools.partial(function_causes, complete=self.complete)
+        causes = functools.partial(causes_of, complete=self.complete)
         return compare(self.sides[before], self.sides[after], self.min_effect, causes)
 
     def _fault(self, side: Side) -> str | None:

@@ -184,7 +184,11 @@ class BuildRunner:
         """
         settings = self.settings
         make = functools.partial(
-            settings.order, counts=settings.counts, times=settings.times, output=True
+            settings.order,
+            counts=settings.counts,
+            times=settings.times,
+            output=True,
+            executed=settings.counts,
         )
         needs = engine_named(settings.engine).needs
         plans = [plan(cases, facts, make, needs=needs, skip=skip) for facts in self.facts]

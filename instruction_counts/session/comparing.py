@@ -10,8 +10,8 @@ import attrs
 from core.types import Case, CaseKey, Language
 from instruction_counts.analysis.verdicts.comparison import (
     Comparison,
+    causes_of,
     compare,
-    function_causes,
     verified,
 )
 from instruction_counts.analysis.verdicts.sides import (
@@ -154,7 +154,7 @@ class ComparedBuilds:
                 (comparison.base, comparison.new), self._verification.outputs(cases), strict=True
             )
         )
-        causes = functools.partial(function_causes, complete=self.runner.completed)
+        causes = functools.partial(causes_of, complete=self.runner.completed)
         return compare(base, new, comparison.min_effect, causes)
 
     def _suspects(self, comparison: Comparison) -> list[Case]:
@@ -213,7 +213,7 @@ def compare_sides(
     before, after = (
         measured.sides[side.name] if isinstance(side, Build) else side for side in known
     )
-    causes = functools.partial(function_causes, complete=runs.completed)
+    causes = functools.partial(causes_of, complete=runs.completed)
     comparison = compare(before, after, request.min_effect, causes)
     is_verified = len(builds) == 2 and comparison.suspects and request.layouts
     found = Compared(comparison, measured.interrupted)

@@ -12,7 +12,7 @@ from pathlib import Path
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.verdicts.comparison import Comparison, compare, function_causes
+from instruction_counts.analysis.verdicts.comparison import Comparison, causes_of, compare
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import Build
@@ -244,7 +244,7 @@ class StoreWatchedBuilds:
     def compare(self, base: Side, new: Side) -> Comparison:
         """See `WatchedBuilds`."""
         complete = self.measurer.store.completed
-        causes = functools.partial(function_causes, complete=complete)
+        causes = functools.partial(causes_of, complete=complete)
         return compare(base, new, self.min_effect, causes)
 
     def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:

@@ -16,6 +16,7 @@ from sqlalchemy import RowMapping, Table
 from instruction_counts.domain.outcomes import Window
 from instruction_counts.storage.store_tables import (
     cases,
+    executed,
     failures,
     function_costs,
     json_of,
@@ -41,12 +42,14 @@ _OTHERS = (
     "varying",
     "metrics",
     "resources_reason",
+    "executed_digests",
 )
 """The columns of an outcome that never change; its place and its noise do."""
 
 _FAILURE = ("kind", "message", "code", "place", "output")
 _WINDOW = ("runs", "instructions", "metrics")
-_LARGE = frozenset({"values", "costs"})
+_PACKED = {function_costs: "costs", executed: "executed", outputs: "output"}
+_LARGE = frozenset({"values", "costs", "executed"})
 """What is read only where details are asked for."""
 _COMPRESSED = 0
 
@@ -74,7 +77,7 @@ def require(row: RowMapping, stretches: Sequence[Window], *, details: bool) -> N
     if stretches:
         read = [(one.runs, one.instructions, dict(one.metrics)) for one in stretches]
         rows.append((windows, [dict(zip(_WINDOW, values, strict=True)) for values in read]))
-    for table in (times, failures, outputs, *((function_costs,) if details else ())):
+    for table in (times, failures, outputs, *((function_costs, executed) if details else ())):
         if row[table.c.outcome_id] is not None:
             columns = {one.name: row[one] for one in table.columns if one in row}
             rows.append((table, [columns]))
@@ -95,7 +98,7 @@ def require_own(row: RowMapping) -> None:
 
 
 def require_details(row: RowMapping) -> None:
-    """Refuse times and costs per function that are not what was stored.
+    """Refuse times, costs per function and what was executed that are not what was stored.
 
     Raises:
         ValueError: they are not.
@@ -104,7 +107,9 @@ def require_details(row: RowMapping) -> None:
     if row[times.c.values_s] is not None:
         found["values"] = _of_value(row[times.c.values_s])
     if row[function_costs.c.costs] is not None:
-        found["costs"] = _COMPRESSED
+        found[_PACKED[function_costs]] = _COMPRESSED
+    if row[executed.c.rows] is not None:
+        found[_PACKED[executed]] = _COMPRESSED
     _require_same(row, found, _LARGE.__contains__)
 
 
@@ -141,7 +146,7 @@ def _of_rows(table: Table, rows: _Rows) -> Iterator[tuple[str, int]]:
     elif table is failures:
         yield "failure", _of_value([row[name] for name in _FAILURE])
     else:
-        yield ("costs" if table is function_costs else "output"), _COMPRESSED
+        yield _PACKED[table], _COMPRESSED
 
 
 def _of_value(value: Any) -> int:

@@ -13,10 +13,12 @@ from core.facts import SUBJECTS, ExpectedTensor, Subject, expected_values, subje
 from core.modes import mode_of
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import ValidationError
+from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import FunctionCosts, Outcome
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage import cross_checks, schema
+from instruction_counts.storage.executed_rows import executed_from_json, executed_to_json
 from instruction_counts.storage.function_rows import functions_from_json, functions_to_json
 
 
@@ -78,6 +80,11 @@ def _unflattened(case: dict[str, Any]) -> dict[str, Any]:
     return {**rest, "outcome": outcome}
 
 
+def _with_digests(outcome: Outcome) -> Outcome:
+    executed = outcome.executed
+    return outcome if executed is None else attrs.evolve(outcome, executed_digests=executed.digests)
+
+
 def _make_converter() -> cattrs.Converter:
     # The schema was asked first: nothing is checked again.
     converter = make_converter(detailed_validation=False)
@@ -88,7 +95,14 @@ def _make_converter() -> cattrs.Converter:
     converter.register_unstructure_hook(Amounts, dict)
     converter.register_structure_hook(FunctionCosts, lambda data, _: functions_from_json(data))
     converter.register_unstructure_hook(FunctionCosts, functions_to_json)
-    _register(converter, Outcome, failure=override(rename="error"))
+    converter.register_structure_hook(Executed, lambda data, _: executed_from_json(data))
+    converter.register_unstructure_hook(Executed, executed_to_json)
+    omitted = override(omit=True)
+    _register(converter, Outcome, failure=override(rename="error"), executed_digests=omitted)
+    read_outcome = converter.get_structure_hook(Outcome)
+    converter.register_structure_hook(
+        Outcome, lambda data, kind: _with_digests(read_outcome(data, kind))
+    )
     _register(
         converter,
         Record,

@@ -10,11 +10,12 @@ from typing import Any, TypeAlias
 
 import attrs
 import cattrs
-from sqlalchemy import ColumnElement, Connection, RowMapping, Table, insert, select
+from sqlalchemy import ColumnElement, Connection, Join, RowMapping, Table, insert, select
 
 from core.facts import expected_values, subject_values
 from core.modes import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.domain.executed import Executed, ExecutedDigests
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
@@ -33,10 +34,12 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.records import Record
 from instruction_counts.storage import checksums
 from instruction_counts.storage.conversion import expected_from_values, subject_from_values
+from instruction_counts.storage.executed_rows import executed_from_json, executed_to_json
 from instruction_counts.storage.function_rows import functions_from_json, functions_to_json
 from instruction_counts.storage.store_tables import (
     builds,
     cases,
+    executed,
     failures,
     function_costs,
     json_of,
@@ -157,6 +160,7 @@ def _outcome_values(outcome: Outcome) -> _Values:
         "metrics": dict(outcome.metrics),
         "resources_reason": outcome.resources_reason,
         "skipped_by_budget_s": outcome.skipped_by_budget_s,
+        "executed_digests": outcome.executed_digests and attrs.asdict(outcome.executed_digests),
         **{name: None if counted is None else getattr(counted, name) for name in _COUNTS},
     }
 
@@ -177,6 +181,8 @@ def _details(outcome: Outcome) -> Iterator[tuple[Table, list[_Values]]]:
         yield times, [{"values_s": summary.pop("values_s"), "summary": summary}]
     if outcome.functions is not None:
         yield function_costs, [{"costs": functions_to_json(outcome.functions)}]
+    if outcome.executed is not None:
+        yield executed, [{"rows": executed_to_json(outcome.executed)}]
     if outcome.output is not None:
         yield outputs, [{"output": _CONVERTER.unstructure(outcome.output)}]
     if failure is not None:
@@ -199,11 +205,11 @@ def read_records(
     """
     mine = outcomes.c.run_id == run_id if outcome_id is None else outcomes.c.id == outcome_id
     joined = outcomes.join(cases).join(run_builds)
-    for table in (times, outputs, failures, function_costs):
+    for table in (times, outputs, failures, function_costs, executed):
         joined = joined.outerjoin(table)
     columns: list[Any] = [times.c.outcome_id, times.c.summary, outputs, failures]
     # Costs per function are most of what there is to read.
-    columns += [times.c.values_s, function_costs] if details else []
+    columns += [times.c.values_s, function_costs, executed] if details else []
     rows = connection.execute(
         select(outcomes, cases, run_builds.c.name, *columns)
         .select_from(joined)
@@ -225,8 +231,8 @@ def read_details(connection: Connection, run_id: int, build: str, key: CaseKey) 
     """
     row = (
         connection.execute(
-            select(outcomes.c.checksums, times.c.values_s, function_costs.c.costs)
-            .select_from(outcomes.join(run_builds).outerjoin(times).outerjoin(function_costs))
+            select(outcomes.c.checksums, times.c.values_s, function_costs.c.costs, executed.c.rows)
+            .select_from(_joined_details())
             .where(outcomes.c.run_id == run_id, run_builds.c.name == build)
             .where(outcomes.c.identity == key_digest(key))
         )
@@ -236,7 +242,14 @@ def read_details(connection: Connection, run_id: int, build: str, key: CaseKey) 
     if row is None:
         return None
     checksums.require_details(row)
-    return Details(_functions(row), tuple(row[times.c.values_s] or ()))
+    return Details(_functions(row), tuple(row[times.c.values_s] or ()), _executed(row))
+
+
+def _joined_details() -> Join:
+    joined = outcomes.join(run_builds)
+    for table in (times, function_costs, executed):
+        joined = joined.outerjoin(table)
+    return joined
 
 
 def _read_windows(
@@ -290,12 +303,15 @@ def _record(row: RowMapping, stretches: tuple[Window, ...]) -> Record:
 
 def _outcome(row: RowMapping, stretches: tuple[Window, ...]) -> Outcome:
     output = row[outputs.c.output]
+    digests = row[outcomes.c.executed_digests]
     return Outcome(
         Status(row[outcomes.c.status]),
         instructions=_instructions(row, stretches),
         times=_times(row),
         functions=_functions(row),
         output=None if output is None else _CONVERTER.structure(output, Output),
+        executed=_executed(row),
+        executed_digests=None if digests is None else ExecutedDigests(**digests),
         failure=_failure(row),
         duration_s=row[outcomes.c.duration_s],
         attempts=row[outcomes.c.attempts],
@@ -307,6 +323,11 @@ def _outcome(row: RowMapping, stretches: tuple[Window, ...]) -> Outcome:
 
 def _budget(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+def _executed(row: RowMapping) -> Executed | None:
+    rows = row.get(executed.c.rows)
+    return None if rows is None else executed_from_json(rows)
 
 
 def _functions(row: RowMapping) -> FunctionCosts | None:

@@ -262,6 +262,7 @@ outcomes = Table(
     Column("skipped_by_budget_s", _Seconds),
     Column("noise", _Json),
     Column("checksums", _Json, nullable=False),
+    Column("executed_digests", _Json),
     UniqueConstraint("run_build_id", "identity"),
     Index(None, "run_id", "position"),
 )
@@ -287,6 +288,8 @@ times = Table(
 function_costs = Table(
     "function_costs", METADATA, _of_outcome(), Column("costs", _Packed, nullable=False)
 )
+
+executed = Table("executed", METADATA, _of_outcome(), Column("rows", _Packed, nullable=False))
 
 outputs = Table("outputs", METADATA, _of_outcome(), Column("output", _Packed, nullable=False))
 

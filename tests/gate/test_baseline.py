@@ -239,7 +239,7 @@ def test_a_change_is_explained_by_layer() -> None:
     new = side(cpp("add", outcome=counted(125, {"kernels": 90, "dispatcher": 35})))
     (one,) = compare(kept.side_for(new, "b.json"), new).differences
 
-    assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == kept.causes(one)
+    assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == kept.causes(one).texts
 
 
 def test_what_is_known_of_noise_is_kept() -> None:

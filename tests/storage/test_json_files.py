@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from core.facts import ExpectedTensor, Layer, Model, Operator, Use
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
+from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
@@ -134,6 +135,14 @@ EXPECTED = st.builds(
     *(ExpectedTensor, TEXT, st.none() | SHAPE, st.none() | TEXT),
     *(st.none() | st.floats(-1e300, 1e300), st.floats(0, 1e9)),
 )
+PYTHON_FUNCTION = st.builds(PythonFunction, TEXT, COUNT, TEXT, TEXT, COUNT)
+OPERATOR = st.builds(OperatorCalls, TEXT, st.booleans(), COUNT)
+EXECUTED = st.builds(
+    Executed,
+    st.none() | st.lists(PYTHON_FUNCTION, max_size=3).map(tuple),
+    st.lists(OPERATOR, max_size=3).map(tuple),
+    TEXT,
+)
 FAILURE = st.builds(Failure, st.sampled_from(FailureKind), TEXT, TEXT, TEXT, TEXT)
 
 
@@ -145,6 +154,7 @@ def outcomes(draw: st.DrawFn) -> Outcome:
         rest = counted.per_run * functions.runs - sum(one.exclusive for one in functions.costs)
         costs = (*functions.costs, FunctionCost("", "", "the rest", rest))
         functions = attrs.evolve(functions, costs=costs)
+    executed = draw(st.none() | EXECUTED)
     return Outcome(
         draw(st.sampled_from(Status)),
         counted,
@@ -156,6 +166,8 @@ def outcomes(draw: st.DrawFn) -> Outcome:
         draw(st.integers(1, 9)),
         draw(METRICS),
         draw(st.none() | TEXT),
+        executed=executed,
+        executed_digests=None if executed is None else executed.digests,
     )
 
 

@@ -8,17 +8,21 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from core.types import CaseKey
+from instruction_counts.analysis.attribution.executed_changes import executed_changes
 from instruction_counts.analysis.attribution.functions import difference, top_causes
+from instruction_counts.analysis.attribution.layout_functions import is_layout_alone
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
     Layouts,
     Verdict,
     is_suspect,
     judge,
+    judge_layout_alone,
     judge_verified,
 )
 from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.verdicts.outputs import compare_outputs
+from instruction_counts.analysis.verdicts.programs import OTHER_PROGRAMS, Program, program
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError
@@ -50,22 +54,36 @@ class Comparison:
         return tuple(one for one in self.differences if is_suspect(one, self.min_effect))
 
 
-def function_causes(one: Difference, complete: Complete = as_it_is) -> tuple[str, ...]:
-    """The functions that changed most; none where costs by function cannot be read."""
-    if not one.change or one.base is None or one.new is None:
-        return ()
+@attrs.frozen
+class Causes:
+    """What changed in a case."""
+
+    texts: tuple[str, ...] = ()
+    """For people: Python functions and operators, then native functions; empty where not known."""
+    is_layout_alone: bool = False
+    """Whether nothing moved but native functions that layouts are known to move."""
+
+
+def causes_of(one: Difference, complete: Complete = as_it_is) -> Causes:
+    """What changed; nothing where the details of a record cannot be read."""
+    if not (one.change or one.program in OTHER_PROGRAMS) or one.base is None or one.new is None:
+        return Causes()
     try:
-        before, after = (complete(record).outcome.functions for record in (one.base, one.new))
-        return () if before is None or after is None else top_causes(difference(before, after))
+        before, after = (complete(record).outcome for record in (one.base, one.new))
+        executed = executed_changes(before.executed, after.executed)
+        if before.functions is None or after.functions is None or not one.change:
+            return Causes(executed.texts)
+        native = difference(before.functions, after.functions)
+        return Causes(executed.texts + top_causes(native), is_layout_alone(native))
     except DataError:  # a verdict does not depend on its causes
-        return ()
+        return Causes()
 
 
 def compare(
     base: Side,
     new: Side,
     min_effect: Effect | None = None,
-    causes: Callable[[Difference], tuple[str, ...]] = function_causes,
+    causes: Callable[[Difference], Causes] = causes_of,
 ) -> Comparison:
     """Judge every case of either side, in the order of ``new``, then what is only in ``base``.
 
@@ -97,8 +115,12 @@ def compare(
             comparable=comparable,
             min_effect=least,
             output=compare_outputs(*outputs),
+            program=program(before, after),
         )
-        differences.append(attrs.evolve(judged, causes=causes(judged)))
+        found_causes = causes(judged)
+        if judged.program is Program.SAME and found_causes.is_layout_alone:
+            judged = judge_layout_alone(judged)
+        differences.append(attrs.evolve(judged, causes=found_causes.texts))
     return Comparison(
         base, new, found, least, tuple(differences), skipped_by_budget=skipped_by_budget
     )

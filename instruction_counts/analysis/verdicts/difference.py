@@ -16,8 +16,10 @@ import attrs
 from core.types import CaseKey, Language
 from instruction_counts.analysis.verdicts.metric_changes import MetricChange, metric_changes
 from instruction_counts.analysis.verdicts.outputs import OutputDifference
+from instruction_counts.analysis.verdicts.programs import Program
 from instruction_counts.analysis.verdicts.times import TimeChange, time_change
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Metric
 from instruction_counts.domain.noise import Floor, Noise, Origin
 from instruction_counts.domain.outcomes import Instructions, Status
 from instruction_counts.domain.records import Record
@@ -54,6 +56,9 @@ class Reason(enum.Enum):
     EXACT_DIFFERENCE = "exact difference"
     BEYOND_NOISE = "beyond the noise floor"
     BEYOND_LAYOUTS = "beyond what layouts move"
+    PYTHON_DIFFERS = "Python code differs"
+    OPERATORS_DIFFER = "operators differ"
+    LAYOUT_FUNCTIONS = "only what layouts move"
     LAYOUT_ONLY = "layout only"
     NOT_VERIFIED = "may be layout, not verified"
     OUTPUT_DIFFERS = "output differs"
@@ -94,6 +99,7 @@ class Difference:
     layouts: Layouts | None = None
     """What it was verified with; None where it was not."""
     output: OutputDifference | None = None
+    program: Program = Program.UNKNOWN
     causes: tuple[str, ...] = ()
     """What changed most, the largest change first; empty where that is not known."""
 
@@ -151,21 +157,31 @@ def judge(
     comparable: bool = True,
     min_effect: Effect | None = None,
     output: OutputDifference | None = None,
+    program: Program = Program.UNKNOWN,
 ) -> Difference:
     """The verdict on two records, before anything is measured again.
 
-    ``comparable`` is False where the fingerprints forbid to compare counts.
+    ``comparable`` is False where the fingerprints forbid to compare counts. ``program`` is what is
+    known of what both sides executed.
     """
     said = _without_counts(base, new, comparable=comparable, output=output)
     if said is not None:
-        return Difference(key, base, new, *said, output=output)
+        return Difference(key, base, new, *said, output=output, program=program)
     before, after = _instructions(base), _instructions(new)
     noises = [
         record.noise for record in (base, new) if record is not None and record.noise is not None
     ]
     floor = noise_floor(before, after, key.language, noises)
     said = _on_counts(before, after, floor.instructions, min_effect or MIN_EFFECT)
-    return Difference(key, base, new, *said, floor.instructions, floor.origin, output=output)
+    found = Difference(key, base, new, *said, floor.instructions, floor.origin, output=output)
+    return _by_program(attrs.evolve(found, program=program))
+
+
+def judge_layout_alone(difference: Difference) -> Difference:
+    """The verdict where both sides execute the same, and only what layouts move has moved."""
+    if difference.verdict not in ON_COUNTS - {Verdict.SAME}:
+        return difference
+    return attrs.evolve(difference, verdict=Verdict.SAME, reason=Reason.LAYOUT_FUNCTIONS)
 
 
 def is_suspect(difference: Difference, min_effect: Effect) -> bool:
@@ -175,6 +191,8 @@ def is_suspect(difference: Difference, min_effect: Effect) -> bool:
     """
     counts = difference.base_count, difference.new_count
     if None in counts or difference.verdict not in ON_COUNTS:
+        return False
+    if difference.verdict is not Verdict.AMBIGUOUS and difference.reason in _BEYOND_LAYOUTS:
         return False
     before, after = _instructions(difference.base), _instructions(difference.new)
     return min_effect.is_reached(after.per_run - before.per_run, before.per_run)
@@ -203,7 +221,7 @@ def judge_verified(
     else:
         verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
         reason = Reason.BEYOND_LAYOUTS if noise else Reason.EXACT_DIFFERENCE
-    return attrs.evolve(checked, verdict=verdict, reason=reason)
+    return _by_program(attrs.evolve(checked, verdict=verdict, reason=reason))
 
 
 def noise_floor(
@@ -284,6 +302,38 @@ def _on_counts(
     exact = base.exact and new.exact
     reason = Reason.EXACT_DIFFERENCE if exact else Reason.BEYOND_NOISE
     return (Verdict.WORSE if change > 0 else Verdict.BETTER), reason
+
+
+_PROGRAMS: dict[Program, tuple[Reason, Metric]] = {
+    Program.PYTHON_DIFFERS: (Reason.PYTHON_DIFFERS, BYTECODES),
+    Program.OPERATORS_DIFFER: (Reason.OPERATORS_DIFFER, OPERATOR_CALLS),
+}
+
+_BEYOND_LAYOUTS = {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER, Reason.LAYOUT_FUNCTIONS}
+"""Reasons that counts in other layouts cannot change."""
+
+
+def _by_program(judged: Difference) -> Difference:
+    """The verdict where the sides execute other Python code or operators: it is a real change.
+
+    Which way it goes is known if the instructions move the way that the bytecodes, or the calls of
+    operators, do, or by more than noise. Otherwise it stays ambiguous.
+    """
+    if judged.program not in _PROGRAMS or judged.verdict is Verdict.SAME:
+        return judged
+    reason, metric = _PROGRAMS[judged.program]
+    if judged.verdict is not Verdict.AMBIGUOUS:
+        return attrs.evolve(judged, reason=reason)
+    before, after = (
+        0 if one is None else one.outcome.metrics.get(metric.name, 0)
+        for one in (judged.base, judged.new)
+    )
+    change = judged.change or 0
+    agree = (after - before) * change > 0
+    verdict = Verdict.AMBIGUOUS
+    if agree:
+        verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
+    return attrs.evolve(judged, verdict=verdict, reason=reason)
 
 
 def _count(record: Record | None) -> int | None:

@@ -17,10 +17,13 @@ from instruction_counts.analysis.verdicts.difference import (
     Verdict,
     is_suspect,
     judge,
+    judge_layout_alone,
     judge_verified,
 )
 from instruction_counts.analysis.verdicts.outputs import OutputDifference, TensorDifference
+from instruction_counts.analysis.verdicts.programs import Program
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amounts
 from instruction_counts.domain.noise import Noise, Origin
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Window
 from instruction_counts.domain.records import Record
@@ -289,3 +292,70 @@ def test_a_case_on_one_side_has_no_change() -> None:
 
     assert one.change is None
     assert one.relative is None
+
+
+# What both sides executed
+
+
+def by_program(program: Program, base: int, new: int, more: int = 0) -> Difference:
+    """The verdict on two counts of a case that executes ``more`` bytecodes and operators in new."""
+    records = []
+    for count, executed in ((base, 100), (new, 100 + more)):
+        made = record(count, noise=Noise(layout_spread=0.01, layouts=4))
+        metrics = Amounts({BYTECODES.name: executed, OPERATOR_CALLS.name: executed})
+        records.append(attrs.evolve(made, outcome=attrs.evolve(made.outcome, metrics=metrics)))
+    return judge(KEY, *records, program=program)
+
+
+PROGRAMS = pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (Program.PYTHON_DIFFERS, Reason.PYTHON_DIFFERS),
+        (Program.OPERATORS_DIFFER, Reason.OPERATORS_DIFFER),
+    ],
+)
+
+
+@PROGRAMS
+def test_another_program_is_a_change_within_noise(program: Program, reason: Reason) -> None:
+    """No layout adds a bytecode."""
+    assert (Verdict.WORSE, reason) == said(by_program(program, 100_000, 100_080, more=6))
+
+
+@PROGRAMS
+def test_a_change_that_goes_both_ways_is_ambiguous(program: Program, reason: Reason) -> None:
+    """More is executed in fewer instructions: layout moved some of them."""
+    assert (Verdict.AMBIGUOUS, reason) == said(by_program(program, 100_000, 99_920, more=6))
+
+
+@PROGRAMS
+def test_another_program_is_the_reason_beyond_noise(program: Program, reason: Reason) -> None:
+    """Counts tell which way it goes."""
+    assert (Verdict.BETTER, reason) == said(by_program(program, 100_000, 90_000, more=6))
+
+
+def test_the_same_program_leaves_the_verdict_to_counts() -> None:
+    """Native code may be another one."""
+    found = by_program(Program.SAME, 100_000, 100_080)
+
+    assert (Verdict.AMBIGUOUS, Reason.NOT_VERIFIED) == said(found)
+
+
+def test_another_program_need_not_be_verified() -> None:
+    """Layouts cannot have done it."""
+    assert not is_suspect(by_program(Program.PYTHON_DIFFERS, 100_000, 100_080, more=6), MIN_EFFECT)
+
+
+def test_layouts_do_not_hide_another_program() -> None:
+    """They were counted before it was clear which way it goes."""
+    one = by_program(Program.PYTHON_DIFFERS, 100_000, 99_920, more=6)
+    found = judge_verified(one, Layouts((100_000, 100_500), (100_080, 100_700)))
+
+    assert (Verdict.WORSE, Reason.PYTHON_DIFFERS) == said(found)
+
+
+def test_what_only_layouts_move_is_the_same() -> None:
+    """With the reason."""
+    found = judge_layout_alone(by_program(Program.SAME, 100_000, 100_080))
+
+    assert (Verdict.SAME, Reason.LAYOUT_FUNCTIONS) == said(found)

@@ -19,8 +19,8 @@ def test_an_entry_gives_a_call_for_each_variant_that_is_asked_for() -> None:
     entry = OperatorEntry("torch.neg", "arithmetic", {"input": SQUARE})
     made = calls(entry, Overrides(variants=("small", "large", "skewed")))
     assert [(call.variant, call.shapes) for call in made] == [
-        ("small", {"input": [2, 2]}),
-        ("large", {"input": [64, 64]}),
+        ("small", {"input": (2, 2)}),
+        ("large", {"input": (64, 64)}),
     ]
 
 
@@ -63,8 +63,8 @@ def test_shapes_that_are_asked_for_take_the_place_of_the_variants() -> None:
     entry = OperatorEntry("torch.neg", "arithmetic", {"input": SQUARE})
     made = calls(entry, Overrides(inputs=({"input": (1, 3)}, {"input": (5,)})))
     assert [(call.variant, call.shapes) for call in made] == [
-        ("input=[1, 3]", {"input": [1, 3]}),
-        ("input=[5]", {"input": [5]}),
+        ("input=[1, 3]", {"input": (1, 3)}),
+        ("input=[5]", {"input": (5,)}),
     ]
 
 

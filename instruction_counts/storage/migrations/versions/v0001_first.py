@@ -102,6 +102,7 @@ def _make_outcomes() -> None:
         sa.Column("skipped_by_budget_s", sa.Double()),
         _text("noise", nullable=True),
         _text("checksums"),
+        _text("executed_digests", nullable=True),
         sa.UniqueConstraint("run_build_id", "identity"),
     )
     op.create_index("ix_outcomes_case_id", "outcomes", ["case_id"])
@@ -121,6 +122,7 @@ def _make_outcomes() -> None:
         _text("values_s"),
     )
     op.create_table("function_costs", _of_outcome(), _data("costs"))
+    op.create_table("executed", _of_outcome(), _data("rows"))
     op.create_table("outputs", _of_outcome(), _data("output"))
     op.create_table(
         "failures",

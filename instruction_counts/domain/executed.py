@@ -1,0 +1,91 @@
+"""What one warm iteration executes: Python functions by bytecodes, operators by calls.
+
+Both are whole numbers that no memory layout, allocator or load moves: what differs here is another
+program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+import attrs
+
+
+@attrs.frozen(order=True)
+class PythonFunction:
+    """A Python function, and the bytecodes that it executes itself."""
+
+    file: str
+    """Relative to where its package is installed: ``torch/nn/modules/linear.py``; ``<case>`` for
+    the statement, ``<generated>`` for code that no file holds."""
+    line: int
+    """Where it begins; 0 where no file holds it."""
+    name: str
+    """``Linear.forward``."""
+    digest: str
+    """Of what it does, wherever it stands; empty for the statement."""
+    bytecodes: int
+
+
+@attrs.frozen(order=True)
+class OperatorCalls:
+    """An operator, and how often torch dispatches it."""
+
+    name: str
+    """``aten::add``."""
+    backward: bool
+    """Whether a node of the backward graph calls it."""
+    calls: int
+
+
+@attrs.frozen
+class ExecutedDigests:
+    """Whether two sides executed the same, without what that was."""
+
+    operators: str
+    """Of the calls of each operator."""
+    bytecodes: str = ""
+    """Of the bytecodes of each Python function; empty for C++."""
+    code: str = ""
+    """Of the code of these functions, too: equal bytecodes can be others. Empty for C++."""
+    python: str = ""
+    """Which Python executed them: bytecodes of different ones cannot be compared."""
+
+
+@attrs.frozen
+class Executed:
+    """What one iteration executes."""
+
+    functions: tuple[PythonFunction, ...] | None
+    """None for C++."""
+    operators: tuple[OperatorCalls, ...]
+    python: str = ""
+    """The version of Python, without its last part: ``3.11``; empty for C++."""
+
+    @property
+    def bytecodes(self) -> int | None:
+        """All bytecodes; None for C++."""
+        if self.functions is None:
+            return None
+        return sum(function.bytecodes for function in self.functions)
+
+    @property
+    def operator_calls(self) -> int:
+        """All calls of operators, those by other operators included."""
+        return sum(operator.calls for operator in self.operators)
+
+    @property
+    def digests(self) -> ExecutedDigests:
+        """What tells whether another side executed the same; lines take no part."""
+        operators = _digest((one.name, one.backward, one.calls) for one in self.operators)
+        if self.functions is None:
+            return ExecutedDigests(operators)
+        counts = [(one.file, one.name, one.bytecodes) for one in self.functions]
+        code = [(one.file, one.name, one.bytecodes, one.digest) for one in self.functions]
+        return ExecutedDigests(operators, _digest(counts), _digest(code), self.python)
+
+
+def _digest(rows: Iterable[tuple[object, ...]]) -> str:
+    text = "\n".join(sorted(map(repr, rows)))
+    return hashlib.sha256(text.encode(errors="replace")).hexdigest()[:16]

@@ -1,0 +1,57 @@
+"""Telling what layouts move from what code changes."""
+
+from __future__ import annotations
+
+import pytest
+
+from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.attribution.layout_functions import is_layout_alone
+from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
+
+PYTHON = "python3.11"
+
+
+def costs(**functions: int) -> FunctionCosts:
+    """Functions of the interpreter with their costs."""
+    rows = [FunctionCost(PYTHON, "", name, cost) for name, cost in functions.items()]
+    return FunctionCosts(1, tuple(rows))
+
+
+def alone(base: FunctionCosts, new: FunctionCosts) -> bool:
+    """Whether only layout moved."""
+    return is_layout_alone(difference(base, new))
+
+
+def test_a_collision_in_the_method_cache_is_layout() -> None:
+    """The look-up, and what it does instead."""
+    assert alone(
+        costs(_PyType_Lookup=50, main=9), costs(_PyType_Lookup=80, main=9, find_name_in_mro=40)
+    )
+
+
+def test_a_name_that_is_freed_with_its_entry_is_layout() -> None:
+    """Another look-up put it out."""
+    assert alone(costs(_PyType_Lookup=50), costs(_PyType_Lookup=80, free=40, unicode_dealloc=9))
+
+
+def test_freeing_alone_is_none() -> None:
+    """Something else gave it back."""
+    assert not alone(costs(free=50), costs(free=80))
+
+
+def test_another_try_to_specialise_is_layout() -> None:
+    """It falls into a window or not."""
+    assert alone(costs(_Py_Specialize_LoadAttr=50), costs(_Py_Specialize_LoadAttr=80))
+
+
+@pytest.mark.parametrize("name", ["at::native::add", "PyObject_GetAttr", "malloc"])
+def test_anything_else_that_moves_is_none(name: str) -> None:
+    """However little."""
+    base = costs(_PyType_Lookup=50, **{name: 5})
+
+    assert not alone(base, costs(_PyType_Lookup=80, **{name: 6}))
+
+
+def test_nothing_that_moves_is_none() -> None:
+    """There is nothing to explain."""
+    assert not alone(costs(main=5), costs(main=5))

@@ -1,0 +1,182 @@
+"""What one iteration executes, as the worker sees it in a real Python and a real torch."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+import torch
+
+from worker.executed import CASE_FILE, GENERATED, Bytecodes, Operators, digest, observe
+from worker.main import PythonLoop
+
+
+def nothing() -> None:
+    """What the loop calls around its idle windows."""
+
+
+def functions(stmt: str, setup: str = "") -> dict[str, dict[str, Any]]:
+    """The functions that a statement executes, by name."""
+    loop = PythonLoop({"stmt": stmt, "setup": setup}, (nothing, nothing))
+    bytecodes = Bytecodes(*loop.statement)
+    observe(loop.run, [bytecodes])
+    return {row["name"]: row for row in bytecodes.rows()}
+
+
+def operators(stmt: str, setup: str = "") -> dict[tuple[str, bool], int]:
+    """Operators that a statement calls: name and whether backward -> calls."""
+    loop = PythonLoop({"stmt": stmt, "setup": setup}, (nothing, nothing))
+    seen = Operators(torch)
+    observe(loop.run, [seen])
+    return {(row["name"], row["backward"]): row["calls"] for row in seen.rows()}
+
+
+def module(folder: Path, name: str, text: str) -> str:
+    """A module in a folder, and the setup that imports it from there."""
+    (folder / f"{name}.py").write_text(textwrap.dedent(text), encoding="utf-8")
+    return f"import sys; sys.path.insert(0, {str(folder)!r}); import {name}"
+
+
+# Bytecodes
+
+
+def test_a_statement_is_a_function_of_its_own() -> None:
+    """The loop around it and the setup are none of it."""
+    found = functions("a + a", "a = 1")
+
+    assert found["statement"]["file"] == CASE_FILE
+    assert set(found) == {"statement"}
+
+
+def test_a_longer_statement_executes_more_bytecodes() -> None:
+    """By the same number for each line."""
+    counts = [
+        functions("\n".join(["a + a"] * n), "a = 1")["statement"]["bytecodes"] for n in (1, 2, 3)
+    ]
+
+    assert counts[2] - counts[1] == counts[1] - counts[0] > 0
+
+
+def test_a_setup_of_many_lines_has_no_part_in_it() -> None:
+    """Lines of the statement are known, wherever they stand."""
+    short = functions("a + a", "a = 1")
+    long = functions("a + a", "a = 1\nb = 2\n\nfor c in range(9):\n    b += c")
+
+    assert short == long
+
+
+def test_the_same_statement_executes_the_same_bytecodes_each_time() -> None:
+    """Specialisation and caches do not show."""
+    setup = "import json"
+
+    assert functions("json.dumps([1, {'a': 2}])", setup) == functions(
+        "json.dumps([1, {'a': 2}])", setup
+    )
+
+
+def test_a_function_stands_where_its_package_does(tmp_path: Path) -> None:
+    """Not where that is installed."""
+    (tmp_path / "pack").mkdir()
+    setup = module(tmp_path / "pack", "inner", "\n\ndef f():\n    return 1\n")
+    setup = setup.replace(str(tmp_path / "pack"), str(tmp_path)).replace(
+        "import inner", "import pack.inner"
+    )
+    row = functions("pack.inner.f()", setup)["f"]
+
+    assert row["file"] == "pack/inner.py"
+    assert row["line"] == 3
+
+
+def test_a_function_that_is_called_twice_executes_twice_as_much(tmp_path: Path) -> None:
+    """Calls add up."""
+    setup = module(tmp_path, "called_twice", "def f():\n    return 1\n")
+    once, twice = (functions("\n".join(["called_twice.f()"] * n), setup)["f"] for n in (1, 2))
+
+    assert twice["bytecodes"] == 2 * once["bytecodes"]
+
+
+def test_generators_are_counted_where_they_go_on(tmp_path: Path) -> None:
+    """A generator that was started before is entered again."""
+    text = "def numbers():\n    while True:\n        yield 1\n"
+    found = functions(
+        "next(g)", module(tmp_path, "generators", text) + "\ng = generators.numbers()"
+    )
+
+    assert found["numbers"]["bytecodes"] > 0
+
+
+def test_generated_code_is_told_by_its_digest() -> None:
+    """Its file is a name that anybody could have given."""
+    setup = "names = {}\nexec('def f(): return 1', names)\nf = names['f']"
+    other = setup.replace("return 1", "return 2")
+    rows = [functions("f()", text)["f"] for text in (setup, other)]
+
+    assert rows[0]["file"] == GENERATED
+    assert rows[0]["digest"] != rows[1]["digest"]
+
+
+def test_an_iteration_that_raises_says_where() -> None:
+    """As it does when it is counted."""
+    with pytest.raises(Exception) as raised:  # noqa: PT011  (of the worker, or of the user)
+        functions("1 / 0")
+
+    assert "division by zero" in str(vars(raised.value))
+
+
+def code(text: str) -> CodeType:
+    """The code of the function that a text defines."""
+    names: dict[str, Any] = {}
+    exec(text, names)  # noqa: S102
+    found: CodeType = names["f"].__code__
+    return found
+
+
+def test_a_digest_does_not_depend_on_the_place() -> None:
+    """An edit above a function changes nothing in it."""
+    assert digest(code("def f(a): return a + 1")) == digest(code("\n\n\ndef f(a): return a + 1"))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "def f(a): return a + 2",
+        "def f(a): return a - 1",
+        "def f(a): return a + 1.0",
+        "def f(b): return b + 1",
+    ],
+)
+def test_a_digest_depends_on_what_a_function_does(other: str) -> None:
+    """Constants, instructions, types and names."""
+    assert digest(code("def f(a): return a + 1")) != digest(code(other))
+
+
+# Operators
+
+
+def test_operators_are_counted_with_those_that_they_call() -> None:
+    """As torch dispatches them."""
+    found = operators("torch.nn.functional.linear(x, x)", "import torch\nx = torch.ones(2, 2)")
+
+    assert found["aten::linear", False] == 1
+    assert found["aten::t", False] == 1
+
+
+def test_operators_of_the_backward_pass_are_told_apart() -> None:
+    """By the node of the graph that calls them."""
+    setup = "import torch\nx = torch.ones(2, 2, requires_grad=True)"
+    found = operators("x.sin().sum().backward()", setup)
+
+    assert found["aten::sin", False] == 1
+    assert found["aten::cos", True] == 1
+    assert ("aten::cos", False) not in found
+
+
+def test_what_is_no_operator_is_not_counted() -> None:
+    """Nodes of the graph, and ranges that people name."""
+    setup = "import torch\nx = torch.ones(2, requires_grad=True)"
+    stmt = "with torch.autograd.profiler.record_function('my::range'):\n    x.sum().backward()"
+
+    assert {name for name, _ in operators(stmt, setup) if not name.startswith("aten::")} == set()

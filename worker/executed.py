@@ -1,0 +1,255 @@
+"""What one warm iteration executes: bytecodes by Python function, operators by name.
+
+Both are whole numbers that no memory layout, allocator or load moves. They are taken natively, in
+a child of their own, in single windows of the loop that is counted: the hooks at both ends of a
+window switch an observer on and off. Bytecodes are those of the calling thread.
+
+Standard library only, like `worker.main`, which imports this in the children that are asked for it.
+"""
+
+from __future__ import annotations
+
+import dis
+import hashlib
+import os
+import sys
+import sysconfig
+from collections import Counter
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
+
+Message = Dict[str, Any]
+
+CASE_FILE = "<case>"
+"""Where the code of a case says that it stands."""
+LOOP = "ic_case"
+"""The function around the statement, whose own lines are none of it."""
+GENERATED = "<generated>"
+"""Where code stands that no file holds; its digest tells what it is."""
+
+# TorchScript runs a graph once to profile and once to optimise it; caches are filled before that.
+_WARM_UP_RUNS = 4
+
+
+class Observer:
+    """Sees what runs between `begin` and `end`, which are called from the loop of the case."""
+
+    def begin(self) -> None:
+        """Start to look."""
+
+    def end(self) -> None:
+        """Stop looking."""
+
+
+def observe(
+    run: Callable[[Sequence[int], Tuple[Callable[[], None], Callable[[], None]]], None],
+    observers: Sequence[Observer],
+) -> None:
+    """Let each observer see one iteration of its own, after some to warm up.
+
+    ``run`` runs the windows of a case: it gets the iterations of each, and the hooks around them.
+    """
+    windows = iter([Observer(), *observers])
+    current: List[Observer] = []
+
+    def begin() -> None:
+        current[:] = [next(windows)]
+        current[0].begin()
+
+    def end() -> None:
+        current[0].end()
+
+    run([_WARM_UP_RUNS, *(1 for _ in observers)], (begin, end))
+
+
+class Bytecodes(Observer):
+    """Counts bytecodes by code object; of the loop around a case, those of the statement alone."""
+
+    def __init__(self, first_line: int, lines: int) -> None:
+        """``first_line`` and ``lines`` say where the statement stands in the code of the case."""
+        self._statement = range(first_line, first_line + lines)
+        # Code objects are equal where their text is, and slow to hash: they are told by identity,
+        # and kept, so that no other one gets it.
+        self._seen: Dict[int, _Seen] = {}
+        self._monitoring = _Monitoring() if sys.version_info >= (3, 12) else None
+
+    def begin(self) -> None:
+        """Start to look at every frame, the one of the loop included."""
+        if self._monitoring is not None:
+            self._monitoring.start(self._executed)
+            return
+        frame: Optional[FrameType] = sys._getframe()
+        while frame is not None and frame.f_code.co_filename != CASE_FILE:
+            frame = frame.f_back
+        if frame is not None:
+            _look_at_opcodes(frame)
+            frame.f_trace = self._trace
+        sys.settrace(self._trace)
+
+    def end(self) -> None:
+        """Stop looking."""
+        if self._monitoring is not None:
+            self._monitoring.stop()
+        else:
+            sys.settrace(None)
+
+    def rows(self) -> List[Message]:
+        """Functions with where they stand, a digest of their code, and what they executed."""
+        roots = _roots()
+        counts: Counter[Tuple[str, int, str, str]] = Counter()
+        for seen in self._seen.values():
+            if seen.bytecodes:
+                counts[_identity(seen.code, roots)] += seen.bytecodes
+        return [
+            {"file": file, "line": line, "name": name, "digest": digest, "bytecodes": number}
+            for (file, line, name, digest), number in sorted(counts.items())
+        ]
+
+    def _trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        del argument
+        if event == "call":
+            _look_at_opcodes(frame)
+        elif event == "opcode":
+            self._executed(frame.f_code, frame.f_lasti)
+        return self._trace
+
+    def _executed(self, code: CodeType, offset: int) -> None:
+        seen = self._seen.get(id(code))
+        if seen is None:
+            seen = self._seen[id(code)] = _Seen(code, self._offsets(code))
+        if seen.offsets is None or offset in seen.offsets:
+            seen.bytecodes += 1
+
+    def _offsets(self, code: CodeType) -> Optional[FrozenSet[int]]:
+        """Which bytecodes count: those of the statement, none of this module, all of the rest."""
+        if code.co_filename == __file__:
+            return frozenset()
+        if (code.co_filename, code.co_name) != (CASE_FILE, LOOP):
+            return None
+        starts = dict(dis.findlinestarts(code))
+        found, line = set(), None
+        for offset in range(0, len(code.co_code), 2):
+            line = starts.get(offset, line)
+            if line in self._statement:
+                found.add(offset)
+        return frozenset(found)
+
+
+class _Seen:
+    """A code object that ran."""
+
+    __slots__ = ("bytecodes", "code", "offsets")
+
+    def __init__(self, code: CodeType, offsets: Optional[FrozenSet[int]]) -> None:
+        self.code, self.offsets = code, offsets
+        self.bytecodes = 0
+
+
+class _Monitoring:
+    """Events of single instructions, from Python 3.12 on: `sys.settrace` would slow them down."""
+
+    def __init__(self) -> None:
+        self._monitoring: Any = vars(sys)["monitoring"]
+        self._tool = 0
+
+    def start(self, executed: Callable[[CodeType, int], None]) -> None:
+        monitoring = self._monitoring
+        event = monitoring.events.INSTRUCTION
+        self._tool = next(tool for tool in range(6) if monitoring.get_tool(tool) is None)
+        monitoring.use_tool_id(self._tool, "instruction-counts")
+        monitoring.register_callback(self._tool, event, executed)
+        monitoring.set_events(self._tool, event)
+
+    def stop(self) -> None:
+        self._monitoring.set_events(self._tool, 0)
+        self._monitoring.free_tool_id(self._tool)
+
+
+def _look_at_opcodes(frame: FrameType) -> None:
+    frame.f_trace_opcodes, frame.f_trace_lines = True, False
+
+
+def _roots() -> List[str]:
+    """Folders that packages lie in, the innermost first."""
+    paths = sysconfig.get_paths()
+    folders = {*filter(None, sys.path), paths["stdlib"], paths["platstdlib"]}
+    return sorted(map(os.path.abspath, folders), key=len, reverse=True)
+
+
+def _identity(code: CodeType, roots: Sequence[str]) -> Tuple[str, int, str, str]:
+    """File, line, name and digest: the same wherever the packages are installed."""
+    name = getattr(code, "co_qualname", code.co_name)
+    path = code.co_filename
+    if path == CASE_FILE:
+        # What the case says is known, and the setup in it names files that were made for it.
+        return path, 0, "statement" if name == LOOP else name, ""
+    if path.startswith("<frozen "):
+        return path, code.co_firstlineno, name, digest(code)
+    if not path.startswith(os.sep):
+        return GENERATED, 0, name, digest(code)
+    root = next((root for root in roots if path.startswith(root + os.sep)), None)
+    file = Path(path).name if root is None else path[len(root) + 1 :]
+    return file, code.co_firstlineno, name, digest(code)
+
+
+def digest(code: CodeType) -> str:
+    """SHA-256 of what a function does, 16 digits: its place takes no part in it."""
+    return hashlib.sha256(repr(_content(code)).encode(errors="replace")).hexdigest()[:16]
+
+
+def _content(value: Any) -> Any:
+    if isinstance(value, CodeType):
+        names = (value.co_names, value.co_varnames, value.co_freevars, value.co_cellvars)
+        return value.co_code, names, _content(value.co_consts)
+    if isinstance(value, tuple):
+        return tuple(map(_content, value))
+    if isinstance(value, frozenset):
+        return sorted(map(repr, value))  # its order is that of hashes, which differ
+    return type(value).__name__, value
+
+
+class Operators(Observer):
+    """Counts the operators that torch dispatches, by its own profiler."""
+
+    def __init__(self, torch: Any) -> None:
+        self._profile = torch.autograd.profiler.profile()
+
+    def begin(self) -> None:
+        """Start the profiler."""
+        self._profile.__enter__()
+
+    def end(self) -> None:
+        """Stop it; what it saw is read later."""
+        self._profile.__exit__(None, None, None)
+
+    def rows(self) -> List[Message]:
+        """Operators with how often each ran, forward and backward."""
+        calls: Counter[Tuple[str, bool]] = Counter(
+            (event.name, _is_backward(event))
+            for event in self._profile.function_events
+            if _is_operator(event)
+        )
+        return [
+            {"name": name, "backward": backward, "calls": number}
+            for (name, backward), number in sorted(calls.items())
+        ]
+
+
+_NODE = "autograd::engine::evaluate_function"
+"""How the event is called in which a node of the backward graph is evaluated."""
+_FUNCTION_SCOPE = 0
+
+
+def _is_operator(event: Any) -> bool:
+    is_function = getattr(event, "scope", _FUNCTION_SCOPE) == _FUNCTION_SCOPE
+    return is_function and "::" in event.name and not event.name.startswith(_NODE)
+
+
+def _is_backward(event: Any) -> bool:
+    parent = event.cpu_parent
+    while parent is not None:
+        if parent.name.startswith(_NODE):
+            return True
+        parent = parent.cpu_parent
+    return False
