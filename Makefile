@@ -2,6 +2,7 @@
 #             TORCH='torch==2.14.1' installs another torch; BUILD=/path/to/venv uses an existing one
 # make test   set up, then lint, type-check and test
 # make test-all   the same with the tests of whole workflows, which take minutes each
+# make test-faults  the tests that inject faults; FAULT_SEEDS=50 runs that many disturbed at random
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about 15 minutes)
@@ -15,7 +16,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all lint docs test-fast test-builds bench bench-detect bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-faults lint docs test-fast test-builds bench bench-detect bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -23,7 +24,7 @@ help:
 setup: system $(STAMP)
 
 # Valgrind counts, the compiler builds C++ cases and a small C library. Tests use a server, too.
-test test-all test-fast: SYSTEM = --for-tests
+test test-all test-faults test-fast: SYSTEM = --for-tests
 system:
 	@scripts/system-packages $(SYSTEM)
 
@@ -53,6 +54,9 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest -m 'not builds' $(PARALLEL) $(ARGS)
+
+test-faults: setup
+	$(BIN)/pytest -m 'faults and not builds' $(PARALLEL) $(ARGS)
 
 test-fast: setup
 	$(BIN)/pytest -m 'not slow and not builds' $(PARALLEL) $(ARGS)

@@ -69,14 +69,18 @@ def sections(comparison: Comparison) -> Iterator[Section]:
 
 
 def _how_sure(comparison: Comparison, differences: Sequence[Difference]) -> str:
-    checked = sum(difference.verified for difference in differences)
+    counted = sum(difference.layouts is not None for difference in differences)
+    others = sum(difference.verified for difference in differences) - counted
     if differences[0].verdict not in {Verdict.WORSE, Verdict.BETTER, Verdict.AMBIGUOUS}:
         return ""
-    if checked == len(differences):
-        return f"verified in {_layouts(comparison.layouts)}"
-    if not checked:
-        return "not verified"
-    return f"{checked} of {len(differences)} verified in {_layouts(comparison.layouts)}"
+    parts = []
+    if counted:
+        which = "" if counted == len(differences) else f"{counted} of {len(differences)} "
+        parts.append(f"{which}verified in {_layouts(comparison.layouts)}")
+    if others:
+        which = "" if others == len(differences) else f"{others} of {len(differences)} "
+        parts.append(f"{which}certain: other code is executed")
+    return ", ".join(parts) or "not verified"
 
 
 def _layouts(number: int) -> str:

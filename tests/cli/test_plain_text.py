@@ -15,6 +15,8 @@ from instruction_counts.domain.outcomes import Instructions, Window
 from instruction_counts.storage.json_files import to_json
 from tests.fakes import OK, make_record, make_run
 
+pytestmark = pytest.mark.faults
+
 MAIN = [sys.executable, str(Path(__file__).resolve().parents[2] / "main.py")]
 C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 

@@ -25,6 +25,8 @@ from instruction_counts.storage.json_files import read_json, to_json
 from tests.fakes import make_record, make_run
 from tests.gate.fakes import counted
 
+pytestmark = pytest.mark.faults
+
 ROOT = Path(__file__).resolve().parents[2]
 MAIN = [sys.executable, str(ROOT / "main.py")]
 SCHEMA = json.loads((Path(export.__file__).parent / "schema.json").read_text())

@@ -11,6 +11,8 @@ import pytest
 
 from instruction_counts.cli.streams import LossyFile, lossy_streams
 
+pytestmark = pytest.mark.faults
+
 
 def test_what_can_be_written_is_written(tmp_path: Path) -> None:
     """Nothing is lost then."""

@@ -14,6 +14,8 @@ import pytest
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.history.webhook import Webhook
 
+pytestmark = pytest.mark.faults
+
 
 class Receiver(http.server.ThreadingHTTPServer):
     """Answers from a list, the last one again and again, and remembers what it got."""

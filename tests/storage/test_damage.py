@@ -15,6 +15,8 @@ from instruction_counts.domain.outcomes import Output, TensorValue
 from instruction_counts.storage.store import Store
 from tests.fakes import OK, failed, make_record, make_run
 
+pytestmark = pytest.mark.faults
+
 _PAGE = 4096
 _OUTPUT = Output("d1", (TensorValue("z", (2, 3), "float32", "d2", 1, "AAAA"),), repeatable=False)
 RUN = make_run(

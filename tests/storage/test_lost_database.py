@@ -26,6 +26,8 @@ from tests.fakes import BUILD, OK, FakeEngine, make_orders
 from tests.small_disk import fill, small_disk
 from tests.storage.postgresql import Server
 
+pytestmark = pytest.mark.faults
+
 CASES = 12
 ACTIONS: TypeAlias = dict[int, Callable[[], None]]
 

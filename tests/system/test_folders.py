@@ -13,6 +13,8 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.cache import VARIABLE, Cache
 from instruction_counts.system.folders import data_folder, make_data_folder, take
 
+pytestmark = pytest.mark.faults
+
 
 def mode(path: Path) -> int:
     """The rights of a folder."""

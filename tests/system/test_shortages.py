@@ -9,6 +9,8 @@ import pytest
 
 from instruction_counts.system.shortages import shortage
 
+pytestmark = pytest.mark.faults
+
 
 @pytest.mark.parametrize(
     ("error", "message", "remedy"),

@@ -16,6 +16,8 @@ import pytest
 
 from instruction_counts.system.work_folders import WorkFolder, sweep
 
+pytestmark = pytest.mark.faults
+
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = """
 from pathlib import Path

@@ -13,6 +13,8 @@ import pytest
 
 from tests.waiting import comes_true, ends_soon
 
+pytestmark = pytest.mark.faults
+
 KEEPER = Path(__file__).resolve().parents[2] / "worker" / "keeper.py"
 EURO = b"\xe2\x82\xac\xff"
 

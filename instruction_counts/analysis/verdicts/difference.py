@@ -73,6 +73,9 @@ class Reason(enum.Enum):
     FAILED_IN_BOTH = "failed in both"
 
 
+_OTHER_PROGRAM = frozenset({Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER})
+
+
 @attrs.frozen
 class Layouts:
     """Counts of a case in fresh servers of several memory layouts, the same ones on both sides."""
@@ -118,8 +121,9 @@ class Difference:
 
     @property
     def verified(self) -> bool:
-        """Whether the case was counted again, in fresh servers and several layouts."""
-        return self.layouts is not None
+        """Whether layouts cannot be the cause: several were counted, or other code is executed."""
+        by_program = self.reason in _OTHER_PROGRAM and self.verdict is not Verdict.AMBIGUOUS
+        return self.layouts is not None or by_program
 
     @property
     def base_count(self) -> int | None:
@@ -192,7 +196,8 @@ def is_suspect(difference: Difference, min_effect: Effect) -> bool:
     counts = difference.base_count, difference.new_count
     if None in counts or difference.verdict not in ON_COUNTS:
         return False
-    if difference.verdict is not Verdict.AMBIGUOUS and difference.reason in _BEYOND_LAYOUTS:
+    decided = {*_OTHER_PROGRAM, Reason.LAYOUT_FUNCTIONS}
+    if difference.verdict is not Verdict.AMBIGUOUS and difference.reason in decided:
         return False
     before, after = _instructions(difference.base), _instructions(difference.new)
     return min_effect.is_reached(after.per_run - before.per_run, before.per_run)
@@ -308,9 +313,6 @@ _PROGRAMS: dict[Program, tuple[Reason, Metric]] = {
     Program.PYTHON_DIFFERS: (Reason.PYTHON_DIFFERS, BYTECODES),
     Program.OPERATORS_DIFFER: (Reason.OPERATORS_DIFFER, OPERATOR_CALLS),
 }
-
-_BEYOND_LAYOUTS = {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER, Reason.LAYOUT_FUNCTIONS}
-"""Reasons that counts in other layouts cannot change."""
 
 
 def _by_program(judged: Difference) -> Difference:

@@ -359,3 +359,9 @@ def test_what_only_layouts_move_is_the_same() -> None:
     found = judge_layout_alone(by_program(Program.SAME, 100_000, 100_080))
 
     assert (Verdict.SAME, Reason.LAYOUT_FUNCTIONS) == said(found)
+
+
+def test_another_program_is_as_sure_as_what_was_counted_in_layouts() -> None:
+    """Nothing else can be the cause."""
+    assert by_program(Program.PYTHON_DIFFERS, 100_000, 100_080, more=6).verified
+    assert not by_program(Program.PYTHON_DIFFERS, 100_000, 99_920, more=6).verified
