@@ -16,7 +16,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.engines.cpp.toolchain import cpp_standard
 from instruction_counts.sources.models import cpp, layers
 from tests.sources.models.made import CONV, IMAGE
-from worker import models
+from worker.model_modules import constructor_arguments
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 
@@ -65,7 +65,7 @@ MODULES = [
 
 def code_of(module: nn.Module) -> str:
     """The C++ of a module as it is found in a model, in a scope of its own."""
-    positional, keywords = models._arguments(module)
+    positional, keywords = constructor_arguments(module)
     layer = attrs.evolve(
         CONV,
         type=type(module).__name__,
