@@ -55,8 +55,10 @@ test: lint
 test-all: lint
 	$(BIN)/pytest -m 'not builds' $(PARALLEL) $(ARGS)
 
+# By how many seeds a run is disturbed at random.
+FAULT_SEEDS ?= 3
 test-faults: setup
-	$(BIN)/pytest -m 'faults and not builds' $(PARALLEL) $(ARGS)
+	FAULT_SEEDS=$(FAULT_SEEDS) $(BIN)/pytest -m 'faults and not builds' $(PARALLEL) $(ARGS)
 
 test-fast: setup
 	$(BIN)/pytest -m 'not slow and not builds' $(PARALLEL) $(ARGS)

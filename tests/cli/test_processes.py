@@ -234,9 +234,10 @@ def test_a_statement_that_writes_into_torch_marks_its_run(overlay: Path, tmp_pat
     """What is measured then may be other code: a process that starts later imports it."""
     write = "open(torch.__path__[0] + '/written.py', 'w').close()"
     definitions = write_definitions(tmp_path, first=write, second="torch.ones(1)")
-    options = ["--build", str(overlay), "--definitions", definitions, "--jobs", "1"]
+    database = ["--db", str(tmp_path / "runs.db")]
+    options = ["--build", str(overlay), "--definitions", definitions, "--jobs", "1", *database]
     done = run([*TIMES, *options, "--output", str(tmp_path / "o.json")])
-    stored = run(["runs", "show", "1"])
+    stored = run(["runs", "show", "1", *database])
     written = str(overlay.parent / "site" / "torch" / "written.py")
     changed = read_json(tmp_path / "o.json")
 
