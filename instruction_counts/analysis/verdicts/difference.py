@@ -321,10 +321,11 @@ def _by_program(judged: Difference) -> Difference:
     Which way it goes is known if the instructions move the way that the bytecodes, or the calls of
     operators, do, or by more than noise. Otherwise it stays ambiguous.
     """
-    if judged.program not in _PROGRAMS or judged.verdict is Verdict.SAME:
+    too_small = judged.verdict is Verdict.SAME and judged.reason is not Reason.WITHIN_NOISE
+    if judged.program not in _PROGRAMS or too_small:
         return judged
     reason, metric = _PROGRAMS[judged.program]
-    if judged.verdict is not Verdict.AMBIGUOUS:
+    if judged.verdict in {Verdict.BETTER, Verdict.WORSE}:
         return attrs.evolve(judged, reason=reason)
     before, after = (
         0 if one is None else one.outcome.metrics.get(metric.name, 0)

@@ -297,11 +297,13 @@ def test_a_case_on_one_side_has_no_change() -> None:
 # What both sides executed
 
 
-def by_program(program: Program, base: int, new: int, more: int = 0) -> Difference:
+def by_program(program: Program, base: int, new: int, more: int = 0, spread: int = 0) -> Difference:
     """The verdict on two counts of a case that executes ``more`` bytecodes and operators in new."""
     records = []
     for count, executed in ((base, 100), (new, 100 + more)):
-        made = record(count, noise=Noise(layout_spread=0.01, layouts=4))
+        made = record(
+            count, spread=spread, exact=not spread, noise=Noise(layout_spread=0.01, layouts=4)
+        )
         metrics = Amounts({BYTECODES.name: executed, OPERATOR_CALLS.name: executed})
         records.append(attrs.evolve(made, outcome=attrs.evolve(made.outcome, metrics=metrics)))
     return judge(KEY, *records, program=program)
@@ -365,3 +367,20 @@ def test_another_program_is_as_sure_as_what_was_counted_in_layouts() -> None:
     """Nothing else can be the cause."""
     assert by_program(Program.PYTHON_DIFFERS, 100_000, 100_080, more=6).verified
     assert not by_program(Program.PYTHON_DIFFERS, 100_000, 99_920, more=6).verified
+
+
+@PROGRAMS
+def test_windows_that_disagree_do_not_hide_another_program(
+    program: Program, reason: Reason
+) -> None:
+    """They never disagree about a bytecode."""
+    found = by_program(program, 100_000, 100_080, more=6, spread=500)
+
+    assert (Verdict.WORSE, reason) == said(found)
+
+
+def test_another_program_that_costs_too_little_is_the_same() -> None:
+    """What is of interest is for the user to say."""
+    found = by_program(Program.PYTHON_DIFFERS, 100_000, 100_010, more=1)
+
+    assert (Verdict.SAME, Reason.BELOW_MIN_EFFECT) == said(found)
