@@ -15,6 +15,7 @@ from sqlalchemy import RowMapping, Table
 
 from instruction_counts.domain.outcomes import Window
 from instruction_counts.storage.store_tables import (
+    COUNTS,
     cases,
     executed,
     failures,
@@ -34,12 +35,7 @@ _OTHERS = (
     "identity",
     "status",
     "attempts",
-    "per_run",
-    "exact",
-    "spread",
-    "loop",
-    "all_threads_per_run",
-    "varying",
+    *COUNTS,
     "metrics",
     "resources_reason",
     "executed_digests",

@@ -37,6 +37,7 @@ from instruction_counts.storage.conversion import expected_from_values, subject_
 from instruction_counts.storage.executed_rows import executed_from_json, executed_to_json
 from instruction_counts.storage.function_rows import functions_from_json, functions_to_json
 from instruction_counts.storage.store_tables import (
+    COUNTS,
     builds,
     cases,
     executed,
@@ -53,14 +54,6 @@ from instruction_counts.storage.store_tables import (
 
 _Values: TypeAlias = dict[str, Any]
 
-_COUNTS = (
-    "per_run",
-    "exact",
-    "spread",
-    "loop",
-    "all_threads_per_run",
-    "varying",
-)
 _OF_ROW = ("id", "digest")
 _CONVERTER = cattrs.Converter()
 
@@ -161,7 +154,7 @@ def _outcome_values(outcome: Outcome) -> _Values:
         "resources_reason": outcome.resources_reason,
         "skipped_by_budget_s": outcome.skipped_by_budget_s,
         "executed_digests": outcome.executed_digests and attrs.asdict(outcome.executed_digests),
-        **{name: None if counted is None else getattr(counted, name) for name in _COUNTS},
+        **{name: None if counted is None else getattr(counted, name) for name in COUNTS},
     }
 
 
@@ -338,7 +331,7 @@ def _functions(row: RowMapping) -> FunctionCosts | None:
 def _instructions(row: RowMapping, stretches: tuple[Window, ...]) -> Instructions | None:
     if row[outcomes.c.per_run] is None:
         return None
-    counts = {name: row[outcomes.c[name]] for name in _COUNTS}
+    counts = {name: row[outcomes.c[name]] for name in COUNTS}
     counts["varying"] = tuple(counts["varying"])
     return Instructions(windows=stretches, **counts)
 

@@ -238,6 +238,9 @@ cases = Table(
     Column("expected", _Json, nullable=False),
 )
 
+COUNTS = ("per_run", "exact", "spread", "loop", "all_threads_per_run", "varying")
+"""The columns of an outcome that hold its instructions, called as their fields are."""
+
 # ``identity`` is a digest of the identity of the case without its build.
 outcomes = Table(
     "outcomes",
