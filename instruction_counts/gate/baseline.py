@@ -30,8 +30,8 @@ from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.reading.structure import (
     Mismatch,
-    check_version,
     read_as,
+    require_version,
     strict_converter,
 )
 
@@ -272,7 +272,6 @@ class _File(Head):
 
 
 def _baseline(data: Any, _: Any) -> Baseline:
-    check_version(data, "baseline_version", FORMAT_VERSION)
     file = _CONVERTER.structure(data, _File)
     cases: dict[CaseKey, BaselineCase] = {}
     for position, case in enumerate(file.cases):
@@ -310,3 +309,4 @@ _CONVERTER = strict_converter()
 _CONVERTER.register_structure_hook(Amounts, _amounts)
 _CONVERTER.register_unstructure_hook(Amounts, dict)
 _CONVERTER.register_structure_hook(Baseline, _baseline)
+require_version(_CONVERTER, _File, "baseline_version", FORMAT_VERSION)

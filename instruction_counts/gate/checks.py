@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import attrs
-import cattrs
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.gate.gate import Gate, Level
 from instruction_counts.reading.structure import (
-    check_version,
     ignore_other_fields,
     read_as,
+    require_version,
     strict_converter,
 )
 
@@ -56,6 +55,16 @@ def difference_figures(difference: Difference, causes: Causes) -> dict[str, Any]
     """A compared case by names, as all JSON has it."""
     return {
         **difference.key.as_values,
+        **verdict_figures(difference),
+        "noise": difference.noise,
+        "noise_origin": None if difference.noise_origin is None else difference.noise_origin.value,
+        "causes": list(causes.get(difference.key, ())),
+    }
+
+
+def verdict_figures(difference: Difference) -> dict[str, Any]:
+    """The verdict and the counts that it is about."""
+    return {
         "verdict": difference.verdict.value,
         "reason": difference.reason.value,
         "verified": difference.verified,
@@ -63,9 +72,6 @@ def difference_figures(difference: Difference, causes: Causes) -> dict[str, Any]
         "new": difference.new_count,
         "change": difference.change,
         "relative": difference.relative,
-        "noise": difference.noise,
-        "noise_origin": None if difference.noise_origin is None else difference.noise_origin.value,
-        "causes": list(causes.get(difference.key, ())),
     }
 
 
@@ -130,18 +136,7 @@ def _read(path: Path) -> _Check:
     return read_as(path, _Check, _CONVERTER, remedy, as_json=True)
 
 
-def _make_converter() -> cattrs.Converter:
-    converter = strict_converter()
-    for kind in (_Case, _Check):
-        ignore_other_fields(converter, kind)
-    plain = converter.get_structure_hook(_Check)
-
-    def check(data: Any, kind: Any) -> Any:
-        check_version(data, "check_version", FORMAT_VERSION)
-        return plain(data, kind)
-
-    converter.register_structure_hook(_Check, check)
-    return converter
-
-
-_CONVERTER = _make_converter()
+_CONVERTER = strict_converter()
+ignore_other_fields(_CONVERTER, _Case)
+ignore_other_fields(_CONVERTER, _Check)
+require_version(_CONVERTER, _Check, "check_version", FORMAT_VERSION)

@@ -10,14 +10,12 @@ import enum
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import attrs
-import cattrs
 
 from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.reading.structure import check_version, read_as, strict_converter
+from instruction_counts.reading.structure import read_as, require_version, strict_converter
 from instruction_counts.system.files import locked, write_atomically
 
 _VERSION = 1
@@ -108,20 +106,9 @@ class _File:
     state: State
 
 
-def _make_converter() -> cattrs.Converter:
-    converter = strict_converter()
-    plain = converter.get_structure_hook(_File)
-
-    def file(data: Any, kind: Any) -> Any:
-        check_version(data, "version", _VERSION)
-        return plain(data, kind)
-
-    converter.register_structure_hook(_File, file)
-    return converter
-
-
-CONVERTER = _make_converter()
+CONVERTER = strict_converter()
 """Alerts and states as plain data, and back."""
+require_version(CONVERTER, _File, "version", _VERSION)
 
 
 @contextlib.contextmanager

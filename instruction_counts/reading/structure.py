@@ -107,12 +107,23 @@ def _flat(error: BaseException, steps: Steps) -> Iterator[tuple[Steps, str, str 
         yield steps, str(error), None
 
 
-def check_version(data: Any, field: str, supported: int) -> None:
-    """Refuse what is not a mapping, or says that it is of another version.
+def require_version(
+    converter: cattrs.Converter, kind: type[attrs.AttrsInstance], field: str, supported: int
+) -> None:
+    """Let values of ``kind`` be read only from mappings whose ``field`` says ``supported``.
 
-    Raises:
-        Mismatch: it is, or does.
+    The version is checked first: a file of another version is refused for that reason alone.
     """
+    plain = converter.get_structure_hook(kind)
+
+    def checked(data: Any, kind: Any) -> Any:
+        _check_version(data, field, supported)
+        return plain(data, kind)
+
+    converter.register_structure_hook(kind, checked)
+
+
+def _check_version(data: Any, field: str, supported: int) -> None:
     if not isinstance(data, dict):
         raise Mismatch("a mapping")
     if field not in data:

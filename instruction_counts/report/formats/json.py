@@ -25,7 +25,7 @@ from instruction_counts.analysis.verdicts.fingerprints import disagreements
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import StoredCount
-from instruction_counts.gate.checks import difference_figures, to_check_json
+from instruction_counts.gate.checks import difference_figures, to_check_json, verdict_figures
 from instruction_counts.history.bisection import Change
 from instruction_counts.history.series import Segment, Series, surroundings
 from instruction_counts.history.steps import Step
@@ -299,13 +299,7 @@ def _change(change: Change, report: BisectionReport) -> dict[str, Any]:
         "after": names[change.after],
         "broken": [names[place] for place in change.broken],
         "gradual": change.gradual,
-        "verdict": difference.verdict.value,
-        "reason": difference.reason.value,
-        "verified": difference.verified,
-        "base": difference.base_count,
-        "new": difference.new_count,
-        "change": difference.change,
-        "relative": difference.relative,
+        **verdict_figures(difference),
         "causes": list(causes_of(difference)),
     }
 
