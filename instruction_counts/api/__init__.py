@@ -14,27 +14,34 @@ the statement), times are seconds per iteration. An interrupt raises `KeyboardIn
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
 
 import attrs
 
 from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
 from core.errors import DefinitionErrors
-from core.expand import materialize
-from core.modes import by_option
-from core.types import AutogradMode, Case, Language, RuntimeMode
-from core.utils import flatten
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.sides import Side, read_side, side_of
+from instruction_counts.analysis.verdicts.sides import Side, read_side
+from instruction_counts.api.arguments import (
+    Cases,
+    builds_of,
+    database_of,
+    definitions_of,
+    effect_of,
+    given_side,
+    limits_of,
+    require_names,
+    selection_of,
+    side,
+    stored_side,
+)
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.records import Complete, Record, Run
-from instruction_counts.domain.selection import Selection
-from instruction_counts.gate.limits import Limits, read_limits
+from instruction_counts.gate.limits import Limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.cases import load_cases
@@ -48,8 +55,7 @@ from instruction_counts.session.performance import (
     run_category,
     run_performance_test,
 )
-from instruction_counts.sources.definitions import STANDARD, Definitions
-from instruction_counts.sources.registry import Source
+from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.storage.store import Store
 
 __all__ = [
@@ -82,9 +88,6 @@ __all__ = [
     "run_performance_test",
     "side",
 ]
-
-Cases: TypeAlias = "str | Path | Mapping[Any, Any] | Source | Case | Iterable[Case]"
-"""Definitions as a mapping, a module by name or a file by path; another source; or cases."""
 
 _SETTINGS = MeasurementSettings()
 _SILENT = Silent()
@@ -131,36 +134,16 @@ def measure(
         BuildError: a build cannot be used, or does not have something that the cases need.
         DataError: a specification or the database cannot be read.
     """
-    selection = _selection(only, languages, runtimes, autograds)
-    cases = load_cases(_definitions(definitions), selection)
+    selection = selection_of(only, languages, runtimes, autograds)
+    cases = load_cases(definitions_of(definitions), selection)
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open(db)) if db is not None else None
-        runner = BuildRunner.of(_builds(builds), settings, observer, store)
+        runner = BuildRunner.of(builds_of(builds), settings, observer, store)
         measured = runner.run(runner.orders(cases, skip=skip_unavailable))
         if measured.interrupted:
             raise KeyboardInterrupt
         records = tuple(runner.completed(record) for record in measured.run.cases)
         return attrs.evolve(measured.run, cases=records)
-
-
-def side(run: Run, build: str | None = None, title: str = "") -> Side:
-    """One build of a run, as a side of a comparison.
-
-    Args:
-        run: measured, or read from somewhere.
-        build: its name; it need not be given where the run has one build.
-        title: what reports call it; by default the name of the build.
-
-    Raises:
-        UsageError: the run has no such build, or several and none is named.
-    """
-    names = tuple(run.builds)
-    if build is None and len(names) == 1:
-        (build,) = names
-    if build is None or build not in names:
-        asked = "several builds" if build is None else f'no build "{build}"'
-        raise UsageError(f"the run has {asked}", f"Name one of: {', '.join(names)}")
-    return side_of(run, build, title or build)
 
 
 def compare(
@@ -209,18 +192,18 @@ def compare(
         BuildError: a build cannot be measured.
     """
     request = ComparisonRequest(
-        STANDARD if definitions is None else _definitions(definitions),
-        _selection(only, languages, runtimes, autograds),
+        STANDARD if definitions is None else definitions_of(definitions),
+        selection_of(only, languages, runtimes, autograds),
         settings,
-        _effect(min_effect),
+        effect_of(min_effect),
         layouts,
         defined_only=definitions is not None,
         stores=db is not None,
     )
     builds = [given for given in (base, new) if isinstance(given, Build)]
-    _require_names(builds)
-    with LazyStore(_text(db), must_exist=db is None or not builds) as runs:
-        compared = compare_sides(_side(base), _side(new), request, runs, observer)
+    require_names(builds)
+    with LazyStore(database_of(db), must_exist=db is None or not builds) as runs:
+        compared = compare_sides(given_side(base), given_side(new), request, runs, observer)
         comparison = _with_details(compared.comparison, runs.completed)
     if compared.interrupted:
         raise KeyboardInterrupt
@@ -291,20 +274,18 @@ def check(
         BuildError: the build cannot be measured.
     """
     request = attrs.evolve(
-        CheckRequest.of(Path(baseline), _selection(only, languages, runtimes, autograds)),
-        limits=limits
-        if limits is None or isinstance(limits, Limits)
-        else read_limits(Path(limits)),
+        CheckRequest.of(Path(baseline), selection_of(only, languages, runtimes, autograds)),
+        limits=limits_of(limits),
         allow_different=allow_different,
     )
-    asked = _side(default_build() if new is None else new)
+    asked = given_side(default_build() if new is None else new)
     if not isinstance(asked, Build):
-        with LazyStore(_text(db)) as runs:
+        with LazyStore(database_of(db)) as runs:
             return check_run(asked, request, runs)
     with contextlib.ExitStack() as stack:
         store = stack.enter_context(Store.open(db)) if db is not None else None
         found = check_build(
-            *(asked, request, _definitions(definitions), settings, store, observer),
+            *(asked, request, definitions_of(definitions), settings, store, observer),
             layouts=layouts,
         )
     if found.interrupted:
@@ -340,95 +321,11 @@ def explain(
         UsageError: not exactly one case is selected, or it was not counted.
         DataError: a file or the database cannot be read.
     """
-    selection = _selection((label,), languages, runtimes, autograds)
+    selection = selection_of((label,), languages, runtimes, autograds)
     asked = [run] if new is None else [run, new]
-    with LazyStore(_text(db)) as runs:
+    with LazyStore(database_of(db)) as runs:
         sides = [
             read_side(found, runs) if isinstance(found, str) else found
-            for found in (_stored_or_side(text) for text in asked)
+            for found in (stored_side(text) for text in asked)
         ]
         return explain_sides(sides, selection, runs.completed)
-
-
-@attrs.frozen
-class _Given:
-    """The cases that a program gave."""
-
-    known: tuple[Case, ...]
-
-    def cases(self) -> tuple[Case, ...]:
-        return self.known
-
-
-def _definitions(given: Cases) -> Definitions:
-    if isinstance(given, str | Path):
-        return str(given)
-    if isinstance(given, Mapping):
-        return _Given(materialize(flatten(given)))
-    if isinstance(given, Case):
-        return _Given((given,))
-    return _Given(tuple(given)) if isinstance(given, Iterable) else given
-
-
-def _selection(
-    only: str | Sequence[str],
-    languages: str | Sequence[str],
-    runtimes: str | Sequence[str],
-    autograds: str | Sequence[str],
-) -> Selection:
-    return Selection(
-        _texts(only),
-        tuple(_mode("language", by_option(Language), name) for name in _texts(languages)),
-        tuple(_mode("runtime", by_option(RuntimeMode), name) for name in _texts(runtimes)),
-        tuple(_mode("autograd mode", by_option(AutogradMode), name) for name in _texts(autograds)),
-    )
-
-
-def _mode(kind: str, known: Mapping[str, Language | RuntimeMode | AutogradMode], name: str) -> str:
-    found = known.get(name)
-    if found is None:
-        raise UsageError(f'there is no {kind} "{name}"', f"Choose from: {', '.join(known)}")
-    return str(found.value)
-
-
-def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _builds(given: str | Build | Sequence[str | Build]) -> tuple[Build, ...]:
-    several = (given,) if isinstance(given, str | Build) else tuple(given)
-    found = tuple(build if isinstance(build, Build) else parse_build(build) for build in several)
-    _require_names(found)
-    return found or (default_build(),)
-
-
-def _require_names(builds: Sequence[Build]) -> None:
-    names = [build.name for build in builds]
-    if len(set(names)) < len(names):
-        raise UsageError(
-            f"two builds have the same name: {', '.join(names)}",
-            'Give each a name of its own: parse_build("new=/path/to/venv")',
-        )
-
-
-def _effect(given: str | Effect) -> Effect:
-    if isinstance(given, Effect):
-        return given
-    try:
-        return Effect.parse(given)
-    except ValueError as error:
-        raise UsageError(f"min_effect={given!r}", str(error)) from error
-
-
-def _side(given: str | Path | Run | Side | Build) -> str | Side | Build:
-    return given if isinstance(given, Build) else _stored_or_side(given)
-
-
-def _stored_or_side(given: str | Path | Run | Side) -> str | Side:
-    if isinstance(given, Run):
-        return side(given)
-    return str(given) if isinstance(given, Path) else given
-
-
-def _text(db: str | Path | None) -> str | None:
-    return None if db is None else str(db)

@@ -1,0 +1,164 @@
+"""What programs may give to the functions of `instruction_counts.api`, as the use cases want it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+
+from core.expand import materialize
+from core.modes import by_option
+from core.types import AutogradMode, Case, Language, RuntimeMode
+from core.utils import flatten
+from instruction_counts.analysis.verdicts.sides import Side, side_of
+from instruction_counts.builds.configured import parse_build
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.effects import Effect
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.records import Run
+from instruction_counts.domain.selection import Selection
+from instruction_counts.gate.limits import Limits, read_limits
+from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.registry import Source
+
+Cases: TypeAlias = "str | Path | Mapping[Any, Any] | Source | Case | Iterable[Case]"
+"""Definitions as a mapping, a module by name or a file by path; another source; or cases."""
+
+
+@attrs.frozen
+class _Given:
+    """The cases that a program gave."""
+
+    known: tuple[Case, ...]
+
+    def cases(self) -> tuple[Case, ...]:
+        return self.known
+
+
+def definitions_of(given: Cases) -> Definitions:
+    """The cases, or where they are defined."""
+    if isinstance(given, str | Path):
+        return str(given)
+    if isinstance(given, Mapping):
+        return _Given(materialize(flatten(given)))
+    if isinstance(given, Case):
+        return _Given((given,))
+    return _Given(tuple(given)) if isinstance(given, Iterable) else given
+
+
+def selection_of(
+    only: str | Sequence[str],
+    languages: str | Sequence[str],
+    runtimes: str | Sequence[str],
+    autograds: str | Sequence[str],
+) -> Selection:
+    """The cases that globs and modes select.
+
+    Raises:
+        UsageError: there is no such mode.
+    """
+    return Selection(
+        _texts(only),
+        tuple(_mode("language", by_option(Language), name) for name in _texts(languages)),
+        tuple(_mode("runtime", by_option(RuntimeMode), name) for name in _texts(runtimes)),
+        tuple(_mode("autograd mode", by_option(AutogradMode), name) for name in _texts(autograds)),
+    )
+
+
+def _mode(kind: str, known: Mapping[str, Language | RuntimeMode | AutogradMode], name: str) -> str:
+    found = known.get(name)
+    if found is None:
+        raise UsageError(f'there is no {kind} "{name}"', f"Choose from: {', '.join(known)}")
+    return str(found.value)
+
+
+def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def builds_of(given: str | Build | Sequence[str | Build]) -> tuple[Build, ...]:
+    """The builds; the interpreter that runs this if none is named.
+
+    Raises:
+        UsageError: a text names no build, or two have the same name.
+    """
+    several = (given,) if isinstance(given, str | Build) else tuple(given)
+    found = tuple(build if isinstance(build, Build) else parse_build(build) for build in several)
+    require_names(found)
+    return found or (default_build(),)
+
+
+def require_names(builds: Sequence[Build]) -> None:
+    """Refuse builds that cannot be told apart by their names.
+
+    Raises:
+        UsageError: two have the same name.
+    """
+    names = [build.name for build in builds]
+    if len(set(names)) < len(names):
+        raise UsageError(
+            f"two builds have the same name: {', '.join(names)}",
+            'Give each a name of its own: parse_build("new=/path/to/venv")',
+        )
+
+
+def effect_of(given: str | Effect) -> Effect:
+    """The smallest change that gets a verdict.
+
+    Raises:
+        UsageError: a text cannot be read.
+    """
+    if isinstance(given, Effect):
+        return given
+    try:
+        return Effect.parse(given)
+    except ValueError as error:
+        raise UsageError(f"min_effect={given!r}", str(error)) from error
+
+
+def limits_of(given: str | Path | Limits | None) -> Limits | None:
+    """The limits, read if a file is named.
+
+    Raises:
+        DataError: the file cannot be read, or does not hold limits.
+    """
+    return given if given is None or isinstance(given, Limits) else read_limits(Path(given))
+
+
+def side(run: Run, build: str | None = None, title: str = "") -> Side:
+    """One build of a run, as a side of a comparison.
+
+    Args:
+        run: measured, or read from somewhere.
+        build: its name; it need not be given where the run has one build.
+        title: what reports call it; by default the name of the build.
+
+    Raises:
+        UsageError: the run has no such build, or several and none is named.
+    """
+    names = tuple(run.builds)
+    if build is None and len(names) == 1:
+        (build,) = names
+    if build is None or build not in names:
+        asked = "several builds" if build is None else f'no build "{build}"'
+        raise UsageError(f"the run has {asked}", f"Name one of: {', '.join(names)}")
+    return side_of(run, build, title or build)
+
+
+def given_side(given: str | Path | Run | Side | Build) -> str | Side | Build:
+    """A side that is stored, a value, or to be measured."""
+    return given if isinstance(given, Build) else stored_side(given)
+
+
+def stored_side(given: str | Path | Run | Side) -> str | Side:
+    """A side as a value, or the text that names it: a file or a stored run."""
+    if isinstance(given, Run):
+        return side(given)
+    return str(given) if isinstance(given, Path) else given
+
+
+def database_of(db: str | Path | None) -> str | None:
+    """The path or URL of a database."""
+    return None if db is None else str(db)
