@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import signal
-from typing import Any
 
 import click
 
@@ -13,6 +11,7 @@ from instruction_counts import __version__
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Group
+from instruction_counts.cli.interrupts import interrupts
 from instruction_counts.cli.streams import lossy_streams
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.program import PROGRAM, program_name
@@ -87,17 +86,15 @@ def main(args: list[str] | None = None) -> int:
     Output that nobody reads, or that cannot be written, ends no command: it goes on, saves its
     files, and its exit code still says what it found.
     """
-    with lossy_streams() as reasons:
-        code = _exit_code(args)
-    for reason in reasons:
-        console.error(f"Part of the output was lost: {reason.strerror}")
-    return code or (ExitCode.ERROR if reasons else ExitCode.OK)
+    with interrupts(final=args is None):
+        with lossy_streams() as reasons:
+            code = _exit_code(args)
+        for reason in reasons:
+            console.error(f"Part of the output was lost: {reason.strerror}")
+        return code or (ExitCode.ERROR if reasons else ExitCode.OK)
 
 
 def _exit_code(args: list[str] | None) -> int:
-    signal.signal(signal.SIGTERM, _interrupt)
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
-        signal.signal(signal.SIGHUP, _interrupt)
     try:
         return int(_main.main(args, prog_name=program_name(), standalone_mode=False) or 0)
     except click.exceptions.Exit as error:
@@ -117,8 +114,3 @@ def _exit_code(args: list[str] | None) -> int:
             raise
         console.failure(explained)
         return ExitCode.ERROR
-
-
-def _interrupt(number: int, frame: Any) -> None:
-    del number, frame
-    raise KeyboardInterrupt

@@ -23,6 +23,9 @@ from instruction_counts.system.work_folders import WorkFolder
 
 Clock = Callable[[], float]
 
+# A signal that comes just before a wait does not end it: Python handles it after the wait.
+_LOOK_UP_S = 0.5
+
 
 def refused(order: WorkOrder, pool: CorePool) -> Outcome | None:
     """The outcome of an order that this run can never carry out; None for any other."""
@@ -68,7 +71,10 @@ def execute(
             workers.apply_async(lanes.work)
         unfinished = len(orders)
         while unfinished:
-            event = lanes.events.get()
+            try:
+                event = lanes.events.get(timeout=_LOOK_UP_S)
+            except queue.Empty:
+                continue
             if isinstance(event, BaseException):
                 raise event
             unfinished -= isinstance(event, Finished)

@@ -1,0 +1,79 @@
+"""Signals that ask the program to end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.cli.interrupts import interrupts
+
+LATE = """
+import os, signal, sys, time
+from instruction_counts.cli.interrupts import interrupts
+
+with interrupts(final=True):
+    pass
+os.kill(os.getpid(), signal.SIGTERM)
+time.sleep(0.01)
+sys.exit(130)
+"""
+
+
+@pytest.fixture
+def own_handlers() -> Iterator[None]:
+    """The handlers of this process are put back, whatever a test does to them."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in numbers}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_interrupts(number: int, own_handlers: None) -> None:
+    """Each of the three that ask for an end."""
+    with interrupts(final=False), pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(number)
+
+
+def test_a_signal_that_comes_twice_interrupts_once(own_handlers: None) -> None:
+    """As `timeout` sends it."""
+    with interrupts(final=False):
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(10)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.01)
+
+
+def test_a_signal_that_comes_late_changes_no_exit_code() -> None:
+    """The program has said how it ended."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", LATE], env=environment, check=False)
+
+    assert 130 == done.returncode
+
+
+def test_an_ignored_signal_stays_ignored(own_handlers: None) -> None:
+    """As nohup has it."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with interrupts(final=False):
+        os.kill(os.getpid(), signal.SIGHUP)
+        time.sleep(0.01)
+
+
+def test_handlers_are_put_back(own_handlers: None) -> None:
+    """Whoever calls the command line as a function goes on."""
+    before = signal.getsignal(signal.SIGTERM)
+    with interrupts(final=False):
+        pass
+
+    assert before is signal.getsignal(signal.SIGTERM)
