@@ -39,6 +39,8 @@ def list_runs(db: str | None, form: str) -> None:
         console.write(json.dumps(document, indent=2, allow_nan=False))
     elif summaries:
         console.render(report.table(summaries))
+        if remark := report.footnote(summaries):
+            console.line(remark)
     else:
         console.note(f"{store.name} holds no runs yet; `run` and `runs import` store them.")
 

@@ -10,6 +10,7 @@ from core.types import CaseKey
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Status
+from instruction_counts.domain.records import ChangedFiles
 
 
 @attrs.frozen
@@ -29,6 +30,8 @@ class RunSummary:
     tags: tuple[str, ...]
     cases: int
     failed: int
+    changed_files: Mapping[str, ChangedFiles] = attrs.field(factory=dict)
+    """As `Run` has them."""
 
 
 @attrs.frozen
@@ -62,3 +65,5 @@ class StoredCount:
     """What was seen to move the count; None where it was counted once, in one layout."""
     failure: str = ""
     """The first line of why it failed."""
+    has_changed_files: bool = False
+    """Whether files of the build changed during the run, so that it may be of other code."""

@@ -14,6 +14,7 @@ import attrs
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.gate.gate import Gate, Level
 from instruction_counts.reading.structure import (
     ignore_other_fields,
@@ -34,6 +35,7 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
         "fails": gate.fails,
         "compares": gate.compares,
         "layouts": gate.comparison.layouts,
+        "changed_files": changed_files(gate.comparison.new),
         "cases": [
             {
                 **difference_figures(finding.difference, causes),
@@ -49,6 +51,11 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
         ],
     }
     return json.dumps(document, indent=1) + "\n"
+
+
+def changed_files(side: Side) -> dict[str, Any] | None:
+    """What of a side's build changed while it was measured, as all JSON has it."""
+    return None if side.changed_files is None else attrs.asdict(side.changed_files)
 
 
 def difference_figures(difference: Difference, causes: Causes) -> dict[str, Any]:

@@ -106,9 +106,15 @@ def side_text(side: Side, role: str) -> str:
     facts = side.fingerprint
     commit = f" ({facts.torch_git[:10]})" if facts.torch_git else ""
     title = "" if side.title == role else f"{side.title} · "
+    doubt = changed_files(side)
+    said = f" · {doubt}" if doubt else ""
+    return f"{title}torch {facts.torch}{commit} · Python {facts.python}{said}"
+
+
+def changed_files(side: Side) -> str:
+    """What makes the counts of a side doubtful: they may be of other code. Mostly empty."""
     changed = side.changed_files
-    doubt = "" if changed is None else f" · files changed during the run: {changed.summary}"
-    return f"{title}torch {facts.torch}{commit} · Python {facts.python}{doubt}"
+    return "" if changed is None else f"files changed during the run: {changed.summary}"
 
 
 def tally(comparison: Comparison) -> str:

@@ -29,7 +29,7 @@ from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import FunctionCosts, Instructions
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
-from instruction_counts.report.comparison import title_of
+from instruction_counts.report.comparison import changed_files, title_of
 
 NO_FUNCTION_CHANGED = "No function costs more or less than before."
 
@@ -152,7 +152,10 @@ def remarks_on(explanation: Explanation) -> Iterator[str]:
     differing = list(disagreements(explanation.base, explanation.new))
     if differing:
         yield f"What differs: {'; '.join(_disagreement(one) for one in differing)}."
-    for side, count in zip((explanation.base, explanation.new), explanation.counts, strict=True):
+    sides = explanation.base, explanation.new
+    doubts = {side.title: changed_files(side) for side in sides}
+    yield from (f"{title}: {doubt}." for title, doubt in doubts.items() if doubt)
+    for side, count in zip(sides, explanation.counts, strict=True):
         if not count.exact:
             names = ", ".join(short(name, 40) for name in count.varying)
             yield (

@@ -23,6 +23,7 @@ from instruction_counts.report.formats.entry import BisectionReport, StepCauses
 
 WIDTH = 80
 _INDENT = "  "
+_CHANGED = "files of the build changed during the run"
 
 
 def plots(series: Series, causes: StepCauses, width: int = WIDTH) -> Iterator[Text]:
@@ -37,6 +38,9 @@ def plots(series: Series, causes: StepCauses, width: int = WIDTH) -> Iterator[Te
         yield from _steps(segment, causes)
     if not series.segments:
         yield Text(f"{_INDENT}never counted")
+    for point in (point for segment in series.segments for point in segment.points):
+        if point.has_changed_files:
+            yield Text(f"{_INDENT}doubtful: {title_of_point(point)}", style="yellow")
     for point in series.uncounted:
         why = point.failure or point.status.value
         yield Text(f"{_INDENT}no count in {title_of_point(point)}: {why}", style="red")
@@ -72,7 +76,8 @@ def title_of_point(point: StoredCount) -> str:
     print_ = point.fingerprint
     build = "" if point.build == DEFAULT_NAME else f", {point.build}"
     commit = f" ({print_.torch_git[:10]})" if print_.torch_git else ""
-    return f"run {point.run_id}{build}, torch {print_.torch}{commit}"
+    doubt = f", {_CHANGED}" if point.has_changed_files else ""
+    return f"run {point.run_id}{build}, torch {print_.torch}{commit}{doubt}"
 
 
 def change(base: int, new: int) -> str:
@@ -138,6 +143,8 @@ def rows(series: Series) -> Iterator[CountRow]:
             remarks = [f"not comparable: {reason}" for reason in segment.apart] if not place else []
             if place in segment.outliers:
                 remarks.append("outlier")
+            if point.has_changed_files:
+                remarks.append(_CHANGED)
             step = steps.get(place)
             if step is not None:
                 remarks.append(f"{step.change:+,} {step.relative:+.2%}")

@@ -32,10 +32,22 @@ def table(summaries: Sequence[RunSummary]) -> Table:
             Text(_versions(summary.builds)),
             str(summary.cases),
             Text(str(summary.failed), style="red" if summary.failed else ""),
-            Text(summary.state, style=_STYLES.get(summary.state, "")),
+            _state(summary),
             Text(", ".join(summary.tags)),
         )
     return result
+
+
+def _state(summary: RunSummary) -> Text:
+    state = Text(summary.state, style=_STYLES.get(summary.state, ""))
+    return state.append(" *", style="red") if summary.changed_files else state
+
+
+def footnote(summaries: Sequence[RunSummary]) -> str:
+    """What the mark of a run in the table means; empty where no run has it."""
+    if not any(summary.changed_files for summary in summaries):
+        return ""
+    return "* files of a build changed during the run (runs show RUN): measure it again"
 
 
 def as_json(summary: RunSummary) -> dict[str, object]:

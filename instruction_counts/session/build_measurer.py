@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
 from core.types import Case
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
-from instruction_counts.builds.probing import probe
+from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import fingerprint_hash
 from instruction_counts.domain.selection import Selection
@@ -34,6 +34,7 @@ class StoreBuildMeasurer:
     case: Case | None = None
     """The one case whose stored counts may be used; None measures everything anew."""
     _last: ComparedBuilds | None = None
+    _probe: Callable[[Build], BuildFacts] = probe
     is_sound: bool = attrs.field(default=True, init=False)
     """Whether all that was measured is stored, and no build changed meanwhile."""
 
@@ -43,7 +44,7 @@ class StoreBuildMeasurer:
         A build is known by its name and its fingerprint: two builds of one commit with different
         patches have the same fingerprint.
         """
-        facts = probe(build)
+        facts = self._probe(build)
         if self.case is None:
             return None
         with_engine = fingerprint_hash(self.measuring.fingerprint(facts))
@@ -55,10 +56,12 @@ class StoreBuildMeasurer:
                 and count.instructions is not None
                 and fingerprint_hash(count.fingerprint) == with_engine
             ):
-                self.observer.note(f"{build.name}: known from run {count.run_id}")
                 run = self.store.load(count.run_id, details=False)
                 title = f"run {count.run_id}, {build.name}"
                 side = side_of(run, build.name, title, count.run_id)
+                if side.changed_files is not None:
+                    continue  # it may have counted other code
+                self.observer.note(f"{build.name}: known from run {count.run_id}")
                 return attrs.evolve(side, records={key: side.records[key]})
         return None
 

@@ -18,7 +18,7 @@ from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Machine
-from instruction_counts.domain.records import ChangedFiles, Record, Run
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import RunCheck, RunSummary, StoredCount
 from instruction_counts.storage.garbage import no_garbage
 from instruction_counts.storage.store_check import check_runs, file_problems
@@ -32,6 +32,7 @@ from instruction_counts.storage.store_errors import (
 )
 from instruction_counts.storage.store_reading import (
     case_keys,
+    changed_files_of,
     find_run,
     read_builds,
     stored_counts,
@@ -195,10 +196,7 @@ class Store:
                 cases=records,
                 started_at=head.started_at,
                 machine=None if head.machine is None else Machine(**head.machine),
-                changed_files={
-                    name: ChangedFiles(one["number"], tuple(one["first"]))
-                    for name, one in head.changed_files.items()
-                },
+                changed_files=changed_files_of(head),
             )
 
     def details(self, run_id: int, build: str, key: CaseKey) -> Details:

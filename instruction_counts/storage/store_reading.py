@@ -13,6 +13,7 @@ from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Status
+from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.stored import RunSummary, StoredCount
 from instruction_counts.storage.checksums import OWN_COLUMNS, require_own
 from instruction_counts.storage.store_errors import understood
@@ -63,9 +64,18 @@ def summaries(connection: Connection) -> tuple[RunSummary, ...]:
             tags=tuple(sorted(names[row.id])),
             cases=sum(counts[row.id].values()),
             failed=sum(counts[row.id][one.value] for one in _FAILED),
+            changed_files=changed_files_of(row),
         )
         for row in connection.execute(select(runs).order_by(runs.c.id.desc()))
     )
+
+
+def changed_files_of(row: Any) -> dict[str, ChangedFiles]:
+    """What a row of `runs` says of files that changed, by build."""
+    return {
+        name: ChangedFiles(one["number"], tuple(one["first"]))
+        for name, one in row.changed_files.items()
+    }
 
 
 def _versions(connection: Connection) -> dict[int, dict[str, str]]:
@@ -149,6 +159,7 @@ def stored_counts(
             cases.c.definition_hash,
             runs.c.started_at,
             runs.c.engine,
+            runs.c.changed_files,
             run_builds.c.name,
             builds.c.id.label("build_id"),
             builds.c.fingerprint,
@@ -183,6 +194,7 @@ def stored_counts(
                 instructions=_count_of(row),
                 noise=None if row.noise is None else Noise(**row.noise),
                 failure=(row.message or "").partition("\n")[0],
+                has_changed_files=row.name in row.changed_files,
             )
 
 

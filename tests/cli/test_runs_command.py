@@ -90,6 +90,7 @@ def test_the_list_as_json_holds_the_same(runs: Program) -> None:
         "tags": ["baseline"],
         "cases": 2,
         "failed": 1,
+        "changed_files": {},
     } == json.loads(out)[1]
 
 

@@ -15,6 +15,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import to_json
 from instruction_counts.report import gate as report
+from instruction_counts.report.comparison import changed_files
 from instruction_counts.session.checking import accept_run
 from instruction_counts.storage.store import Store
 
@@ -67,6 +68,8 @@ def command(
 
 
 def _show_acceptance(found: Acceptance, *, pruned: bool) -> None:
+    if doubt := changed_files(found.comparison.new):
+        console.error(f"The run may have counted other code: {doubt}")
     if found.before is not None:
         for text in report.acceptance(found, found.before):
             console.render(text)

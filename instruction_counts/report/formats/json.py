@@ -25,7 +25,12 @@ from instruction_counts.analysis.verdicts.fingerprints import disagreements
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import StoredCount
-from instruction_counts.gate.checks import difference_figures, to_check_json, verdict_figures
+from instruction_counts.gate.checks import (
+    changed_files,
+    difference_figures,
+    to_check_json,
+    verdict_figures,
+)
 from instruction_counts.history.bisection import Change
 from instruction_counts.history.series import Segment, Series, surroundings
 from instruction_counts.history.steps import Step
@@ -88,6 +93,7 @@ def _side(side: Side) -> dict[str, Any]:
         "title": side.title,
         "engine": side.engine,
         "fingerprint": attrs.asdict(side.fingerprint),
+        "changed_files": changed_files(side),
     }
 
 
@@ -157,6 +163,7 @@ def _explained_side(side: Side, record: Record) -> dict[str, Any]:
         "title": side.title,
         "engine": side.engine,
         "torch": side.fingerprint.torch,
+        "changed_files": changed_files(side),
         "instructions": count and count.per_run,
         "exact": count and count.exact,
         "spread": count and count.spread,
@@ -266,6 +273,7 @@ def _point(point: StoredCount) -> dict[str, Any]:
         "definition_hash": point.definition_hash,
         "status": point.status.value,
         "failure": point.failure,
+        "has_changed_files": point.has_changed_files,
         "count": None if counted is None else counted.per_run,
         "exact": None if counted is None else counted.exact,
         "spread": None if counted is None else counted.spread,

@@ -1,0 +1,134 @@
+"""A run during which files of its build changed is marked wherever it is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import attrs
+import pytest
+
+from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.storage.store import Store
+from tests.cli.program import Program
+from tests.fakes import make_record, make_run
+from tests.gate.fakes import counted
+
+pytestmark = pytest.mark.faults
+
+CHANGED = ChangedFiles.of(["/venv/torch/a.py", "/venv/torch/b.py"])
+SAID = "files changed during the run: /venv/torch/a.py, /venv/torch/b.py"
+AS_JSON = {"number": 2, "first": ["/venv/torch/a.py", "/venv/torch/b.py"]}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """With a database of a sound run, 1, and a marked one, 2; the environment names it."""
+    sound = make_run(make_record("Group", "add", outcome=counted(1000)))
+    marked = attrs.evolve(sound, changed_files={"default": CHANGED})
+    with Store.open(tmp_path / "runs.db") as store:
+        for run in (sound, marked):
+            store.import_run(run)
+    monkeypatch.setenv("INSTRUCTION_COUNTS_DB", str(tmp_path / "runs.db"))
+    monkeypatch.setenv("COLUMNS", "200")
+    return tmp_path
+
+
+def test_the_list_of_runs_has_a_mark_and_says_what_it_means(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within 80 columns; sound runs have none."""
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = program.output("runs", "list").splitlines()
+
+    assert ["complete *", "complete"] == [
+        line[line.index("complete") :].strip() for line in lines[1:3]
+    ]
+    assert lines[3].startswith("* files of a build changed during the run")
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_list_of_sound_runs_needs_no_remark(program: Program) -> None:
+    """Nearly every list."""
+    program.output("runs", "delete", "2", "--yes")
+
+    assert "*" not in program.output("runs", "list")
+
+
+def test_the_list_as_json_names_the_files(program: Program) -> None:
+    """By build."""
+    marked, sound = json.loads(program.output("runs", "list", "--format", "json"))
+
+    assert {"default": AS_JSON} == marked["changed_files"]
+    assert {} == sound["changed_files"]
+
+
+def test_a_run_is_shown_with_what_changed(program: Program) -> None:
+    """Below its results."""
+    assert f'files of build "default" {SAID[6:]}' in program.output("runs", "show", "2")
+
+
+@pytest.mark.parametrize(("marked", "other"), [("base", "new"), ("new", "base")])
+def test_a_comparison_says_of_which_side(
+    marked: str, other: str, folder: Path, program: Program
+) -> None:
+    """On the terminal, in Markdown and as JSON."""
+    files = folder / "o.md", folder / "o.json"
+    runs = ("2", "1") if marked == "base" else ("1", "2")
+    shown = program.output("compare", *runs, *(f"--output={file}" for file in files))
+    document = json.loads(files[1].read_text())
+
+    for text in (shown, files[0].read_text()):
+        (line,) = (line for line in text.splitlines() if SAID in line)
+        assert line.lstrip("- ").startswith(marked)
+    assert AS_JSON == document[marked]["changed_files"]
+    assert document[other]["changed_files"] is None
+
+
+def test_a_check_says_so(folder: Path, program: Program) -> None:
+    """In the file that the next check reads, too."""
+    baseline, files = folder / "baseline.json", (folder / "o.md", folder / "o.json")
+    program.output("baseline", "accept", "1", f"--output={baseline}")
+    shown = program.output(
+        "baseline", "check", baseline, "2", *(f"--output={one}" for one in files)
+    )
+
+    assert SAID in shown
+    assert SAID in files[0].read_text()
+    assert AS_JSON == json.loads(files[1].read_text())["changed_files"]
+    assert 0 == program("baseline", "check", baseline, "2", "--previous", files[1]).code
+
+
+def test_a_marked_run_is_accepted_with_a_warning(folder: Path, program: Program) -> None:
+    """Whoever accepts it may know why."""
+    answer = program("baseline", "accept", "2", f"--output={folder / 'baseline.json'}")
+
+    assert 0 == answer.code
+    assert f"The run may have counted other code: {SAID}" in answer.err
+
+
+def test_an_explanation_says_so(folder: Path, program: Program) -> None:
+    """Before the numbers."""
+    file = folder / "o.json"
+    shown = program.output("explain", "1", "2", "Group/add", f"--output={file}")
+    document = json.loads(file.read_text())
+
+    assert f"run 2: {SAID}." in shown
+    assert [None, AS_JSON] == [document[side]["changed_files"] for side in ("base", "new")]
+
+
+@pytest.mark.parametrize("form", ["plot", "table", "csv"])
+def test_a_history_says_of_which_run(form: str, program: Program) -> None:
+    """A step there may be one of other code."""
+    shown = program.output("history", "Group/add", "--format", form).splitlines()
+    (line,) = (line for line in shown if "files of the build changed during the run" in line)
+
+    assert "2" in line
+
+
+def test_the_history_as_json_says_of_which_run(program: Program) -> None:
+    """Of each point."""
+    (case,) = json.loads(program.output("history", "Group/add", "--format", "json"))["cases"]
+    points = case["segments"][0]["points"]
+
+    assert {1: False, 2: True} == {one["run"]: one["has_changed_files"] for one in points}
