@@ -16,7 +16,7 @@ from instruction_counts.cli.file_type import FILE
 from instruction_counts.history.watch_state import Alert
 from instruction_counts.history.watching import text_of
 from instruction_counts.history.webhook import Webhook
-from instruction_counts.report.comparison import causes
+from instruction_counts.report.causes import of_case
 from instruction_counts.session.watching import AlertReporters
 
 _TOKEN = "INSTRUCTION_COUNTS_TOKEN"  # noqa: S105 - the name of a variable
@@ -49,7 +49,7 @@ def reporters_to(file: Path | None, webhook: Webhook | None = None) -> AlertRepo
 
 
 def _described(difference: Difference) -> tuple[str, tuple[str, ...]]:
-    return difference.key.title, causes(difference)
+    return difference.key.title, of_case(difference)
 
 
 def _show(alert: Alert) -> None:

@@ -30,12 +30,7 @@ def conclude(
     if check.interrupted:
         console.error("Interrupted: this is what was found until then, and no file was written.")
         return ExitCode.INTERRUPTED
-    causes = {
-        difference.key: difference.causes
-        for difference in check.comparison.differences
-        if difference.causes
-    }
-    report = CheckReport(check.gate, causes)
+    report = CheckReport(check.gate)
     paths = [destination.write(report) for destination in destinations]
     for path in gating.write_junit(report, paths):
         console.line(f"Saved: {path}")
@@ -55,7 +50,7 @@ def show_check(check: Check, limit: int) -> None:
         console.line("")
         console.line(section.title, style=section.style)
         for finding in section.findings[: limit or None]:
-            for text in gate_report.lines(finding, comparison_report.causes):
+            for text in gate_report.lines(finding):
                 console.render(text)
         left = len(section.findings) - limit
         if limit and left > 0:

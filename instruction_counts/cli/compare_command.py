@@ -26,8 +26,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.report.comparison import causes
-from instruction_counts.report.formats.entry import CheckReport, ComparisonReport, causes_by_case
+from instruction_counts.report.formats.entry import CheckReport, ComparisonReport
 from instruction_counts.report.registry import Destination
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest, compare_sides
@@ -106,9 +105,8 @@ def command(
     gate = gating.applied(comparison)
     gating.show(gate)
     # Only now, so that what was found is shown also where a file cannot be written.
-    by_case = causes_by_case(comparison.differences, causes)
-    report = ComparisonReport(comparison, by_case)
+    report = ComparisonReport(comparison)
     paths = [destination.write(report) for destination in destinations]
-    for path in gating.write_junit(CheckReport(gate, by_case), paths):
+    for path in gating.write_junit(CheckReport(gate), paths):
         console.line(f"Saved: {path}")
     return exit_code(gate, interrupted=compared.interrupted, is_sound=compared.is_sound)

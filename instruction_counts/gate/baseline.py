@@ -22,6 +22,7 @@ from instruction_counts.analysis.verdicts.comparison import Causes, Comparison, 
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, metrics
@@ -203,16 +204,19 @@ class Baseline:
         )
 
     def causes(self, one: Difference, complete: Complete = as_it_is) -> Causes:
-        """The layers in which a case changed, the largest change first: ``+31 kernels``."""
+        """The layers in which a case changed, the largest change first."""
         case = self.cases.get(one.key)
         if case is None or one.new is None or not case.layers:
             return Causes()
         after = layer_counts(complete(one.new))
-        changes = {
-            layer: after.get(layer, 0) - case.layers.get(layer, 0) for layer in Layer if after
-        }
-        moved = sorted(changes, key=lambda layer: -abs(changes[layer]))
-        return Causes(tuple(f"{changes[one]:+,} {one.value}" for one in moved if changes[one]))
+        if not after:
+            return Causes()
+        causes = [
+            Cause(CauseKind.LAYER, layer.value, case.layers.get(layer, 0), after.get(layer, 0))
+            for layer in Layer
+        ]
+        causes.sort(key=lambda cause: -abs(cause.change))
+        return Causes(tuple(cause for cause in causes if cause.change))
 
 
 def verified_against(

@@ -38,7 +38,7 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
         "changed_files": changed_files(gate.comparison.new),
         "cases": [
             {
-                **difference_figures(finding.difference, causes),
+                **difference_figures(finding.difference, causes.get(finding.key, ())),
                 "level": finding.level.value,
                 "why": finding.why,
                 "exceeded_before": finding.key in gate.carried,
@@ -58,14 +58,14 @@ def changed_files(side: Side) -> dict[str, Any] | None:
     return None if side.changed_files is None else attrs.asdict(side.changed_files)
 
 
-def difference_figures(difference: Difference, causes: Causes) -> dict[str, Any]:
+def difference_figures(difference: Difference, causes: Sequence[str]) -> dict[str, Any]:
     """A compared case by names, as all JSON has it."""
     return {
         **difference.key.as_values,
         **verdict_figures(difference),
         "noise": difference.noise,
         "noise_origin": None if difference.noise_origin is None else difference.noise_origin.value,
-        "causes": list(causes.get(difference.key, ())),
+        "causes": list(causes),
     }
 
 

@@ -14,11 +14,9 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.analysis.verdicts.times import TimeChange
+from instruction_counts.report import causes, skipped_by_budget
 from instruction_counts.report import format as fmt
-from instruction_counts.report import skipped_by_budget
 from instruction_counts.system.program import program_name
-
-CAUSES = 3
 
 
 @attrs.frozen
@@ -140,12 +138,12 @@ def lines(difference: Difference, models: Models | None = None) -> Iterator[Text
     ``models`` are those of base.
     """
     yield from figures_lines(difference, models)
-    yield from cause_lines(causes(difference) if difference.change else ())
+    yield from cause_lines(difference)
 
 
-def cause_lines(texts: Sequence[str]) -> Iterator[Text]:
+def cause_lines(difference: Difference) -> Iterator[Text]:
     """What caused a change."""
-    for text in wrapped(texts, " · "):
+    for text in wrapped(causes.of_case(difference), " · "):
         yield Text(f"     {text}", style="dim")
 
 
@@ -239,11 +237,6 @@ def time_of(change: TimeChange) -> str:
     """The medians, and their change if it is significant."""
     sure = f"{change.ratio - 1:+.0%}" if change.significant else "not significant"
     return f"time {fmt.duration(change.base_s)} → {fmt.duration(change.new_s)} ({sure})"
-
-
-def causes(difference: Difference, number: int = CAUSES) -> tuple[str, ...]:
-    """What changed most; empty where that is not known."""
-    return difference.causes[:number]
 
 
 def model_impacts(difference: Difference, models: Models | None) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 import attrs
 from rich.table import Table
@@ -15,9 +15,8 @@ from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase
 from instruction_counts.gate.gate import Finding, Gate, Level
 from instruction_counts.gate.lint import Remark
+from instruction_counts.report import causes
 from instruction_counts.report import comparison as report
-
-Causes = Callable[[Difference], Iterable[str]]
 
 _SHOWN_BY_A_REMARK = 5
 
@@ -62,14 +61,13 @@ def _largest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: -abs(finding.difference.relative or 0)))
 
 
-def lines(finding: Finding, causes: Causes) -> Iterator[Text]:
+def lines(finding: Finding) -> Iterator[Text]:
     """A case: its counts, the limit, and what caused the change."""
     one = finding.difference
     yield from report.figures_lines(one)
     if finding.why and finding.why != one.reason.value:
         yield Text(f"     {finding.why}")
-    if one.change:
-        yield from report.cause_lines(tuple(causes(one))[: report.CAUSES])
+    yield from report.cause_lines(one)
 
 
 def brief(gate: Gate) -> Iterator[Text]:
@@ -127,18 +125,18 @@ def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
         now = found.after.cases.get(difference.key)
         if was == now or now is None:
             continue
-        causes = difference.causes[: report.CAUSES]
+        texts = causes.texts(difference.causes[: causes.CAUSES])
         parts = [
             _old_and_new(difference),
             difference.verdict.value,
             difference.reason.value,
-            *causes,
+            *texts,
         ]
         if difference.key in kept:
             parts = [f"{now.instructions:,}", "keeps its count", "its noise is better known"]
         elif not difference.change and was is not None:
             parts = [f"{now.instructions:,}", "the same count", "other layers, noise or code"]
-            parts += causes
+            parts += texts
         yield Text(f"  {report.title_of(difference.key)}")
         for text in report.wrapped(parts, " · "):
             yield Text(f"     {text}")

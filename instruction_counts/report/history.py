@@ -17,7 +17,7 @@ from instruction_counts.history.series import Segment, Series, count_of, surroun
 from instruction_counts.history.steps import Step
 from instruction_counts.report import format as fmt
 from instruction_counts.report import plots as plotting
-from instruction_counts.report.comparison import causes as causes_of_difference
+from instruction_counts.report.causes import of_case, texts
 from instruction_counts.report.comparison import title_of
 from instruction_counts.report.formats.entry import BisectionReport, StepCauses
 
@@ -115,7 +115,7 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:
             yield Text(f"{_INDENT}  with {between} outliers in between")
         for other in surroundings(base, new):
             yield Text(f"{_INDENT}  differs too: {other.text}", style="yellow")
-        for cause in causes.get((base, new), ()):
+        for cause in texts(causes.get((base, new), ())):
             yield Text(f"{_INDENT}  {cause}")
     if not segment.steps:
         yield Text(f"{_INDENT}no step")
@@ -183,7 +183,7 @@ def bisection(report: BisectionReport) -> Iterator[Text]:
             yield Text(f"{_INDENT}  or {names[place]}, which cannot be measured")
         if difference.output is not None and difference.output.differs:
             yield Text(f"{_INDENT}  output: {difference.output.text}")
-        for cause in causes_of_difference(difference):
+        for cause in of_case(difference):
             yield Text(f"{_INDENT}  {cause}")
     if not result.changes:
         yield Text(f"{_INDENT}no change")

@@ -11,6 +11,7 @@ import attrs
 
 from core.types import CaseKey
 from instruction_counts.analysis.attribution.functions import difference, top_causes
+from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.selection import Selection
@@ -39,7 +40,7 @@ class Histories:
     """A series for each case, and what changed at its steps."""
 
     series: Sequence[Series]
-    causes: Mapping[tuple[StoredCount, StoredCount], tuple[str, ...]]
+    causes: Mapping[tuple[StoredCount, StoredCount], tuple[Cause, ...]]
 
 
 def history_of(request: HistoryRequest, store: Store) -> Histories:
@@ -55,7 +56,7 @@ def history_of(request: HistoryRequest, store: Store) -> Histories:
     return Histories(series, causes)
 
 
-def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[str, ...]:
+def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[Cause, ...]:
     """The largest changes from one stored count to another; none where no functions can be read."""
     try:
         costs = [store.details(one.run_id, one.build, one.case).functions for one in (base, new)]

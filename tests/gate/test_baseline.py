@@ -27,6 +27,7 @@ from instruction_counts.gate.baseline import (
     to_json,
     verified_against,
 )
+from instruction_counts.report.causes import texts
 from tests.gate.fakes import counted, cpp, key, side
 
 HEAD = Head.of(side())
@@ -239,7 +240,7 @@ def test_a_change_is_explained_by_layer() -> None:
     new = side(cpp("add", outcome=counted(125, {"kernels": 90, "dispatcher": 35})))
     (one,) = compare(kept.side_for(new, "b.json"), new).differences
 
-    assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == kept.causes(one).texts
+    assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == texts(kept.causes(one).found)
 
 
 def test_what_is_known_of_noise_is_kept() -> None:

@@ -22,6 +22,7 @@ from instruction_counts.domain.records import Record
 from instruction_counts.history.bisection import Bisection, Change, bisect
 from instruction_counts.history.candidates import Candidates
 from instruction_counts.report import history as report
+from instruction_counts.report.causes import texts
 from instruction_counts.report.formats.entry import BisectionReport
 from instruction_counts.report.registry import render
 from tests.fakes import FINGERPRINT, failed, make_record
@@ -220,7 +221,7 @@ def test_causes_are_found_where_costs_by_function_are_stored() -> None:
     for place in range(2):
         candidates.measure(place)
 
-    assert ("+500 at::slow (new)",) == candidates.difference(0, 1).causes
+    assert ("+500 at::slow (new)",) == texts(candidates.difference(0, 1).causes)
 
 
 @attrs.define

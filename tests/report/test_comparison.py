@@ -19,7 +19,7 @@ from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Tim
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.report import comparison as report
 from instruction_counts.report.formats import markdown
-from instruction_counts.report.formats.entry import ComparisonReport, causes_by_case
+from instruction_counts.report.formats.entry import ComparisonReport
 from tests.fakes import failed, make_record, make_run
 from tests.gate.fakes import counted, cpp, side
 
@@ -184,8 +184,7 @@ def test_wrapping_loses_nothing(parts: list[str]) -> None:
 
 def in_markdown(found: Comparison) -> str:
     """The comparison as a comment would show it."""
-    causes = causes_by_case(found.differences, report.causes)
-    return markdown.comparison(ComparisonReport(found, causes))
+    return markdown.comparison(ComparisonReport(found))
 
 
 def test_markdown_says_the_verdict_first() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.accept import accept
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
@@ -16,7 +17,7 @@ from instruction_counts.gate.limits import Limits, Rule
 from instruction_counts.gate.lint import Doubt, Remark
 from instruction_counts.report import gate as report
 from instruction_counts.report.formats import markdown
-from instruction_counts.report.formats.entry import CheckReport, causes_by_case
+from instruction_counts.report.formats.entry import CheckReport
 from tests.fakes import failed, make_record
 from tests.gate.fakes import comparison, counted, cpp, difference, key, side
 
@@ -39,15 +40,9 @@ def gate(fail_on: FailOn = FailOn.REGRESSION) -> Gate:
     return apply_limits(comparison(*CASES), LIMITS, fail_on)
 
 
-def causes(one: Difference) -> tuple[str, ...]:
-    """The same for each case."""
-    return (f"{one.change:+,} kernels",) if one.change else ()
-
-
 def in_markdown(found: Gate) -> str:
     """The comment on a pull request."""
-    known = causes_by_case(found.comparison.differences, causes)
-    return markdown.check(CheckReport(found, known))
+    return markdown.check(CheckReport(found))
 
 
 def test_what_fails_comes_first_and_the_largest_of_it() -> None:
@@ -74,14 +69,15 @@ def test_a_case_is_told_with_its_limit_and_its_causes() -> None:
     assert one.difference.base is not None
     outcome = attrs.evolve(one.difference.base.outcome, functions=None)
     base = attrs.evolve(one.difference.base, outcome=outcome)
-    finding = attrs.evolve(one, difference=attrs.evolve(one.difference, base=base))
+    causes = (Cause(CauseKind.LAYER, "kernels", 1000, 1200),)
+    finding = attrs.evolve(one, difference=attrs.evolve(one.difference, base=base, causes=causes))
 
     assert [
         "  fails · C++ · Eager · Forward",
         "     1,000 → 1,200   +200 (+20.00%)",
         "     above the hard limit of 100 instructions",
         "     +200 kernels",
-    ] == [text.plain for text in report.lines(finding, causes)]
+    ] == [text.plain for text in report.lines(finding)]
 
 
 def test_the_verdict_is_one_line() -> None:

@@ -9,6 +9,7 @@ import json
 import attrs
 import pytest
 
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.report import history as report
 from instruction_counts.report.formats import csv as csv_format
@@ -29,7 +30,7 @@ def made(counts: list[int | None]) -> Series:
 def causes(series: Series) -> StepCauses:
     """A cause for each step that names its runs."""
     return {
-        (base, new): [f"+200 slow() from {base.run_id} to {new.run_id}"]
+        (base, new): [Cause(CauseKind.NATIVE, f"slow_{base.run_id}_{new.run_id}", 0, 200)]
         for base, new in pairs_at_steps(series)
     }
 
@@ -70,7 +71,7 @@ def test_a_step_is_told_with_its_builds_and_causes() -> None:
     assert "1,000 → 1,200  +200, +20.00%" in text
     assert "before  run 8, torch 2.13.0+cpu (cf30153c)" in text
     assert "after   run 9, torch 2.13.0+cpu (cf30153c)" in text
-    assert "+200 slow() from 8 to 9" in text
+    assert "+200 slow_8_9" in text
 
 
 def test_a_step_that_one_count_stands_for_says_so() -> None:
@@ -125,7 +126,7 @@ def test_json_holds_all_points_and_steps() -> None:
         "change": 200,
         "relative": 0.2,
         "confirmed": True,
-        "causes": ["+200 slow() from 8 to 9"],
+        "causes": ["+200 slow_8_9"],
     }.items() <= step.items()
 
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.outcomes import (
     FailureKind,
     FunctionCost,
@@ -88,15 +89,21 @@ def a_comparison(text: str) -> Comparison:
 def reports(text: str) -> list[Any]:
     """Everything that can be written to a file."""
     found = a_comparison(text)
-    causes = {one.key: [text] for one in found.differences}
+    causes = (
+        Cause(CauseKind.PYTHON, text, 1, 2, where=text, line=1),
+        Cause(CauseKind.OPERATOR, text, 1, 2),
+        Cause(CauseKind.LAYER, text, 1, 2),
+    )
+    differences = tuple(attrs.evolve(one, causes=causes) for one in found.differences)
+    found = attrs.evolve(found, differences=differences)
     base, new = found.base, found.new
     key = next(iter(base.records))
     functions = [side.records[key].outcome.functions for side in (base, new)]
     explained = Explanation(key, base, new, difference(*functions))
     return [
         a_run(text),
-        ComparisonReport(found, causes),
-        CheckReport(apply_limits(found), causes),
+        ComparisonReport(found),
+        CheckReport(apply_limits(found)),
         Report(explained),
     ]
 

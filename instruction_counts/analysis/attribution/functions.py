@@ -8,22 +8,21 @@ up: over all functions, libraries or layers, the change is the change of the cou
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from fractions import Fraction
 
 from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
-    ChangeKind,
     FunctionChange,
     FunctionDifference,
     FunctionKey,
 )
 from instruction_counts.analysis.attribution.function_costs import Spent, renamed
 from instruction_counts.analysis.attribution.inlining import Inlining, inlinings
-from instruction_counts.analysis.attribution.names import short
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.engines.callgrind.profiles import UNKNOWN
 
-_NAME_WIDTH = 32
 _MOST_CAUSES = 3
 
 
@@ -64,36 +63,69 @@ def _size(function_change: FunctionChange | CallerChange) -> tuple[Fraction, Fra
     )
 
 
-def top_causes(difference: FunctionDifference) -> tuple[str, ...]:
-    """The largest changes in short texts: ``+31 malloc (+1 call)``.
+def top_causes(difference: FunctionDifference) -> tuple[Cause, ...]:
+    """The three largest changes.
 
-    A function that was inlined is reported with its caller, as one change: ``-20 f (g inlined)``.
-    Of a library that is stripped on one side the total is reported, since no function of it has a
-    match on the other. What rounds to no instruction is no cause.
+    A function that was inlined is reported with its caller, as one change. Of a library that is
+    stripped on one side the total is reported, since no function of it has a match on the other.
+    What rounds to no instruction is no cause.
     """
     nameless = nameless_libraries(difference)
     moves = [
         inlining for inlining in inlinings(difference) if inlining.caller.library not in nameless
     ]
     moved = {key for move in moves for key in (move.caller, *move.functions)}
-    causes = [(move.delta, _text_of_inlining(move)) for move in moves]
+    changes = {function.key: function for function in difference.functions}
+    causes = [_cause_of_inlining(move, changes) for move in moves]
     causes += [
-        (share.delta, f"{share.title} (no names in {nameless[share.title]})")
+        Cause(
+            CauseKind.LIBRARY,
+            share.title,
+            share.base,
+            share.new,
+            where=share.title,
+            nameless_in=nameless[share.title],
+        )
         for share in difference.by_library()
         if share.title in nameless
     ]
     causes += [
-        (function.delta, f"{_name(function.key)}{_remark(function)}")
+        _cause(function)
         for function in difference.changed
         if function.key not in moved and function.key.library not in nameless
     ]
-    causes.sort(key=lambda cause: -abs(cause[0]))
-    texts = [f"{round(delta):+,} {text}" for delta, text in causes if round(delta)]
-    return tuple(texts[:_MOST_CAUSES])
+    causes.sort(key=lambda cause: -abs(cause.change))
+    return tuple(cause for cause in causes if round(cause.change))[:_MOST_CAUSES]
 
 
-def _name(key: FunctionKey) -> str:
-    return f"unnamed in {key.library}" if key.name == UNKNOWN else short(key.name, _NAME_WIDTH)
+def _cause(change: FunctionChange) -> Cause:
+    key = change.key
+    return Cause(
+        CauseKind.NATIVE,
+        key.name,
+        change.base,
+        change.new,
+        where=key.library,
+        more_calls=change.more_calls,
+    )
+
+
+def _cause_of_inlining(move: Inlining, changes: Mapping[FunctionKey, FunctionChange]) -> Cause:
+    parts = [changes[key] for key in (move.caller, *move.functions)]
+    base, new = (
+        sum((amount or Fraction() for amount in side), Fraction())
+        for side in ([part.base for part in parts], [part.new for part in parts])
+    )
+    names = tuple(key.name for key in move.functions)
+    return Cause(
+        CauseKind.NATIVE,
+        move.caller.name,
+        base,
+        new,
+        where=move.caller.library,
+        inlined=names if move.inlined else (),
+        no_longer_inlined=() if move.inlined else names,
+    )
 
 
 def nameless_libraries(difference: FunctionDifference) -> dict[str, str]:
@@ -120,24 +152,3 @@ def shown(amount: Fraction) -> str:
     if amount.denominator == 1:
         return f"{amount.numerator:,}"
     return f"{float(amount):,.2f}".rstrip("0").rstrip(".")
-
-
-def more_calls(amount: Fraction) -> str:
-    """A change of calls for people: ``+1 call``."""
-    sign = "+" if amount > 0 else ""
-    return f"{sign}{shown(amount)} call{'' if abs(amount) == 1 else 's'}"
-
-
-def _text_of_inlining(found: Inlining) -> str:
-    names = [short(key.name, _NAME_WIDTH) for key in found.functions]
-    what = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
-    how = "inlined" if found.inlined else "no longer inlined"
-    return f"{short(found.caller.name, _NAME_WIDTH)} ({what} {how})"
-
-
-def _remark(function_change: FunctionChange) -> str:
-    if function_change.kind is ChangeKind.ENTERED:
-        return " (new)"
-    if function_change.kind is ChangeKind.LEFT:
-        return " (gone)"
-    return f" ({more_calls(function_change.more_calls)})" if function_change.more_calls else ""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from core.types import CaseKey
+from instruction_counts.analysis.attribution.causes import causes_of_execution
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
 from instruction_counts.analysis.attribution.functions import difference, top_causes
 from instruction_counts.analysis.attribution.layout_functions import is_layout_alone
@@ -24,6 +25,7 @@ from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disa
 from instruction_counts.analysis.verdicts.outputs import compare_outputs
 from instruction_counts.analysis.verdicts.programs import OTHER_PROGRAMS, Program, program
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.records import Complete, as_it_is
@@ -58,8 +60,8 @@ class Comparison:
 class Causes:
     """What changed in a case."""
 
-    texts: tuple[str, ...] = ()
-    """For people: Python functions and operators, then native functions; empty where not known."""
+    found: tuple[Cause, ...] = ()
+    """Python functions and operators, then native functions; empty where not known."""
     is_layout_alone: bool = False
     """Whether nothing moved but native functions that layouts are known to move."""
 
@@ -70,11 +72,11 @@ def causes_of(one: Difference, complete: Complete = as_it_is) -> Causes:
         return Causes()
     try:
         before, after = (complete(record).outcome for record in (one.base, one.new))
-        executed = executed_changes(before.executed, after.executed)
+        executed = causes_of_execution(executed_changes(before.executed, after.executed))
         if before.functions is None or after.functions is None or not one.change:
-            return Causes(executed.texts)
+            return Causes(executed)
         native = difference(before.functions, after.functions)
-        return Causes(executed.texts + top_causes(native), is_layout_alone(native))
+        return Causes(executed + top_causes(native), is_layout_alone(native))
     except DataError:  # a verdict does not depend on its causes
         return Causes()
 
@@ -120,7 +122,7 @@ def compare(
         found_causes = causes(judged)
         if judged.program is Program.SAME and found_causes.is_layout_alone:
             judged = judge_layout_alone(judged)
-        differences.append(attrs.evolve(judged, causes=found_causes.texts))
+        differences.append(attrs.evolve(judged, causes=found_causes.found))
     return Comparison(
         base, new, found, least, tuple(differences), skipped_by_budget=skipped_by_budget
     )

@@ -18,6 +18,7 @@ from instruction_counts.analysis.verdicts.metric_changes import MetricChange, me
 from instruction_counts.analysis.verdicts.outputs import OutputDifference
 from instruction_counts.analysis.verdicts.programs import Program
 from instruction_counts.analysis.verdicts.times import TimeChange, time_change
+from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Metric
 from instruction_counts.domain.noise import Floor, Noise, Origin
@@ -103,8 +104,9 @@ class Difference:
     """What it was verified with; None where it was not."""
     output: OutputDifference | None = None
     program: Program = Program.UNKNOWN
-    causes: tuple[str, ...] = ()
-    """What changed most, the largest change first; empty where that is not known."""
+    causes: tuple[Cause, ...] = ()
+    """What changed most: Python functions and operators, then the largest changes of native
+    functions; empty where that is not known."""
 
     @property
     def time(self) -> TimeChange | None:

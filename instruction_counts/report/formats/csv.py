@@ -120,7 +120,7 @@ def comparison(report: ComparisonReport) -> str:
     """One line for each case."""
     rows = []
     for difference in report.comparison.differences:
-        fields = difference_fields(difference, report.causes)
+        fields = difference_fields(difference)
         time = fields["time"] or {}
         seconds = {name: time.get(name) for name in ("base_s", "new_s")}
         amounts = {

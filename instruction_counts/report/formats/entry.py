@@ -7,9 +7,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.gate.gate import Gate
 from instruction_counts.history.bisection import Bisection
@@ -20,11 +19,8 @@ from instruction_counts.sources.operators.coverage import Coverage
 Content: TypeAlias = str | bytes | Iterable[str | bytes]
 """What a file holds; parts where the whole may not fit into memory."""
 
-Causes: TypeAlias = Mapping[CaseKey, Sequence[str]]
-"""What caused the change of each case, as short texts; cases without known causes are absent."""
-
-StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[str]]
-"""The same of the steps of a history, by the counts before and after each."""
+StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]]
+"""What caused the steps of a history, by the counts before and after each."""
 
 
 @attrs.frozen
@@ -32,7 +28,6 @@ class ComparisonReport:
     """Two builds, compared."""
 
     comparison: Comparison
-    causes: Causes
 
 
 @attrs.frozen
@@ -40,7 +35,6 @@ class CheckReport:
     """A comparison with a baseline, held against limits."""
 
     gate: Gate
-    causes: Causes
 
 
 @attrs.frozen
@@ -90,15 +84,3 @@ class Format:
     def render(self, report: Any) -> Content:
         """The content for ``report``, a value that the format can show."""
         return self.renderers[type(report)](report)
-
-
-def causes_by_case(
-    differences: Iterable[Difference], causes: Callable[[Difference], Iterable[str]]
-) -> Causes:
-    """The causes of each case whose count changed."""
-    found = (
-        (difference.key, tuple(causes(difference)))
-        for difference in differences
-        if difference.change
-    )
-    return {key: texts for key, texts in found if texts}

@@ -35,12 +35,11 @@ from instruction_counts.history.bisection import Change
 from instruction_counts.history.series import Segment, Series, surroundings
 from instruction_counts.history.steps import Step
 from instruction_counts.report import coverage as coverage_report
-from instruction_counts.report.comparison import causes as causes_of
+from instruction_counts.report.causes import of_case, texts
 from instruction_counts.report.comparison import title_of
 from instruction_counts.report.explain import Report
 from instruction_counts.report.formats.entry import (
     BisectionReport,
-    Causes,
     CheckReport,
     ComparisonReport,
     CoverageReport,
@@ -71,7 +70,7 @@ def comparison(report: ComparisonReport) -> str:
         "min_effect": attrs.asdict(found.min_effect),
         "layouts": found.layouts,
         "tally": {verdict.value: number for verdict, number in found.tally.items()},
-        "cases": [difference_fields(difference, report.causes) for difference in found.differences],
+        "cases": [difference_fields(difference) for difference in found.differences],
         "skipped_by_budget": [
             {**key.as_values, "time_budget": budget}
             for key, budget in found.skipped_by_budget.items()
@@ -97,11 +96,11 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def difference_fields(difference: Difference, causes: Causes) -> dict[str, Any]:
+def difference_fields(difference: Difference) -> dict[str, Any]:
     """A compared case by names."""
     time = difference.time
     return {
-        **difference_figures(difference, causes),
+        **difference_figures(difference, texts(difference.causes)),
         "layouts": None if difference.layouts is None else attrs.asdict(difference.layouts),
         "time": None if time is None else attrs.asdict(time),
         "output": None if difference.output is None else attrs.asdict(difference.output),
@@ -118,7 +117,8 @@ def difference_fields(difference: Difference, causes: Causes) -> dict[str, Any]:
 
 def check(report: CheckReport) -> str:
     """Everything that the terminal shows, case by case; the next check reads it."""
-    return to_check_json(report.gate, report.causes)
+    differences = report.gate.comparison.differences
+    return to_check_json(report.gate, {one.key: texts(one.causes) for one in differences})
 
 
 # Explanations
@@ -139,7 +139,7 @@ def explanation(report: Report) -> str:
             {"name": disagreement.name, "base": disagreement.base, "new": disagreement.new}
             for disagreement in disagreements(found.base, found.new)
         ],
-        "causes": list(top_causes(difference)),
+        "causes": list(texts(top_causes(difference))),
         "layers": [_share(share) for share in difference.by_layer()],
         "libraries": [_share(share) for share in difference.by_library()],
         "functions": [_function(function) for function in difference.functions],
@@ -256,7 +256,7 @@ def _step(step: Step, segment: Segment, causes: StepCauses) -> dict[str, Any]:
         "change": step.change,
         "relative": step.relative if step.base else None,
         "differs": [surrounding.name for surrounding in surroundings(base, new)],
-        "causes": list(causes.get((base, new), ())),
+        "causes": list(texts(causes.get((base, new), ()))),
     }
 
 
@@ -308,7 +308,7 @@ def _change(change: Change, report: BisectionReport) -> dict[str, Any]:
         "broken": [names[place] for place in change.broken],
         "gradual": change.gradual,
         **verdict_figures(difference),
-        "causes": list(causes_of(difference)),
+        "causes": list(of_case(difference)),
     }
 
 

@@ -11,6 +11,7 @@ from core.types import CaseKey
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.gate.gate import Finding, Level
 from instruction_counts.report import comparison as shared
+from instruction_counts.report.causes import texts
 from instruction_counts.report.formats.entry import CheckReport, Format
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -53,7 +54,7 @@ def _test_case(finding: Finding, report: CheckReport) -> ET.Element:
     if one.verdict is Verdict.FAILED:
         _add(element, "error", shared.reason_of(one), ())
     elif finding.level is Level.FAILS and report.gate.enforced:
-        _add(element, "failure", f"{_figures(one)}{finding.why}", report.causes.get(one.key, ()))
+        _add(element, "failure", f"{_figures(one)}{finding.why}", texts(one.causes))
     elif finding.level is Level.UNGUARDED:
         skipped = one.reason is Reason.SKIPPED
         _add(element, "skipped", shared.reason_of(one) if skipped else finding.why, ())

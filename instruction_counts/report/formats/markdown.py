@@ -14,9 +14,9 @@ from instruction_counts.analysis.operators.metrics import metrics_of
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.records import Run
 from instruction_counts.gate.gate import Finding
+from instruction_counts.report import causes, explain, gate, operators, skipped_by_budget, table
 from instruction_counts.report import comparison as shared
 from instruction_counts.report import coverage as coverage_report
-from instruction_counts.report import explain, gate, operators, skipped_by_budget, table
 from instruction_counts.report import format as fmt
 from instruction_counts.report.formats.entry import (
     CheckReport,
@@ -124,7 +124,7 @@ def comparison(report: ComparisonReport) -> str:
     models = Models(found.base.records.values())
     for section in shared.sections(found):
         note = f" ({section.explanation})" if section.explanation else ""
-        body = _changes(section.differences, models, report)
+        body = _changes(section.differences, models)
         if section.title in {"WORSE", "OUTPUT DIFFERS", "OTHER METRICS CHANGED"}:
             texts += ["", f"### {section.title.capitalize()}{note}", "", *body]
         else:
@@ -134,22 +134,19 @@ def comparison(report: ComparisonReport) -> str:
     return "\n".join([*texts, "", shared.last_line(found)]) + "\n"
 
 
-def _changes(
-    differences: Sequence[Difference], models: Models, report: ComparisonReport
-) -> Iterator[str]:
+def _changes(differences: Sequence[Difference], models: Models) -> Iterator[str]:
     yield "| case | base | new | change | reason | causes |"
     yield "|---|---:|---:|---:|---|---|"
     for difference in differences:
         differs = difference.output is not None and difference.reason is Reason.OUTPUT_DIFFERS
         output = f": {difference.output.text}" if difference.output is not None and differs else ""
-        causes = report.causes.get(difference.key, ())
         cells = [
             shared.title_of(difference.key),
             shared.number_text(difference.base_count),
             shared.number_text(difference.new_count),
             shared.change_text(difference),
             "; ".join([shared.reason_of(difference) + output, *shared.metric_texts(difference)]),
-            " · ".join([*shared.model_impacts(difference, models), *causes]),
+            " · ".join([*shared.model_impacts(difference, models), *causes.of_case(difference)]),
         ]
         yield _row(map(escaped, cells))
 
@@ -169,7 +166,7 @@ def check(report: CheckReport) -> str:
     sections = list(gate.sections(found))
     room = LONGEST_COMMENT - size(parts) - _FRAME * (len(sections) + 1)
     for section in sections:
-        rows = fitting(_findings(section.findings, report), room, _MOST_ROWS)
+        rows = fitting(_findings(section.findings), room, _MOST_ROWS)
         room -= size(rows)
         parts += _section(section, rows)
     fit = functools.partial(fitting, room=room, most=_MOST_ROWS)
@@ -192,7 +189,7 @@ def _section(section: gate.FindingSection, rows: Sequence[str]) -> list[str]:
     return ["", f"#### {escaped(title)}", "", *lines]
 
 
-def _findings(findings: Iterable[Finding], report: CheckReport) -> Iterator[str]:
+def _findings(findings: Iterable[Finding]) -> Iterator[str]:
     for finding in findings:
         one = finding.difference
         has_message = one.verdict is Verdict.FAILED or one.reason is Reason.SKIPPED
@@ -203,7 +200,7 @@ def _findings(findings: Iterable[Finding], report: CheckReport) -> Iterator[str]
             shared.change_text(one),
             shared.noise_text(one),
             shared.reason_of(one) if has_message else finding.why,
-            " · ".join(report.causes.get(one.key, ())[: shared.CAUSES]),
+            " · ".join(causes.of_case(one)),
         ]
         yield _row(map(_cell, cells))
 

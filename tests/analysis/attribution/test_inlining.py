@@ -7,6 +7,7 @@ from hypothesis import given
 from instruction_counts.analysis.attribution.functions import difference, top_causes
 from instruction_counts.analysis.attribution.inlining import inlinings
 from instruction_counts.domain.outcomes import FunctionCosts
+from instruction_counts.report.causes import texts
 from tests.analysis.attribution.made import costs, costs_of
 
 
@@ -29,14 +30,14 @@ def inlined() -> tuple[FunctionCosts, FunctionCosts]:
 
 def test_a_function_that_was_inlined_is_one_change_with_its_caller() -> None:
     """The caller did not get dearer, and the callee is not gone."""
-    assert ("-5 caller (callee inlined)",) == top_causes(difference(*inlined()))
+    assert ("-5 caller (callee inlined)",) == texts(top_causes(difference(*inlined())))
 
 
 def test_a_function_that_is_no_longer_inlined_is_one_change_with_its_caller() -> None:
     """The same the other way round."""
     base, new = inlined()
 
-    assert ("+5 caller (callee no longer inlined)",) == top_causes(difference(new, base))
+    assert ("+5 caller (callee no longer inlined)",) == texts(top_causes(difference(new, base)))
 
 
 def test_functions_inlined_into_each_other_are_one_change_with_the_last() -> None:
@@ -54,7 +55,7 @@ def test_a_function_that_is_gone_is_not_taken_as_inlined_without_a_trace_of_it()
     base, _ = inlined()
     new = costs_of({"caller": 101, "below": 20}, [("caller", "below", 1, 20)])
 
-    assert ("-30 callee (gone)", "+1 caller") == top_causes(difference(base, new))
+    assert ("-30 callee (gone)", "+1 caller") == texts(top_causes(difference(base, new)))
 
 
 def test_a_function_with_several_callers_is_not_taken_as_inlined() -> None:

@@ -36,7 +36,7 @@ def case(base: Outcome, new: Outcome) -> dict[str, Any]:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    text = comparison(ComparisonReport(compare(side(base), side(new)), {}))
+    text = comparison(ComparisonReport(compare(side(base), side(new))))
     one: dict[str, Any] = json.loads(text, parse_constant=refuse)["cases"][0]
     return one
 

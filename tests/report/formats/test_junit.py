@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from xml.etree import ElementTree as ET
 
+import attrs
+
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits, Rule
@@ -24,7 +27,12 @@ CASES = (
 
 def shown(gate: Gate) -> str:
     """The document for a check; every case has the same cause."""
-    return check(CheckReport(gate, {one.key: ["+9 <kernels>"] for one in gate.findings}))
+    causes = (Cause(CauseKind.LAYER, "<kernels>", 1, 10),)
+    found = [
+        attrs.evolve(finding, difference=attrs.evolve(finding.difference, causes=causes))
+        for finding in gate.findings
+    ]
+    return check(CheckReport(attrs.evolve(gate, findings=tuple(found))))
 
 
 def parsed(text: str) -> ET.Element:

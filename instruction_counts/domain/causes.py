@@ -1,0 +1,106 @@
+"""What changed a case: a Python function, an operator, a native function, and by how much."""
+
+from __future__ import annotations
+
+import enum
+from fractions import Fraction
+
+import attrs
+
+
+class Unit(enum.Enum):
+    """What a change is counted in, per iteration."""
+
+    BYTECODES = "bytecodes"
+    CALLS = "calls"
+    INSTRUCTIONS = "instructions"
+
+
+class CauseKind(enum.Enum):
+    """What it is that changed; those that people can open come first."""
+
+    PYTHON = "python function"
+    OPERATOR = "operator"
+    NATIVE = "native function"
+    LIBRARY = "library"
+    """As a whole, where its functions have no names on a side."""
+    LAYER = "layer"
+    """Of PyTorch or of what lies below it: all that a baseline keeps."""
+
+    @property
+    def unit(self) -> Unit:
+        """What changes of this kind are counted in."""
+        return _UNITS.get(self, Unit.INSTRUCTIONS)
+
+
+_UNITS = {CauseKind.PYTHON: Unit.BYTECODES, CauseKind.OPERATOR: Unit.CALLS}
+
+
+def _amount(value: Fraction | int | None) -> Fraction | None:
+    return None if value is None else Fraction(value)
+
+
+@attrs.frozen
+class CauseIdentity:
+    """What makes causes of different cases the same one. The line of a function may differ."""
+
+    kind: CauseKind
+    name: str
+    where: str
+    backward: bool
+    inlined: tuple[str, ...]
+    no_longer_inlined: tuple[str, ...]
+    is_more: bool | None
+    """Whether it costs more; None for Python functions, whose new code may do either."""
+
+
+@attrs.frozen
+class Cause:
+    """A change that a case has in common with others, or not."""
+
+    kind: CauseKind
+    name: str
+    """``Linear.forward``, ``aten::add``; normalised and in full for a native function."""
+    base: Fraction | None = attrs.field(converter=_amount)
+    """None where it is not executed."""
+    new: Fraction | None = attrs.field(converter=_amount)
+    where: str = ""
+    """The file of a Python function, the library of a native one."""
+    line: int = 0
+    """Where a Python function begins; 0 where that is not known."""
+    edited: bool = False
+    """Whether a Python function has other code; else it is called more or less often, or takes
+    another way."""
+    backward: bool = False
+    """Whether a node of the backward graph calls the operator."""
+    more_calls: Fraction = Fraction()
+    """Calls of a native function that new has more; 0 where they are not known on a side."""
+    inlined: tuple[str, ...] = ()
+    """The functions that are inlined into a native function in new; the change is that of all."""
+    no_longer_inlined: tuple[str, ...] = ()
+    """The same in base."""
+    nameless_in: str = ""
+    """On which sides the functions of a library have no names: ``base``, ``new`` or ``both``."""
+
+    @property
+    def change(self) -> Fraction:
+        """What new has more, in the unit of its kind."""
+        return (self.new or Fraction()) - (self.base or Fraction())
+
+    @property
+    def place(self) -> str:
+        """``torch/nn/modules/linear.py:130``, or a library; empty where neither is known."""
+        return f"{self.where}:{self.line}" if self.line else self.where
+
+    @property
+    def identity(self) -> CauseIdentity:
+        """What it has in common with the same cause in other cases."""
+        return CauseIdentity(
+            self.kind,
+            self.name,
+            self.where,
+            self.backward,
+            self.inlined,
+            self.no_longer_inlined,
+            None if self.kind is CauseKind.PYTHON else self.change > 0,
+        )

@@ -1,0 +1,96 @@
+"""Causes in short texts."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from instruction_counts.analysis.attribution.functions import difference, top_causes
+from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.domain.outcomes import FunctionCosts
+from instruction_counts.report.causes import more_calls, text, texts
+from tests.analysis.attribution.made import costs_of
+
+FORWARD = Cause(
+    CauseKind.PYTHON, "Linear.forward", 20, 30, where="torch/nn/modules/linear.py", line=130
+)
+
+
+@pytest.mark.parametrize(
+    ("cause", "expected"),
+    [
+        (FORWARD, "torch/nn/modules/linear.py:130 Linear.forward  20 → 30 bytecodes"),
+        (
+            Cause(CauseKind.PYTHON, "f", 20, 20, where="torch/a.py", line=9, edited=True),
+            "torch/a.py:9 f  edited, 20 bytecodes as before",
+        ),
+        (Cause(CauseKind.PYTHON, "f", 0, 5, where="<generated>"), "<generated> f  0 → 5 bytecodes"),
+        (Cause(CauseKind.OPERATOR, "aten::add", 1, 3), "+2 aten::add"),
+        (
+            Cause(CauseKind.OPERATOR, "aten::mul", 0, 1, backward=True),
+            "+1 aten::mul (backward)",
+        ),
+        (Cause(CauseKind.LAYER, "kernels", 100, 131), "+31 kernels"),
+    ],
+)
+def test_a_cause_says_what_people_can_open(cause: Cause, expected: str) -> None:
+    """A function with its line, an operator, a layer."""
+    assert expected == text(cause)
+
+
+@pytest.mark.parametrize(
+    ("amount", "expected"),
+    [(Fraction(1), "+1 call"), (Fraction(-2), "-2 calls"), (Fraction(1, 2), "+0.5 calls")],
+)
+def test_changes_of_calls_have_a_sign(amount: Fraction, expected: str) -> None:
+    """And the right number."""
+    assert expected == more_calls(amount)
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "expected"),
+    [
+        pytest.param(
+            costs_of({"f": 1, "malloc": 31}, [("f", "malloc", 1, 31)]),
+            costs_of({"f": 1, "malloc": 62}, [("f", "malloc", 2, 62)]),
+            ("+31 malloc (+1 call)",),
+            id="an allocation more",
+        ),
+        pytest.param(
+            costs_of({"old": 10}),
+            costs_of({"new": 30}),
+            ("+30 new (new)", "-10 old (gone)"),
+            id="functions that enter and leave",
+        ),
+        pytest.param(
+            costs_of({"f": 10}, runs=10),
+            costs_of({"f": 12}, runs=10),
+            (),
+            id="what rounds to nothing",
+        ),
+        pytest.param(
+            costs_of({"0x4ac0": 900, "0x4b10": 50, "exported": 50}),
+            costs_of({"at::native::add": 1000, "at::native::mul": 200}),
+            ("+200 libtorch_cpu.so (no names in base)",),
+            id="a library that is stripped on a side, as a whole",
+        ),
+        pytest.param(
+            costs_of({"0x4ac0": 10, "at::native::add": 990}),
+            costs_of({"0x4ac0": 10, "at::native::add": 1090}),
+            ("+100 at::native::add",),
+            id="a library of which few functions have no names",
+        ),
+        pytest.param(
+            costs_of({"at::native::add": 990}),
+            costs_of({"0x4ac0": 10, "at::native::add": 990}),
+            ("+10 unnamed in libtorch_cpu.so (new)",),
+            id="a function without a name, by its library",
+        ),
+    ],
+)
+def test_a_cause_says_what_happened(
+    base: FunctionCosts, new: FunctionCosts, expected: tuple[str, ...]
+) -> None:
+    """In a few words, and where nothing is worth naming, nothing."""
+    assert expected == texts(top_causes(difference(base, new)))
