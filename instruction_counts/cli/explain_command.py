@@ -1,4 +1,4 @@
-"""``explain``: which functions changed between two measurements of a case."""
+"""``explain``: what ran in a case, where its instructions went, and what changed."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from instruction_counts.session.lazy_store import LazyStore
     type=click.Choice(SECTIONS),
     help="What to show. Repeatable.  [default: all]",
 )
-@limit_option("Functions shown", 15)
-@output_option("the explanation: .json (everything) or .md")
+@limit_option("Functions and operators shown", 15)
+@output_option("the explanation: .json (everything), or .md for two sides")
 @click.option(
     "--callgrind",
     type=click.Path(path_type=Path, file_okay=False),
@@ -64,8 +64,9 @@ def command(
     speedscope: Path | None,
     db: str | None,
 ) -> None:
-    """Show where the instructions of a case go, and which functions changed.
+    """Show what a case executes, where its instructions go, and what changed.
 
+    First what ran: Python functions by bytecodes, and operators. Then the native functions.
     Nothing is measured. Without NEW, only BASE is shown. BASE and NEW are each a stored run (its
     number or tag) or a JSON file. RUN:NAME is one build of a run that has several. LABEL is a glob
     that leaves one case.
@@ -76,29 +77,31 @@ def command(
       python main.py explain 11 12 Pointwise/Math/add/Tensor-Tensor --language python
       python main.py explain two.json:base two.json:new Reduction/sum --speedscope sum.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    destinations = [Destination.of(path, Report) for path in output]
     names, pattern = ([base, new], label) if label is not None else ([base], new)
-    if len(names) == 1 and (output or callgrind or speedscope):
-        raise UsageError(
-            "--output, --callgrind and --speedscope need two sides", "Name BASE and NEW."
-        )
+    kind = Report if len(names) > 1 else Breakdown
+    destinations = [Destination.of(path, kind) for path in output]
+    if len(names) == 1 and (callgrind or speedscope):
+        raise UsageError("--callgrind and --speedscope need two sides", "Name BASE and NEW.")
     with LazyStore(db) as runs:
         sides = [read_side(name, runs) for name in names]
         found = explain_sides(sides, attrs.evolve(modes, only=(pattern,)), runs.completed)
         sections = tuple(by) or SECTIONS
-        if len(sides) == 1:
-            console.render(Breakdown(found.key, found.sides[0], found.difference, sections, limit))
-            return
-        explanation = Explanation(found.key, found.sides[0], found.sides[1], found.difference)
-        report = Report(explanation, sections, limit)
-        console.render(report)
         written: list[Path] = []
-        title = found.key.title
-        if callgrind is not None:
-            written += write_callgrind(callgrind, title, *explanation.functions)
-        if speedscope is not None:
-            write_speedscope(speedscope, title, found.difference)
-            written.append(speedscope)
+        report: Report | Breakdown
+        if len(sides) == 1:
+            report = Breakdown(found.key, found.sides[0], found.difference, sections, limit)
+            console.render(report)
+        else:
+            before, after = found.sides
+            explanation = Explanation(found.key, before, after, found.difference)
+            report = Report(explanation, sections, limit)
+            console.render(report)
+            title = found.key.title
+            if callgrind is not None:
+                written += write_callgrind(callgrind, title, *explanation.functions)
+            if speedscope is not None:
+                write_speedscope(speedscope, title, found.difference)
+                written.append(speedscope)
         written += [destination.write(report) for destination in destinations]
     for path in written:
         console.line(f"Saved: {path}")

@@ -27,6 +27,11 @@ class PythonFunction:
     """Of what it does, wherever it stands; empty for the statement."""
     bytecodes: int
 
+    @property
+    def place(self) -> str:
+        """``torch/nn/modules/linear.py:130``."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
 
 @attrs.frozen(order=True)
 class OperatorCalls:

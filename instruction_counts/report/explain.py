@@ -25,15 +25,17 @@ from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import FunctionCosts, Instructions
 from instruction_counts.domain.records import Record
+from instruction_counts.report import executed
 from instruction_counts.report import format as fmt
 from instruction_counts.report.comparison import changed_files, title_of
 
 NO_FUNCTION_CHANGED = "No function costs more or less than before."
 
-SECTIONS = ("layer", "library", "function")
+SECTIONS = (*executed.SECTIONS, "layer", "library", "function")
 
 _EXPLAINED_CALLERS = 3
 _CALLERS = 5
@@ -77,6 +79,12 @@ class Explanation:
         return base, new
 
     @property
+    def executed(self) -> tuple[Executed | None, Executed | None]:
+        """What each side executes; None where that was not stored."""
+        base, new = (record.outcome.executed for record in self.records)
+        return base, new
+
+    @property
     def change(self) -> int:
         """Instructions per iteration that new has more."""
         base, new = self.counts
@@ -102,7 +110,7 @@ class Report:
     explanation: Explanation
     sections: tuple[str, ...] = SECTIONS
     limit: int = 15
-    """Of functions; 0 shows all."""
+    """Of functions, and of operators; 0 shows all."""
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -111,6 +119,10 @@ class Report:
         del console
         yield from _head(self.explanation)
         width = options.max_width
+        for block in executed_blocks(self):
+            yield Text()
+            yield Text(block.heading, style="bold" if block.lines else "")
+            yield from (Padding(Text(line), (0, 0, 0, 2)) for line in block.lines)
         difference = self.explanation.difference
         if "layer" in self.sections:
             remarks = {Layer.ALLOCATOR.value: _allocations(self.explanation)}
@@ -123,6 +135,18 @@ class Report:
             yield from _functions(self.explanation, self.limit, width)
         yield Text()
         yield from _hints(self.explanation)
+
+
+def executed_blocks(report: Report) -> Iterator[executed.Block]:
+    """What both sides execute, or a line that says that this is not known."""
+    wanted = [name for name in executed.SECTIONS if name in report.sections]
+    base, new = report.explanation.executed
+    if base is not None and new is not None:
+        yield from executed.blocks(base, new, wanted, report.limit)
+    elif wanted:
+        sides = zip((report.explanation.base, report.explanation.new), (base, new), strict=True)
+        titles = [side.title for side, known in sides if known is None]
+        yield executed.Block(executed.not_stored(titles))
 
 
 # ------------------------------------------------------------------------------------ head

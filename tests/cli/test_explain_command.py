@@ -321,8 +321,15 @@ def test_one_side_shows_where_its_instructions_go(files: Files, explain: Program
     assert ["1,070", "100.0%"] == rows["sum"]
 
 
-def test_files_of_an_explanation_need_two_sides(
-    files: Files, tmp_path: Path, explain: Program
-) -> None:
+def test_one_side_is_written_as_json(files: Files, tmp_path: Path, explain: Program) -> None:
+    """With everything, as of two sides."""
+    path = tmp_path / "one.json"
+    out = explain.output(files[0], *ADD, "--output", path)
+
+    assert f"Saved: {path}" == out.splitlines()[-1]
+    assert 1070 == json.loads(path.read_text())["side"]["instructions"]
+
+
+def test_flame_graphs_need_two_sides(files: Files, tmp_path: Path, explain: Program) -> None:
     """No option is accepted and ignored."""
-    assert "need two sides" in explain.error(files[0], *ADD, "--output", tmp_path / "x.md")
+    assert "need two sides" in explain.error(files[0], *ADD, "--speedscope", tmp_path / "x.json")

@@ -17,6 +17,7 @@ from rich.console import Console
 from core.types import Language
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     CallCost,
@@ -28,7 +29,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.report.explain import SECTIONS, Explanation, Report
-from instruction_counts.report.formats import json as json_format
+from instruction_counts.report.formats import explained as json_format
 from instruction_counts.report.formats import markdown
 from tests.fakes import FINGERPRINT, make_record
 
@@ -66,6 +67,17 @@ NEW = costs_of(
 )
 
 
+FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
+STATEMENT = PythonFunction("<case>", 0, "statement", "", 7)
+ADD = OperatorCalls("aten::add", backward=False, calls=1)
+EXECUTED = Executed((FORWARD, STATEMENT), (ADD,), "3.11")
+EDITED = Executed(
+    (attrs.evolve(FORWARD, bytecodes=30, digest="bb"), STATEMENT),
+    (ADD, OperatorCalls("aten::contiguous", backward=False, calls=1)),
+    "3.11",
+)
+
+
 def side(title: str, functions: FunctionCosts, **changes: Any) -> Side:
     """One side with one case, whose count is that of its functions."""
     per_run = round(sum(one.exclusive for one in functions.costs) / functions.runs)
@@ -77,7 +89,8 @@ def side(title: str, functions: FunctionCosts, **changes: Any) -> Side:
         varying=changes.pop("varying", ()),
     )
     metrics = Amounts({"allocations": changes.pop("allocations", None)})
-    outcome = Outcome(Status.OK, counted, functions=functions, metrics=metrics)
+    executed = changes.pop("executed", EXECUTED)
+    outcome = Outcome(Status.OK, counted, functions=functions, metrics=metrics, executed=executed)
     stmt, engine = changes.pop("stmt", "x + y"), changes.pop("engine", "fork")
     record = make_record("Top", "add", outcome=outcome, language=Language.PYTHON, stmt=stmt)
     fingerprint = attrs.evolve(FINGERPRINT, **changes)
@@ -273,8 +286,77 @@ def test_sections_are_shown_alone_on_request(section: str) -> None:
     lines = rendered(usual(), sections=(section,))
 
     assert [f"by {section}"] == [
-        " ".join(line.split()[:2]) for line in lines if line.startswith("by ")
+        " ".join(line.split()[:2]).rstrip(":").lower() for line in lines if line.startswith("by ")
     ]
+
+
+# What ran
+
+
+def ran(new: Executed | None, base: Executed | None = EXECUTED, **options: Any) -> list[str]:
+    """What is said of it."""
+    sides = side("base", BASE, executed=base), side("new", NEW, executed=new)
+    sections = options.pop("sections", ("python", "operator"))
+    lines = rendered(explained(*sides), sections=sections, **options)
+    return [line for line in lines[5:-2] if line]
+
+
+def test_what_ran_comes_before_native_functions() -> None:
+    """The level that a person can open, then the one that it costs."""
+    lines = ran(EDITED, sections=SECTIONS)
+
+    assert [
+        "by Python function (1 of 2 changed, 27 → 37 bytecodes)",
+        "  torch/nn/modules/linear.py:130 Linear.forward  20 → 30 bytecodes",
+        "by operator (1 of 2 changed, 1 → 2 calls)",
+        "  +1 aten::contiguous",
+    ] == lines[:4]
+    assert lines[4].startswith("by layer")
+
+
+def test_what_ran_unchanged_takes_a_line() -> None:
+    """It says that nothing was overlooked."""
+    assert [
+        "by Python function: none of 2 changed, 27 bytecodes",
+        "by operator: none of 1 changed, 1 call",
+    ] == ran(EXECUTED)
+
+
+def test_changes_of_what_ran_are_limited_as_functions_are() -> None:
+    """The largest are shown."""
+    less = Executed((), (), "3.11")
+
+    assert [
+        "by Python function (2 of 2 changed, 27 → 0 bytecodes)",
+        "  torch/nn/modules/linear.py:130 Linear.forward  20 → 0 bytecodes",
+        "  … and 1 more",
+    ] == ran(less, sections=("python",), limit=1)
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "titles"),
+    [(None, None, "base and new"), (None, EXECUTED, "base"), (EXECUTED, None, "new")],
+)
+def test_a_side_stored_without_what_ran_is_named(
+    base: Executed | None, new: Executed | None, titles: str
+) -> None:
+    """In one line."""
+    assert [f"Python functions and operators were not stored for {titles}."] == ran(new, base)
+
+
+def test_bytecodes_of_two_versions_of_python_are_not_compared() -> None:
+    """Operators are."""
+    assert [
+        "by Python function: Python 3.11 and 3.13 cannot be compared",
+        "by operator: none of 1 changed, 1 call",
+    ] == ran(attrs.evolve(EXECUTED, python="3.13"))
+
+
+def test_a_cpp_case_has_operators_alone() -> None:
+    """No Python is executed."""
+    cpp = Executed(None, (ADD,))
+
+    assert ["by operator: none of 1 changed, 1 call"] == ran(cpp, cpp)
 
 
 # Width
@@ -317,6 +399,50 @@ def test_markdown_adds_up_as_well() -> None:
     ]
 
     assert [203] * 3 == [numbers(line)[2] for line in sums]
+
+
+def both_levels() -> Report:
+    """A report on sides that executed different code."""
+    return Report(explained(side("base", BASE), side("new", NEW, executed=EDITED)))
+
+
+def test_markdown_has_both_levels() -> None:
+    """As lists, before the tables."""
+    text = markdown.explanation(both_levels())
+    place = "torch/nn/modules/linear.py:130 Linear.forward 20 → 30 bytecodes"
+
+    assert f"bytecodes)**\n\n- {place}\n\n**by operator (" in text
+    assert text.index("- +1 aten::contiguous") < text.index("| layer |")
+
+
+def test_json_has_both_levels() -> None:
+    """All that was executed, and not only what changed."""
+    found = json.loads(json_format.explanation(both_levels()))["executed"]
+
+    assert {"python": "3.11", "bytecodes": 37, "operator_calls": 2} == found["new"]
+    assert [10, 0] == [function["change"] for function in found["functions"]]
+    assert {
+        "file": "torch/nn/modules/linear.py",
+        "line": 130,
+        "name": "Linear.forward",
+        "base": 20,
+        "new": 30,
+        "edited": True,
+        "change": 10,
+    } == found["functions"][0]
+    assert [
+        {"name": "aten::contiguous", "backward": False, "base": 0, "new": 1, "change": 1},
+        {"name": "aten::add", "backward": False, "base": 1, "new": 1, "change": 0},
+    ] == found["operators"]
+
+
+def test_json_has_null_where_what_ran_is_not_known() -> None:
+    """The other side keeps its totals."""
+    report = Report(explained(side("base", BASE), side("new", NEW, executed=None)))
+    found = json.loads(json_format.explanation(report))["executed"]
+
+    assert found["base"]["bytecodes"] == 27
+    assert [None] * 3 == [found[name] for name in ("new", "functions", "operators")]
 
 
 def test_json_holds_every_function() -> None:

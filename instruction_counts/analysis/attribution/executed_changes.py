@@ -7,7 +7,7 @@ of that name, such as lambdas, they are taken together.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -71,6 +71,14 @@ class ExecutedChanges:
     operators: tuple[OperatorChange, ...] = ()
 
     @property
+    def changed(self) -> ExecutedChanges:
+        """Without what is the same on both sides."""
+        return ExecutedChanges(
+            tuple(one for one in self.functions if one.edited or one.delta),
+            tuple(one for one in self.operators if one.delta),
+        )
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """For people, functions first."""
         functions = tuple(one.text for one in self.functions)
@@ -84,29 +92,35 @@ def executed_changes(base: Executed | None, new: Executed | None) -> ExecutedCha
     """
     if base is None or new is None:
         return ExecutedChanges()
+    return executed_on_both(base, new).changed
+
+
+def executed_on_both(base: Executed, new: Executed) -> ExecutedChanges:
+    """What either side executes, whether it changed or not; no functions as above."""
     functions: Iterable[PythonChange] = ()
     if base.python == new.python:
         functions = _function_changes(base.functions or (), new.functions or ())
     operators = _operator_changes(base, new)
     return ExecutedChanges(
-        tuple(sorted(functions, key=lambda one: (not one.edited, -abs(one.delta), one.text))),
-        tuple(sorted(operators, key=lambda one: (-abs(one.delta), one.text))),
+        tuple(sorted(functions, key=lambda one: (not one.edited, *_size(one), one.text))),
+        tuple(sorted(operators, key=lambda one: (*_size(one), one.text))),
     )
+
+
+def _size(change: PythonChange | OperatorChange) -> tuple[int, int]:
+    return -abs(change.delta), -max(change.base, change.new)
 
 
 def _function_changes(
     base: Sequence[PythonFunction], new: Sequence[PythonFunction]
-) -> list[PythonChange]:
+) -> Iterator[PythonChange]:
     before, after = _by_name(base), _by_name(new)
-    found = []
     for file, name in {**before, **after}:
         old, now = before.get((file, name), []), after.get((file, name), [])
         less, more = (sum(function.bytecodes for function in side) for side in (old, now))
         digests = [{function.digest for function in side} for side in (old, now)]
         edited = bool(old and now) and digests[0] != digests[1]
-        if edited or less != more:
-            found.append(PythonChange(file, (now or old)[0].line, name, less, more, edited))
-    return found
+        yield PythonChange(file, (now or old)[0].line, name, less, more, edited)
 
 
 def _by_name(
@@ -123,8 +137,4 @@ def _operator_changes(base: Executed, new: Executed) -> list[OperatorChange]:
         Counter({(one.name, one.backward): one.calls for one in side.operators})
         for side in (base, new)
     ]
-    return [
-        OperatorChange(*key, sides[0][key], sides[1][key])
-        for key in {**sides[0], **sides[1]}
-        if sides[0][key] != sides[1][key]
-    ]
+    return [OperatorChange(*key, sides[0][key], sides[1][key]) for key in {**sides[0], **sides[1]}]

@@ -1,6 +1,6 @@
 """JSON, with everything that is known. Amounts are those of one iteration.
 
-Format history of comparisons, explanations, histories and bisections: 1, the first. JSON knows no
+Format history of comparisons, histories and bisections: 1, the first. JSON knows no
 infinite numbers: what has no bound is null.
 """
 
@@ -8,22 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from fractions import Fraction
 from typing import Any
 
 import attrs
 
-from instruction_counts.analysis.attribution.function_changes import (
-    CallerChange,
-    FunctionChange,
-    Share,
-)
-from instruction_counts.analysis.attribution.functions import top_causes
-from instruction_counts.analysis.attribution.inlining import inlinings
 from instruction_counts.analysis.verdicts.difference import Difference
-from instruction_counts.analysis.verdicts.fingerprints import disagreements
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Run
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.gate.checks import (
     changed_files,
@@ -35,6 +26,7 @@ from instruction_counts.history.bisection import Change
 from instruction_counts.history.series import Segment, Series, surroundings
 from instruction_counts.history.steps import Step
 from instruction_counts.report import coverage as coverage_report
+from instruction_counts.report.breakdown import Breakdown
 from instruction_counts.report.causes import of_case, texts
 from instruction_counts.report.comparison import title_of
 from instruction_counts.report.explain import Report
@@ -47,6 +39,7 @@ from instruction_counts.report.formats.entry import (
     HistoryReport,
     StepCauses,
 )
+from instruction_counts.report.formats.explained import breakdown, explanation
 from instruction_counts.storage.json_files import json_parts
 
 FORMAT_VERSION = 1
@@ -119,99 +112,6 @@ def check(report: CheckReport) -> str:
     """Everything that the terminal shows, case by case; the next check reads it."""
     differences = report.gate.comparison.differences
     return to_check_json(report.gate, {one.key: texts(one.causes) for one in differences})
-
-
-# Explanations
-
-
-def explanation(report: Report) -> str:
-    """All functions and calls, those that did not change, too."""
-    found = report.explanation
-    difference = found.difference
-    document = {
-        "explain_version": FORMAT_VERSION,
-        **found.key.as_values,
-        "base": _explained_side(found.base, found.records[0]),
-        "new": _explained_side(found.new, found.records[1]),
-        "change": found.change,
-        "same_definition": found.same_definition,
-        "disagreements": [
-            {"name": disagreement.name, "base": disagreement.base, "new": disagreement.new}
-            for disagreement in disagreements(found.base, found.new)
-        ],
-        "causes": list(texts(top_causes(difference))),
-        "layers": [_share(share) for share in difference.by_layer()],
-        "libraries": [_share(share) for share in difference.by_library()],
-        "functions": [_function(function) for function in difference.functions],
-        "calls": [_call(call) for call in difference.calls],
-        "moves": [
-            {
-                "caller": move.caller.name,
-                "functions": [key.name for key in move.functions],
-                "inlined": move.inlined,
-                "change": _number(move.delta),
-            }
-            for move in inlinings(difference)
-        ],
-    }
-    return _text(document)
-
-
-def _explained_side(side: Side, record: Record) -> dict[str, Any]:
-    count = record.outcome.instructions
-    return {
-        "title": side.title,
-        "engine": side.engine,
-        "torch": side.fingerprint.torch,
-        "changed_files": changed_files(side),
-        "instructions": count and count.per_run,
-        "exact": count and count.exact,
-        "spread": count and count.spread,
-        "metrics": dict(record.outcome.metrics),
-    }
-
-
-def _share(share: Share) -> dict[str, Any]:
-    numbers = {
-        "base": _number(share.base),
-        "new": _number(share.new),
-        "change": _number(share.delta),
-    }
-    return {"name": share.title, **numbers}
-
-
-def _function(function_change: FunctionChange) -> dict[str, Any]:
-    return {
-        "function": function_change.key.name,
-        "library": function_change.key.library,
-        "layer": function_change.key.layer.value,
-        "was": function_change.was,
-        "kind": function_change.kind.value,
-        "base": _number(function_change.base),
-        "new": _number(function_change.new),
-        "change": _number(function_change.delta),
-        "base_calls": _number(function_change.base_calls),
-        "new_calls": _number(function_change.new_calls),
-    }
-
-
-def _call(caller_change: CallerChange) -> dict[str, Any]:
-    return {
-        "caller": caller_change.caller.name,
-        "caller_library": caller_change.caller.library,
-        "callee": caller_change.callee.name,
-        "callee_library": caller_change.callee.library,
-        "base": _number(caller_change.base),
-        "new": _number(caller_change.new),
-        "base_calls": _number(caller_change.base_calls),
-        "new_calls": _number(caller_change.new_calls),
-    }
-
-
-def _number(amount: Fraction | None) -> int | float | None:
-    if amount is None:
-        return None
-    return amount.numerator if amount.denominator == 1 else float(amount)
 
 
 # Histories
@@ -327,6 +227,7 @@ FORMAT = Format(
         Run: json_parts,
         ComparisonReport: comparison,
         CheckReport: check,
+        Breakdown: breakdown,
         Report: explanation,
         HistoryReport: history,
         BisectionReport: bisection,

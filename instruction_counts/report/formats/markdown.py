@@ -18,6 +18,7 @@ from instruction_counts.report import causes, explain, gate, operators, skipped_
 from instruction_counts.report import comparison as shared
 from instruction_counts.report import coverage as coverage_report
 from instruction_counts.report import format as fmt
+from instruction_counts.report.executed import Block
 from instruction_counts.report.formats.entry import (
     CheckReport,
     ComparisonReport,
@@ -220,12 +221,21 @@ def explanation(report: explain.Report) -> str:
     blocks: list[Iterable[str]] = [
         [title],
         [f"- {escaped(remark)}" for remark in explain.remarks_on(found)],
+        *(_executed(block) for block in explain.executed_blocks(report)),
         _shares("layer", found.difference.by_layer()),
         _shares("library", found.difference.by_library()),
         _functions(found.difference.changed, report.limit),
         [f"- {escaped(explain.move_text(move))}" for move in inlinings(found.difference)],
     ]
     return "\n\n".join("\n".join(lines) for lines in map(list, blocks) if lines) + "\n"
+
+
+def _executed(block: Block) -> Iterator[str]:
+    yield f"**{escaped(block.heading)}**" if block.lines else escaped(block.heading)
+    if block.lines:
+        yield ""
+    for line in block.lines:
+        yield f"- {escaped(line)}"
 
 
 def _shares(heading: str, shares: Sequence[Share]) -> Iterator[str]:

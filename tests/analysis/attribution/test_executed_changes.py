@@ -8,6 +8,7 @@ import pytest
 from instruction_counts.analysis.attribution.executed_changes import (
     ExecutedChanges,
     executed_changes,
+    executed_on_both,
 )
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 
@@ -107,3 +108,12 @@ def test_bytecodes_of_two_versions_of_python_are_not_held_against_each_other() -
     other = attrs.evolve(with_forward(bytecodes=30), python="3.13", operators=())
 
     assert changes(other) == ("-1 aten::add",)
+
+
+def test_all_that_either_side_executes_can_be_asked_for() -> None:
+    """What changed first, then the largest."""
+    functions = executed_on_both(BASE, with_forward(bytecodes=21)).functions
+
+    assert [("Linear.forward", 1), ("Module._call_impl", 0)] == [
+        (one.name, one.delta) for one in functions
+    ]
