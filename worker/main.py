@@ -517,7 +517,8 @@ def _rehearse(torch: Any, shim: Shim) -> None:
         "num_threads": 1,
         "language": "Python",
     }
-    with tempfile.TemporaryDirectory() as folder:
+    # Below the folder of the server: it is removed also where the server is killed.
+    with tempfile.TemporaryDirectory(dir=".") as folder:
         path = Path(folder) / "request.json"
         write_whole(path, {"case": case})
         _rehearse_torchscript(torch, str(Path(folder) / "model.pt"))

@@ -10,7 +10,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
@@ -679,11 +679,11 @@ def facts() -> BuildFacts:
     return attrs.evolve(FACTS, build=BUILD, valgrind_headers=str(headers))
 
 
-def native(folder: Path, shim: str) -> ForkServer:
+def native(folder: Path, shim: str, script: Sequence[str] = (str(WORKER),)) -> ForkServer:
     """A server that takes wall times."""
 
     def start(folder: Path) -> WorkerProcess:
-        variables, script = environment(BUILD), (str(WORKER),)
+        variables = environment(BUILD)
         return WorkerProcess(sys.executable, variables, folder, without_aslr(), script)
 
     return ForkServer(ServerFolder(folder), start, {"type": "serve", "role": "times", "shim": shim})
@@ -837,3 +837,32 @@ def test_a_missing_shim_is_named(tmp_path: Path) -> None:
     server = native(tmp_path, "./steady.so")
 
     assert "OSError: ./steady.so: cannot open shared object file" in refusal_of(server)
+
+
+WATCHED = """
+import os, sys
+LOG = open("made", "a")
+
+def watch(event, arguments):
+    if event == "tempfile.mkdtemp":
+        print(os.path.abspath(arguments[0]), file=LOG, flush=True)
+
+sys.addaudithook(watch)
+exec(compile(open(WORKER).read(), WORKER, "exec"))
+"""
+
+
+@pytest.mark.faults
+@with_torch
+def test_a_server_makes_temporary_folders_only_in_its_own(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    """That one is swept where all are killed; nobody would know that others are of this program."""
+    shutil.copy(server.folder / "steady.so", tmp_path)
+    script = ("-c", f"WORKER = {str(WORKER)!r}\n{WATCHED}")
+    with contextlib.closing(native(tmp_path, "./steady.so", script)) as watched:
+        assert succeeds(watched)
+    made = [Path(line) for line in (tmp_path / "made").read_text().splitlines()]
+
+    assert made
+    assert [] == [path for path in made if not path.is_relative_to(tmp_path) or path.exists()]
