@@ -81,11 +81,11 @@ class ForkEngine:
     ) -> None:
         self._facts, self._compiler, self._profile = facts, compiler, profile
         self._notice = notice
-        shim = compiler.shim()
+        libraries = (compiler.shim(), compiler.filler())
         with contextlib.ExitStack() as undo:
             self._folder = WorkFolder()
             undo.callback(self._folder.remove)
-            self._processes = ForkProcesses(facts, profile, self._folder, shim)
+            self._processes = ForkProcesses(facts, profile, self._folder, libraries)
             self._times = self._processes.server(TIMES, notice)
             self._counts = self._processes.server(COUNTS, notice)
             undo.pop_all()

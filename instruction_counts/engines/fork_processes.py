@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, without_aslr
@@ -32,11 +32,13 @@ _CALLGRIND = (
 
 
 class ForkProcesses:
-    """Starts the workers of one build below ``folder``, with the library ``shim``."""
+    """Starts the workers of one build below ``folder``, with ``libraries`` beside them."""
 
-    def __init__(self, facts: BuildFacts, profile: Profile, folder: WorkFolder, shim: Path) -> None:
+    def __init__(
+        self, facts: BuildFacts, profile: Profile, folder: WorkFolder, libraries: Sequence[Path]
+    ) -> None:
         self._facts, self._profile = facts, profile
-        self._folder, self._shim = folder, shim
+        self._folder, self._libraries = folder, libraries
         self._turns = Turns()
 
     def server(self, role: str, notice: Callable[[str], None]) -> ForkServer:
@@ -66,7 +68,8 @@ class ForkProcesses:
         (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
         shutil.copy(WORKER, folder / "worker.py")
         shutil.copy(WORKER.with_name("executed.py"), folder)
-        shutil.copy(self._shim, folder / "steady.so")
+        for library in self._libraries:
+            shutil.copy(library, folder)
 
     def _refusal(self) -> str:
         changed = self._facts.changed_files()

@@ -29,6 +29,8 @@ class BrokenCompiler(Compiler):
             raise self._answer
         return self._answer
 
+    filler = shim
+
 
 @pytest.mark.parametrize(
     "answer",

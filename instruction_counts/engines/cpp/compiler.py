@@ -33,7 +33,7 @@ from instruction_counts.system.cache import VARIABLE, Cache, key_of
 CASES, HEADERS, SHIMS = "cases", "headers", "shims"
 
 LIBRARIES = ("-ltorch", "-ltorch_cpu", "-lc10")
-SHIM_SOURCE = Path(__file__).parents[1] / "native" / "steady.c"
+_NATIVE = Path(__file__).parents[1] / "native"
 
 _FORMAT = "1"
 """Part of every key: to be changed with anything here that changes what is compiled."""
@@ -89,21 +89,11 @@ class Compiler:
         Raises:
             CompileError: there is no C compiler, or it refuses.
         """
-        source = SHIM_SOURCE.read_text(encoding="utf-8")
-        command = self._shim_command()
-        found = self._facts.fingerprint
-        key = key_of(_FORMAT, source, found.compiler, found.libc, *command)
+        return self._native("steady")
 
-        def build(folder: Path) -> None:
-            (folder / "steady.c").write_text(source, encoding="utf-8")
-            done = self._commands.run(command, folder)
-            if done.code != 0:
-                remedy = NO_ROOM if os.strerror(errno.ENOSPC) in done.output else ""
-                raise CompileError(unplaced(done.output, done.code), remedy)
-
-        check_open = self._commands.check_open
-        with _failing_as_value():
-            return self._cache.entry(SHIMS, key, build, while_waiting=check_open) / "steady.so"
+    def filler(self) -> Path:
+        """The library that fills fresh memory, for this machine; raises as `shim` does."""
+        return self._native("fresh")
 
     def close(self) -> None:
         """Kill running compilers and refuse to start others; from any thread."""
@@ -209,7 +199,24 @@ class Compiler:
         command = [self._facts.compiler, "-shared", "case.o", "-o", "case.so", *folders]
         return [*command, *self._libraries, "-Wl,-z,now"]
 
-    def _shim_command(self) -> list[str]:
+    def _native(self, name: str) -> Path:
+        source = (_NATIVE / f"{name}.c").read_text(encoding="utf-8")
+        command = self._native_command(name)
+        found = self._facts.fingerprint
+        key = key_of(_FORMAT, source, found.compiler, found.libc, *command)
+
+        def build(folder: Path) -> None:
+            (folder / f"{name}.c").write_text(source, encoding="utf-8")
+            done = self._commands.run(command, folder)
+            if done.code != 0:
+                remedy = NO_ROOM if os.strerror(errno.ENOSPC) in done.output else ""
+                raise CompileError(unplaced(done.output, done.code), remedy)
+
+        check_open = self._commands.check_open
+        with _failing_as_value():
+            return self._cache.entry(SHIMS, key, build, while_waiting=check_open) / f"{name}.so"
+
+    def _native_command(self, name: str) -> list[str]:
         environment = self._commands.environment
         compiler = c_compiler(self._facts.compiler, environment)
         if not compiler:
@@ -217,7 +224,7 @@ class Compiler:
             raise CompileError(failure, "apt-get install gcc")
         command = [compiler, "-std=gnu11", "-O2", "-fPIC", "-pthread", "-shared"]
         command += ["-I", self._facts.valgrind_headers, "-Wl,-z,nodelete"]
-        return [*command, "-o", "steady.so", "steady.c"]
+        return [*command, "-o", f"{name}.so", f"{name}.c"]
 
 
 @contextlib.contextmanager
