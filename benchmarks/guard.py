@@ -105,13 +105,13 @@ def check(trial: Trial, baseline: Path, layouts: int) -> Checked:
 
 def row(trial: Trial, found: Sequence[Checked]) -> list[str]:
     """What came of a trial, in a line of the table."""
-    walls = [one.wall_s for one in found]
+    walls = [trial_check.wall_s for trial_check in found]
     return [
         trial.title,
         str(len(found)),
         f"{trial.code}, {trial.verdict}" + (", the cause" if trial.cause else ""),
-        " ".join(str(one.code) for one in found),
-        str(sum(one.is_right(trial) for one in found)),
+        " ".join(str(trial_check.code) for trial_check in found),
+        str(sum(trial_check.is_right(trial) for trial_check in found)),
         f"{statistics.median(walls):.0f} s ({min(walls):.0f} to {max(walls):.0f})",
     ]
 
@@ -134,16 +134,24 @@ def main() -> int:
         found: dict[str, list[Checked]] = {trial.title: [] for trial in trials}
         for number in range(args.times):
             for trial in trials:
-                one = check(trial, baseline, args.layouts)
-                found[trial.title].append(one)
-                said = "right" if one.is_right(trial) else "WRONG"
-                CONSOLE.print(f"{number + 1} {trial.title}: {one.code}, {one.wall_s:.0f} s, {said}")
+                made = check(trial, baseline, args.layouts)
+                found[trial.title].append(made)
+                said = "right" if made.is_right(trial) else "WRONG"
+                CONSOLE.print(
+                    f"{number + 1} {trial.title}: {made.code}, {made.wall_s:.0f} s, {said}"
+                )
         CONSOLE.print(found[trials[-1].title][-1].summary, markup=False, soft_wrap=True)
     table = Table("build", "checks", "wanted", "exit codes", "right", "wall time")
     for trial in trials:
         table.add_row(*row(trial, found[trial.title]))
     CONSOLE.print(table)
-    return int(any(not one.is_right(trial) for trial in trials for one in found[trial.title]))
+    return int(
+        any(
+            not trial_check.is_right(trial)
+            for trial in trials
+            for trial_check in found[trial.title]
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -169,7 +169,7 @@ def storing(folder: Path, cases: int) -> list[Figure]:
     draw = random.Random(1)  # noqa: S311 - nothing here is secret
     step = max(1, cases // CHANGED)
     again = (made_up(number, draw) for number in range(cases))
-    stored_run(db, (changed(one) if n % step == 0 else one for n, one in enumerate(again)))
+    stored_run(db, (changed(record) if n % step == 0 else record for n, record in enumerate(again)))
     size = sum(file.stat().st_size for file in folder.glob("scale.db*")) / 2**20
     label = f"Scale/{step}"
     commands = {

@@ -44,7 +44,7 @@ _FUNCTIONS = _names()
 def made_up(number: int, draw: random.Random) -> Record:
     """A record with some 300 functions, 520 calls between them, and its times."""
     functions = _functions(draw)
-    per_run = sum(one.exclusive for one in functions.costs) // _RUNS
+    per_run = sum(cost.exclusive for cost in functions.costs) // _RUNS
     median_s = per_run * 3e-10
     # Most cases have some dozens of blocks. Those whose statement is quick have thousands.
     blocks = draw.choice((20, 36, 36, 50, 3500))

@@ -62,11 +62,11 @@ def main() -> None:
     rounds = measure(engine, facts, sample * (1 + args.repeats), 1)
     # The first round waits for the servers.
     fork_s = {
-        title: statistics.median(one.duration_s for one in outcomes[1:])
+        title: statistics.median(outcome.duration_s for outcome in outcomes[1:])
         for title, outcomes in rounds.items()
     }
     reference = measure(make_engine("timer", facts, Profile(), CONSOLE.print), facts, sample, 1)
-    show_speed(fork_s, {title: one.duration_s for title, (one,) in reference.items()})
+    show_speed(fork_s, {title: outcome.duration_s for title, (outcome,) in reference.items()})
     engine = make_engine("fork", facts, Profile(allocator="system"), CONSOLE.print)
     show_agreement(measure(engine, facts, sample, 1), reference)
     if args.suite:
@@ -107,7 +107,7 @@ def show_agreement(fork: dict[str, list[Outcome]], timer: dict[str, list[Outcome
     """
     table = Table("case", "reference", "fork, system allocator", "difference")
     for title in timer:
-        theirs, ours = (one[title][0].instructions for one in (timer, fork))
+        theirs, ours = (engine[title][0].instructions for engine in (timer, fork))
         assert theirs is not None, "every case was counted"
         assert ours is not None, "every case was counted"
         counted = ours.per_run + ("· C++ ·" in title) * ours.loop

@@ -146,7 +146,9 @@ def checked_subject(subject: object) -> Subject | None:
 
 def checked_expected(expected: object) -> tuple[ExpectedTensor, ...]:
     """What is computed, each tensor once."""
-    if not isinstance(expected, tuple) or any(type(one) is not ExpectedTensor for one in expected):
+    if not isinstance(expected, tuple) or any(
+        type(tensor) is not ExpectedTensor for tensor in expected
+    ):
         raise DefinitionError("expected", quoted(expected), "a tuple of ExpectedTensor")
     for place, tensor in enumerate(expected):
         _check_tensor(f"expected[{place}]", tensor)
@@ -171,7 +173,7 @@ def _check_operator(operator: Operator) -> None:
 
 
 def _check_uses(uses: object) -> None:
-    if not isinstance(uses, tuple) or any(type(one) is not Use for one in uses):
+    if not isinstance(uses, tuple) or any(type(use) is not Use for use in uses):
         raise DefinitionError("subject.uses", quoted(uses), "a tuple of Use")
     for place, use in enumerate(uses):
         field = f"subject.uses[{place}]"

@@ -77,10 +77,10 @@ def subject_values(subject: Subject | None) -> dict[str, Any] | None:
     """A subject as files hold it, with its ``kind``."""
     if subject is None:
         return None
-    (kind,) = (name for name, one in SUBJECTS.items() if isinstance(subject, one))
+    (kind,) = (name for name, kind in SUBJECTS.items() if isinstance(subject, kind))
     return {"kind": kind, **attrs.asdict(subject)}
 
 
 def expected_values(expected: tuple[ExpectedTensor, ...]) -> list[dict[str, Any]]:
     """What is expected as files hold it."""
-    return [attrs.asdict(one) for one in expected]
+    return [attrs.asdict(tensor) for tensor in expected]

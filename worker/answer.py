@@ -39,7 +39,7 @@ def _load_folder() -> None:
     older Pythons put there, does not stay on the path either.
     """
     folder = Path(__file__).parent
-    sys.path[:] = [one for one in sys.path if Path(one) != folder]
+    sys.path[:] = [path for path in sys.path if Path(path) != folder]
     package = ModuleType(_PACKAGE)
     package.__path__ = [str(folder)]
     sys.modules[_PACKAGE] = package

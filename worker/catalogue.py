@@ -78,9 +78,9 @@ def schemas(request: Message) -> Message:
     del request
     torch = import_torch()
     found = {
-        (one.name[len(_NAMESPACE) :], one.overload_name): one
-        for one in torch._C._jit_get_all_schemas()
-        if one.name.startswith(_NAMESPACE)
+        (schema.name[len(_NAMESPACE) :], schema.overload_name): schema
+        for schema in torch._C._jit_get_all_schemas()
+        if schema.name.startswith(_NAMESPACE)
     }
     return {
         **identity(torch),
@@ -88,8 +88,8 @@ def schemas(request: Message) -> Message:
             {
                 "name": name,
                 "overload": overload,
-                "arguments": [_argument(one) for one in schema.arguments],
-                "returns": [_type(one) for one in schema.returns],
+                "arguments": [_argument(argument) for argument in schema.arguments],
+                "returns": [_type(returned) for returned in schema.returns],
             }
             for (name, overload), schema in sorted(found.items())
         ],
@@ -121,7 +121,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else str(value)
     if isinstance(value, (list, tuple)):
-        elements: List[Any] = [plain(one) for one in value]
+        elements: List[Any] = [plain(item) for item in value]
         return elements
     return str(value)
 
@@ -175,13 +175,13 @@ def public_operators(request: Message) -> Message:
 def native_names(torch: Any) -> Set[str]:
     """The names in aten of what the dispatcher knows and takes or returns tensors."""
     dispatched = getattr(torch._C, "_dispatch_get_all_op_names", None)
-    known = {one.partition(".")[0] for one in dispatched()} if dispatched else None
+    known = {name.partition(".")[0] for name in dispatched()} if dispatched else None
     return {
         schema.name[len(_NAMESPACE) :]
         for schema in torch._C._jit_get_all_schemas()
         if schema.name.startswith(_NAMESPACE)
         and (known is None or schema.name in known)
-        and any("Tensor" in str(one.type) for one in [*schema.arguments, *schema.returns])
+        and any("Tensor" in str(argument.type) for argument in [*schema.arguments, *schema.returns])
     }
 
 
@@ -191,7 +191,9 @@ def _functions_in(torch: Any, namespace: str) -> Dict[str, Any]:
         owner = getattr(owner, part)
     members = {name: getattr(owner, name, None) for name in dir(owner) if not name.startswith("_")}
     return {
-        name: one for name, one in members.items() if callable(one) and not isinstance(one, type)
+        name: member
+        for name, member in members.items()
+        if callable(member) and not isinstance(member, type)
     }
 
 
@@ -200,7 +202,7 @@ def _native_name(namespace: str, name: str, function: Any, natives: Set[str]) ->
         return "to"
     candidates = [prefix + name for prefix in _PREFIXES[namespace]]
     candidates += [getattr(function, "__name__", ""), name + "_loss"]
-    return next((one for one in candidates if one in natives), "")
+    return next((name for name in candidates if name in natives), "")
 
 
 def is_operator(torch: Any, namespace: str, name: str, function: Any, native: str) -> bool:
@@ -223,7 +225,7 @@ def is_operator(torch: Any, namespace: str, name: str, function: Any, native: st
 def _overridable(torch: Any, namespace: str) -> List[Any]:
     by_owner = torch.overrides.get_overridable_functions()
     owners = [torch, torch.functional] if namespace == "torch" else [torch.nn.functional]
-    return [one for owner in owners for one in by_owner.get(owner, [])]
+    return [name for owner in owners for name in by_owner.get(owner, [])]
 
 
 def _tags(torch: Any, native: str) -> List[str]:
@@ -234,9 +236,9 @@ def _tags(torch: Any, native: str) -> List[str]:
     packet = getattr(torch.ops.aten, native, None) if native else None
     if packet is None:
         return []
-    names = (one for one in packet.overloads() if one != "out" and not one.endswith("_out"))
-    overloads = (getattr(packet, one) for one in names)
-    tags = {tag.name for one in overloads for tag in getattr(one, "tags", [])}
+    names = (name for name in packet.overloads() if name != "out" and not name.endswith("_out"))
+    overloads = (getattr(packet, name) for name in names)
+    tags = {tag.name for overload in overloads for tag in getattr(overload, "tags", [])}
     return sorted(tags)
 
 

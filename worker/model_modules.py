@@ -38,15 +38,15 @@ def _is_same(value: Any, default: Any) -> bool:
 
 def _parameters(kind: Any) -> List[Tuple[str, Any]]:
     found = list(inspect.signature(kind.__init__).parameters.items())[1:]
-    if any(one.kind is inspect.Parameter.VAR_POSITIONAL for _, one in found):
+    if any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for _, parameter in found):
         # Recurrent layers hand everything on; their base says what that is, after the mode.
         base = kind.__mro__[1]
         found = list(inspect.signature(base.__init__).parameters.items())[1:]
-        found = [one for one in found if one[0] != "mode"]
+        found = [pair for pair in found if pair[0] != "mode"]
     return [
-        one
-        for one in found
-        if one[1].kind not in {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+        pair
+        for pair in found
+        if pair[1].kind not in {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
     ]
 
 
@@ -82,7 +82,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return value
     if isinstance(value, (tuple, list)):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if value is inspect.Parameter.empty:
         return "no default"
     raise UnwritableError(f"an argument is a {type(value).__name__}")
@@ -96,4 +96,4 @@ def tupled(value: Any) -> Any:
 def looks(module: Any) -> Any:
     """What tells one module from another of the same type."""
     state = [*module.named_parameters(), *module.named_buffers()]
-    return repr(module), [(name, tuple(one.shape)) for name, one in state]
+    return repr(module), [(name, tuple(tensor.shape)) for name, tensor in state]

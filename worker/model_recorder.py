@@ -98,9 +98,9 @@ class Recorder:
         output = func(*args, **kwargs)
         tensors = list(tensors_in((args, kwargs)))
         if func._schema.name != "aten::detach" and any(map(needs_grad, tensors)):
-            for one in tensors_in(output):
-                if one.is_floating_point() or one.is_complex():
-                    one._needs_grad = True
+            for tensor in tensors_in(output):
+                if tensor.is_floating_point() or tensor.is_complex():
+                    tensor._needs_grad = True
         if noted is not None:
             noted["result"] = result_of(output, with_grad=self.backward)
             self.calls.append(noted)
@@ -144,7 +144,7 @@ class Recorder:
             self.taken_apart[kind] = "its forward was replaced"
             return None
         parameters = list(module.parameters())
-        gets_gradient = {self.backward and one.requires_grad for one in parameters}
+        gets_gradient = {self.backward and parameter.requires_grad for parameter in parameters}
         if len(gets_gradient) > 1:
             self.taken_apart[kind] = "some of its parameters are frozen, and others are not"
             return None
@@ -157,7 +157,7 @@ class Recorder:
         if again != looks(module):
             self.taken_apart[kind] = "its attributes do not tell how it was made"
             return None
-        dtypes = {str(one.dtype) for one in parameters if one.is_floating_point()}
+        dtypes = {str(parameter.dtype) for parameter in parameters if parameter.is_floating_point()}
         return {
             "kind": "module",
             "type": kind,
@@ -250,7 +250,7 @@ class Recorder:
                     seen.append(func)
                 return func(*args, **(kwargs or {}))
 
-        copies = {name: _copy(one) for name, one in names.named.items()}
+        copies = {name: _copy(tensor) for name, tensor in names.named.items()}
         with contextlib.suppress(Exception), Witness():
             eval(text, {"torch": self.torch, **copies})  # noqa: S307 - our own text
         return seen == [func]

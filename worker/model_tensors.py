@@ -21,12 +21,12 @@ class Names:
     def __init__(self, args: Any, kwargs: Any) -> None:
         self.named: Dict[str, Any] = {}
         self._by_id: Dict[int, str] = {}
-        found = {id(one): one for one in tensors_in((args, kwargs))}
+        found = {id(tensor): tensor for tensor in tensors_in((args, kwargs))}
         letters = ["x"] if len(found) == 1 else list(_LETTERS)
-        for number, one in enumerate(found.values()):
+        for number, tensor in enumerate(found.values()):
             name = letters[number] if number < len(letters) else f"t{number}"
-            self.named[name] = one
-            self._by_id[id(one)] = name
+            self.named[name] = tensor
+            self._by_id[id(tensor)] = name
 
     @property
     def tensors(self) -> List[Any]:
@@ -42,16 +42,16 @@ class Names:
         return [
             {
                 "name": name,
-                **described(one, high),
-                "needs_grad": backward and needs_grad(one),
+                **described(tensor, high),
+                "needs_grad": backward and needs_grad(tensor),
             }
-            for name, one in self.named.items()
+            for name, tensor in self.named.items()
         ]
 
     def arguments(self, args: Any, kwargs: Any) -> str:
         """The arguments as code."""
-        texts = [self._code(one) for one in args]
-        texts += [f"{name}={self._code(one)}" for name, one in kwargs.items()]
+        texts = [self._code(value) for value in args]
+        texts += [f"{name}={self._code(value)}" for name, value in kwargs.items()]
         return ", ".join(texts)
 
     def _code(self, value: Any) -> str:
@@ -96,11 +96,11 @@ def tensors_in(value: Any) -> Iterator[Any]:
     if is_tensor(value):
         yield value
     elif isinstance(value, (tuple, list)):
-        for one in value:
-            yield from tensors_in(one)
+        for item in value:
+            yield from tensors_in(item)
     elif isinstance(value, dict):
-        for one in value.values():
-            yield from tensors_in(one)
+        for item in value.values():
+            yield from tensors_in(item)
 
 
 def needs_grad(tensor: Any) -> bool:
@@ -121,12 +121,12 @@ def described(tensor: Any, high: Optional[int]) -> Message:
 
 def result_of(output: Any, *, with_grad: bool) -> Optional[Message]:
     """The first tensor of an output, and how it is picked; of those with a gradient, if asked."""
-    for pick, one in _picked(output, ""):
-        if not with_grad or needs_grad(one):
+    for pick, tensor in _picked(output, ""):
+        if not with_grad or needs_grad(tensor):
             return {
                 "pick": pick,
-                "shape": list(one.shape),
-                "dtype": str(one.dtype)[len("torch.") :],
+                "shape": list(tensor.shape),
+                "dtype": str(tensor.dtype)[len("torch.") :],
             }
     return None
 
@@ -135,8 +135,8 @@ def _picked(output: Any, pick: str) -> Iterator[Tuple[str, Any]]:
     if is_tensor(output):
         yield pick, output
     elif isinstance(output, (tuple, list)):
-        for number, one in enumerate(output):
-            yield from _picked(one, f"{pick}[{number}]")
+        for number, item in enumerate(output):
+            yield from _picked(item, f"{pick}[{number}]")
     elif isinstance(output, dict):
-        for name, one in output.items():
-            yield from _picked(one, f"{pick}[{json.dumps(name)}]")
+        for name, item in output.items():
+            yield from _picked(item, f"{pick}[{json.dumps(name)}]")

@@ -66,9 +66,9 @@ def trace(request: Message) -> Message:
         "taken_apart": dict(recorder.taken_apart),
         "left_out": dict(recorder.left_out),
         "inputs": [
-            {"name": name, **described(one, _highest(spec))}
-            for (name, one), spec in zip(
-                [*((None, one) for one in args), *kwargs.items()],
+            {"name": name, **described(value, _highest(spec))}
+            for (name, value), spec in zip(
+                [*((None, value) for value in args), *kwargs.items()],
                 # As in the call: those given by position come first.
                 sorted(request["inputs"], key=lambda spec: spec["name"] is not None)
                 or itertools.repeat({}),
@@ -113,7 +113,7 @@ def _from_factory(torch: Any, request: Message) -> Loaded:
     made: Any = module
     for part in name.split("."):
         if not hasattr(made, part):
-            known = [one for one in vars(module) if not one.startswith("_")]
+            known = [name for name in vars(module) if not name.startswith("_")]
             raise RefusalError(
                 f"{target}: {module_name} has no {name}", f"It has: {', '.join(known[:12])}"
             )
@@ -194,7 +194,7 @@ def _from_export(torch: Any, request: Message) -> Loaded:
 
     def run(recorder: Recorder, args: Sequence[Any], kwargs: Message) -> Any:
         # The guards have no place among the operators; they were asked before.
-        names = [one.target for one in graph.graph.nodes if one.op == "placeholder"]
+        names = [node.target for node in graph.graph.nodes if node.op == "placeholder"]
         for node in list(graph.graph.nodes):
             if node.op == "call_module" and not node.users and "guards" in str(node.target):
                 graph.graph.erase_node(node)
@@ -248,8 +248,8 @@ def _inputs(torch: Any, request: Message, loaded: Loaded) -> Tuple[List[Any], Me
             )
         args, kwargs = loaded.examples
         return (
-            [_like(torch, one, request) for one in args],
-            {name: _like(torch, one, request) for name, one in kwargs.items()},
+            [_like(torch, spec, request) for spec in args],
+            {name: _like(torch, spec, request) for name, spec in kwargs.items()},
         )
     args = []
     kwargs = {}
@@ -294,13 +294,13 @@ def _highest(spec: Message) -> Optional[int]:
 
 def _failing(request: Message, error: Exception) -> RefusalError:
     name = request["model"]
-    if _VALUE_ERRORS & {one.__name__ for one in type(error).__mro__}:
+    if _VALUE_ERRORS & {kind.__name__ for kind in type(error).__mro__}:
         return RefusalError(
             f"{name}: what it does depends on the values of tensors, not on shapes alone"
             f" ({summary(error)})",
             f"{_place(error)}\n  --real-data runs it once on random values instead.".strip(),
         )
-    shapes = [",".join(map(str, one["shape"])) for one in request["inputs"]]
+    shapes = [",".join(map(str, spec["shape"])) for spec in request["inputs"]]
     hint = _place(error) or "Check --input."
     if shapes and request["kind"] == ".pt2":
         hint = "Leave --input and --batch-size out, for the inputs that it was exported with."

@@ -48,7 +48,7 @@ def _database() -> Any:
 def spellings(entry: Any) -> Set[str]:
     """All that an operator of the database is called: publicly, as a method, and natively."""
     names = {entry.name, *(alias.name for alias in entry.aliases)}
-    public = {owner + one for owner in ("torch.", "torch.Tensor.") for one in names}
+    public = {owner + name for owner in ("torch.", "torch.Tensor.") for name in names}
     return {*names, *public, entry.aten_name}
 
 
@@ -61,7 +61,7 @@ def _samples(torch: Any, entry: Any, dtype: Any, request: Message) -> Message:
         inputs = entry.sample_inputs(
             "cpu", dtype, requires_grad=request["requires_grad"] and has_gradient
         )
-        samples = [_sample(torch, one) for one in itertools.islice(inputs, request["limit"])]
+        samples = [_sample(torch, sample) for sample in itertools.islice(inputs, request["limit"])]
     except Exception as error:  # noqa: BLE001 - the database fails as it likes
         return {"samples": [], "reason": "%s: %s" % (type(error).__name__, error)}
     return {"samples": samples, "reason": ""}
@@ -70,8 +70,8 @@ def _samples(torch: Any, entry: Any, dtype: Any, request: Message) -> Message:
 def _sample(torch: Any, sample: Any) -> Message:
     return {
         "input": described(torch, sample.input),
-        "args": [described(torch, one) for one in sample.args],
-        "kwargs": {name: described(torch, one) for name, one in sample.kwargs.items()},
+        "args": [described(torch, value) for value in sample.args],
+        "kwargs": {name: described(torch, value) for name, value in sample.kwargs.items()},
     }
 
 
@@ -89,9 +89,9 @@ def described(torch: Any, value: Any) -> Any:
             tensor["layout"] = str(value.layout)
         return tensor
     if isinstance(value, list):
-        return [described(torch, one) for one in value]
+        return [described(torch, item) for item in value]
     if isinstance(value, tuple):
-        return {"tuple": [described(torch, one) for one in value]}
+        return {"tuple": [described(torch, item) for item in value]}
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):

@@ -225,8 +225,8 @@ def _with_details(comparison: Comparison, complete: Complete) -> Comparison:
         base=side(comparison.base),
         new=side(comparison.new),
         differences=tuple(
-            attrs.evolve(one, base=full(one.base), new=full(one.new))
-            for one in comparison.differences
+            attrs.evolve(difference, base=full(difference.base), new=full(difference.new))
+            for difference in comparison.differences
         ),
     )
 

@@ -71,7 +71,11 @@ def environment(build: Build, extra: Mapping[str, str] | None = None) -> dict[st
         **(extra or {}),
         **build.env,
     }
-    preloaded = [one["LD_PRELOAD"] for one in (extra or {}, build.env) if "LD_PRELOAD" in one]
+    preloaded = [
+        variables["LD_PRELOAD"]
+        for variables in (extra or {}, build.env)
+        if "LD_PRELOAD" in variables
+    ]
     return {**variables, "LD_PRELOAD": ":".join(preloaded)} if preloaded else variables
 
 

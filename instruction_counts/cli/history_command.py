@@ -77,10 +77,10 @@ def command(
 
 
 def _show_plots(shown: HistoryReport) -> None:
-    for number, one in enumerate(shown.series):
+    for number, series in enumerate(shown.series):
         if number:
             console.line("")
-        for text in report.plots(one, shown.causes):
+        for text in report.plots(series, shown.causes):
             console.render(text)
 
 

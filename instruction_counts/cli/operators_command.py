@@ -75,8 +75,8 @@ def _listed(entries: Sequence[OperatorEntry]) -> Table:
     return table
 
 
-def _counted(number: int, one: str, several: str) -> str:
-    return f"{number} {one if number == 1 else several}"
+def _counted(number: int, singular: str, plural: str) -> str:
+    return f"{number} {singular if number == 1 else plural}"
 
 
 def _missing(entry: OperatorEntry) -> str:

@@ -83,11 +83,16 @@ class Executed:
     @property
     def digests(self) -> ExecutedDigests:
         """What tells whether another side executed the same; lines take no part."""
-        operators = _digest((one.name, one.backward, one.calls) for one in self.operators)
+        operators = _digest(
+            (operator.name, operator.backward, operator.calls) for operator in self.operators
+        )
         if self.functions is None:
             return ExecutedDigests(operators)
-        counts = [(one.file, one.name, one.bytecodes) for one in self.functions]
-        code = [(one.file, one.name, one.bytecodes, one.digest) for one in self.functions]
+        counts = [(function.file, function.name, function.bytecodes) for function in self.functions]
+        code = [
+            (function.file, function.name, function.bytecodes, function.digest)
+            for function in self.functions
+        ]
         return ExecutedDigests(operators, _digest(counts), _digest(code), self.python)
 
 

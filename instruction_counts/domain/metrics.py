@@ -67,7 +67,7 @@ class Amounts(Mapping[str, Amount]):
     __slots__ = ("_numbers",)
 
     def __init__(self, numbers: Mapping[str, Amount | None] | None = None) -> None:
-        known = {name: one for name, one in (numbers or {}).items() if one is not None}
+        known = {name: number for name, number in (numbers or {}).items() if number is not None}
         for name, number in known.items():
             if type(number) not in {int, float} or not math.isfinite(number):
                 raise ValueError(f"{name} is {number!r}, which is no finite number")

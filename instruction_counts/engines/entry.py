@@ -42,7 +42,7 @@ class Ability(enum.Enum):
 
 
 Notice: TypeAlias = Callable[[str], None]
-"""Told what a person should know, such as what this machine refuses."""
+"""Receives what a person should know, such as what this machine refuses."""
 
 
 @attrs.frozen

@@ -260,7 +260,8 @@ class ForkEngine:
             found = found["resources"]
         except WorkerError as error:
             return NO_AMOUNTS, error.failure.summary
-        return Amounts({one.name: found[name] for name, one in _RESOURCES.items()}), found["reason"]
+        used = Amounts({metric.name: found[name] for name, metric in _RESOURCES.items()})
+        return used, found["reason"]
 
     def _times_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
@@ -345,8 +346,8 @@ def executed_of(answer: Mapping[str, Any]) -> Executed:
     found = answer["executed"]
     functions = found["functions"]
     return Executed(
-        None if functions is None else tuple(PythonFunction(**one) for one in functions),
-        tuple(OperatorCalls(**one) for one in found["operators"]),
+        None if functions is None else tuple(PythonFunction(**function) for function in functions),
+        tuple(OperatorCalls(**operator) for operator in found["operators"]),
         found["python"],
     )
 

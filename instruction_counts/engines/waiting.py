@@ -23,7 +23,7 @@ class Waiting:
     def take(self, cores: int) -> WorkOrder | None:
         """The next order that runs on so many cores; None where no such order waits."""
         with self._lock:
-            order = next((one for one in self._orders if one.cores == cores), None)
+            order = next((order for order in self._orders if order.cores == cores), None)
             if order is not None:
                 del self._orders[order]
             return order

@@ -67,19 +67,19 @@ def accept(
     comparison = compare(
         mine.side_for(side, "baseline"),
         narrowed,
-        causes=lambda one: mine.causes(one, complete),
+        causes=lambda difference: mine.causes(difference, complete),
     )
     cases = {key: old.cases[key] for key in staying}
     kept = []
-    for one in comparison.differences:
-        record, was = records.get(one.key), selected.get(one.key)
+    for difference in comparison.differences:
+        record, was = records.get(difference.key), selected.get(difference.key)
         if record is None:
             continue
-        if was is not None and one.verdict in _NOISE and one.change:
-            cases[one.key] = _kept(was, record)
-            kept.append(one.key)
+        if was is not None and difference.verdict in _NOISE and difference.change:
+            cases[difference.key] = _kept(was, record)
+            kept.append(difference.key)
         else:
-            cases[one.key] = _case(complete(record), was)
+            cases[difference.key] = _case(complete(record), was)
     after = Baseline(Head.of(side), cases)
     return Acceptance(before, after, comparison, tuple(kept), absent, uncounted)
 
@@ -133,7 +133,7 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
             f"{side.title}: {len(negative)} cases cost less than the empty loop: {_some(negative)}",
             "Nothing of them was executed: exclude them with --only.",
         )
-    records = {key: one for key, (one, _) in counted.items()}
+    records = {key: record for key, (record, _) in counted.items()}
     if not records:
         raise UsageError(f"{side.title}: no case was counted", "Measure without --no-counts.")
     return records

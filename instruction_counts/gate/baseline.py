@@ -203,12 +203,12 @@ class Baseline:
             obstacle for obstacle in found if obstacle.prevents or obstacle.name in _MUST_AGREE
         )
 
-    def causes(self, one: Difference, complete: Complete = as_it_is) -> Causes:
+    def causes(self, difference: Difference, complete: Complete = as_it_is) -> Causes:
         """The layers in which a case changed, the largest change first."""
-        case = self.cases.get(one.key)
-        if case is None or one.new is None or not case.layers:
+        case = self.cases.get(difference.key)
+        if case is None or difference.new is None or not case.layers:
             return Causes()
-        after = layer_counts(complete(one.new))
+        after = layer_counts(complete(difference.new))
         if not after:
             return Causes()
         causes = [

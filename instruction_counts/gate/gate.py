@@ -97,11 +97,11 @@ def apply_limits(
     ``exceeded_before`` are the cases that failed by their limit in the last check.
     """
     findings = []
-    for one in comparison.differences:
-        finding = _finding(one, limits or Limits(), known=one.key in exceeded_before)
-        got_worse = one.verdict is Verdict.WORSE or _output_differs(one)
+    for difference in comparison.differences:
+        finding = _finding(difference, limits or Limits(), known=difference.key in exceeded_before)
+        got_worse = difference.verdict is Verdict.WORSE or _output_differs(difference)
         if fail_on is FailOn.ANY and got_worse and finding.level is not Level.FAILS:
-            finding = Finding(one, Level.FAILS, "every regression fails (--fail-on any)")
+            finding = Finding(difference, Level.FAILS, "every regression fails (--fail-on any)")
         findings.append(finding)
     silent = {
         difference.key for difference in comparison.differences if difference.verdict not in _TOLD

@@ -35,7 +35,7 @@ class Rule:
         """Whether a case is meant."""
         asked = (self.language, self.runtime, self.autograd)
         return matches(self.only, key.label) and all(
-            one in {None, mode} for one, mode in zip(asked, key.modes, strict=True)
+            wanted in {None, mode} for wanted, mode in zip(asked, key.modes, strict=True)
         )
 
     def __str__(self) -> str:

@@ -69,7 +69,7 @@ def _doubt_of_rule(rule: Rule, later: Sequence[Rule], baseline: Baseline) -> Dou
     matched = [key for key in baseline.cases if rule.applies(key)]
     if not matched:
         return Doubt.NO_MATCH
-    if all(any(one.applies(key) for one in later) for key in matched):
+    if all(any(rule.applies(key) for rule in later) for key in matched):
         return Doubt.SHADOWED
     return None
 

@@ -120,5 +120,5 @@ class Scout:
             self._first[key] = record
         if known is None or judge(key, known, record).verdict not in _MOVED:
             return frozenset()
-        before, after = (self.complete(one).outcome.functions for one in (known, record))
+        before, after = (self.complete(measured).outcome.functions for measured in (known, record))
         return changed_functions(before, after)

@@ -109,7 +109,7 @@ def _groups(points: Iterable[StoredCount]) -> list[list[StoredCount]]:
     """The points of each segment, in the order of the first points."""
     comparable: list[list[tuple[int, StoredCount]]] = []
     for place, point in enumerate(points):
-        group = next((one for one in comparable if not any(_between(one[0][1], point))), None)
+        group = next((group for group in comparable if not any(_between(group[0][1], point))), None)
         if group is None:
             comparable.append([(place, point)])
         else:

@@ -94,8 +94,8 @@ class State:
     def marked(self, alert: Alert, delivery: Delivery) -> State:
         """With an alert that got so far."""
         alerts = (
-            attrs.evolve(one, delivery=delivery) if one.id == alert.id else one
-            for one in self.alerts
+            attrs.evolve(known, delivery=delivery) if known.id == alert.id else known
+            for known in self.alerts
         )
         return attrs.evolve(self, alerts=tuple(alerts))
 

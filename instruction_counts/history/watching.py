@@ -233,7 +233,9 @@ def _verified(
         )
     # The direction may be another one: what was seen first may have been an outlier.
     return [
-        one for one in (judged.get(suspect.key, suspect) for suspect in suspects) if is_change(one)
+        difference
+        for difference in (judged.get(suspect.key, suspect) for suspect in suspects)
+        if is_change(difference)
     ]
 
 

@@ -52,15 +52,19 @@ def sections(comparison: Comparison) -> Iterator[Section]:
         yield Section("OUTPUT DIFFERS", explanation, "bold red", tuple(differing))
     for verdict, style in _STYLES.items():
         mine = [
-            one
-            for one in comparison.differences
-            if one.verdict is verdict and one.reason is not Reason.OUTPUT_DIFFERS
+            difference
+            for difference in comparison.differences
+            if difference.verdict is verdict and difference.reason is not Reason.OUTPUT_DIFFERS
         ]
         if mine:
             mine.sort(key=lambda difference: -abs(difference.relative or 0))
             title = verdict.value.upper()
             yield Section(title, _how_sure(comparison, mine), style, tuple(mine))
-    changed = [one for one in comparison.differences if one.verdict is Verdict.SAME and one.metrics]
+    changed = [
+        difference
+        for difference in comparison.differences
+        if difference.verdict is Verdict.SAME and difference.metrics
+    ]
     if changed:
         explanation = "the instructions stay the same"
         yield Section("OTHER METRICS CHANGED", explanation, "yellow", tuple(changed))
@@ -92,10 +96,10 @@ def head(comparison: Comparison) -> Iterator[Text]:
     unexpected = [
         disagreement for disagreement in comparison.disagreements if not disagreement.expected
     ]
-    for one in unexpected:
-        prevented = "  counts cannot be compared" if one.prevents else ""
-        style = "bold red" if one.prevents else "yellow"
-        yield Text(f"  differs: {one.text}{prevented}", style=style)
+    for disagreement in unexpected:
+        prevented = "  counts cannot be compared" if disagreement.prevents else ""
+        style = "bold red" if disagreement.prevents else "yellow"
+        yield Text(f"  differs: {disagreement.text}{prevented}", style=style)
     yield Text(tally(comparison), style="bold")
 
 

@@ -175,7 +175,7 @@ def remarks_on(explanation: Explanation) -> Iterator[str]:
         yield "The definitions differ: the sides did not run the same code."
     differing = list(disagreements(explanation.base, explanation.new))
     if differing:
-        yield f"What differs: {'; '.join(_disagreement(one) for one in differing)}."
+        yield f"What differs: {'; '.join(map(_disagreement, differing))}."
     sides = explanation.base, explanation.new
     doubts = {side.title: changed_files(side) for side in sides}
     yield from (f"{title}: {doubt}." for title, doubt in doubts.items() if doubt)
@@ -241,8 +241,8 @@ def _shares(title: str, shares: Sequence[Share], remarks: dict[str, str], width:
     _add_amounts(table, _AMOUNTS, widths)
     table.add_column("", no_wrap=True)
     largest = max((abs(share.delta) for share in shares), default=Fraction())
-    for one, (name, amounts) in zip(shares, rows, strict=False):
-        bar = _bar(one.delta, largest, bar_width)
+    for share, (name, amounts) in zip(shares, rows, strict=False):
+        bar = _bar(share.delta, largest, bar_width)
         if remarks.get(name):
             bar = Text.assemble(bar, " " * (bar_width - bar.cell_len + 1), (remarks[name], "dim"))
         table.add_row(Text(f"  {name}"), *amounts, bar)
@@ -279,9 +279,9 @@ def _functions(explanation: Explanation, limit: int, width: int) -> Iterator[Ren
     explained = [function for function in kept if difference.callers(function.key)][
         :_EXPLAINED_CALLERS
     ]
-    for one in explained:
+    for change in explained:
         yield Text()
-        yield from _callers(one, difference.callers(one.key), width)
+        yield from _callers(change, difference.callers(change.key), width)
 
 
 def _callers(

@@ -63,11 +63,11 @@ def _largest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 def lines(finding: Finding) -> Iterator[Text]:
     """A case: its counts, the limit, and what caused the change."""
-    one = finding.difference
-    yield from report.figures_lines(one)
-    if finding.why and finding.why != one.reason.value:
+    difference = finding.difference
+    yield from report.figures_lines(difference)
+    if finding.why and finding.why != difference.reason.value:
         yield Text(f"     {finding.why}")
-    yield from report.cause_lines(one)
+    yield from report.cause_lines(difference)
 
 
 def brief(gate: Gate) -> Iterator[Text]:
@@ -165,11 +165,11 @@ def baseline_table(cases: Iterable[BaselineCase]) -> Table:
     return table
 
 
-def remark(one: Remark) -> Iterator[Text]:
+def remark(noticed: Remark) -> Iterator[Text]:
     """What is doubtful, what it is about, and what to do."""
-    yield Text(f"{one.doubt.what}: {len(one.about):,}", style="yellow")
-    for about in one.about[:_SHOWN_BY_A_REMARK]:
+    yield Text(f"{noticed.doubt.what}: {len(noticed.about):,}", style="yellow")
+    for about in noticed.about[:_SHOWN_BY_A_REMARK]:
         yield Text(f"  {report.title_of(about) if isinstance(about, CaseKey) else about}")
-    if len(one.about) > _SHOWN_BY_A_REMARK:
-        yield Text(f"  … and {len(one.about) - _SHOWN_BY_A_REMARK:,} more")
-    yield Text(f"  {one.doubt.remedy}", style="dim")
+    if len(noticed.about) > _SHOWN_BY_A_REMARK:
+        yield Text(f"  … and {len(noticed.about) - _SHOWN_BY_A_REMARK:,} more")
+    yield Text(f"  {noticed.doubt.remedy}", style="dim")

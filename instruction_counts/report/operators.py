@@ -37,13 +37,13 @@ def operators_table(run: Run) -> Table:
         table.add_column(heading, justify="right", no_wrap=True, style="dim")
     above: tuple[str, ...] = ()
     several = len(run.builds) > 1
-    for one in metrics_of(run.cases):
-        if one.label[:1] != above[:1]:
-            table.add_row(Text(one.label[0], style="bold"))
-        if one.label != above:
-            table.add_row(Padding(Text(" ".join(one.label[1:])), (0, 0, 0, 2)))
-        table.add_row(Text(f"    {mode(one, several=several)}"), *_cells(one))
-        above = one.label
+    for metrics in metrics_of(run.cases):
+        if metrics.label[:1] != above[:1]:
+            table.add_row(Text(metrics.label[0], style="bold"))
+        if metrics.label != above:
+            table.add_row(Padding(Text(" ".join(metrics.label[1:])), (0, 0, 0, 2)))
+        table.add_row(Text(f"    {mode(metrics, several=several)}"), *_cells(metrics))
+        above = metrics.label
     return table
 
 

@@ -74,7 +74,7 @@ class Destination:
         if suffix is None:
             named = f"{option} {path}".strip()
             raise UsageError(f"{named}: unknown format", f"End the name in {', '.join(known)}.")
-        entry = next(one for one in _FORMATS.values() if suffix in one.suffixes)
+        entry = next(form for form in _FORMATS.values() if suffix in form.suffixes)
         return cls._checked(path, option, entry, compressed=suffix.endswith(".gz"))
 
     @classmethod

@@ -68,8 +68,13 @@ def head(summary: RunSummary, fingerprints: Mapping[str, Fingerprint]) -> Iterat
     yield " · ".join(part for part in parts if part)
     if summary.tags:
         yield f"tags: {', '.join(summary.tags)}"
-    for name, one in fingerprints.items():
-        facts = [f"torch {one.torch}", f"Python {one.python}", one.cpu, one.valgrind]
+    for name, fingerprint in fingerprints.items():
+        facts = [
+            f"torch {fingerprint.torch}",
+            f"Python {fingerprint.python}",
+            fingerprint.cpu,
+            fingerprint.valgrind,
+        ]
         yield f"{name}: {' · '.join(fact for fact in facts if fact)}"
 
 

@@ -49,7 +49,7 @@ def summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
         if any(case.layouts for case in mine):
             spreads = sorted(case.layout_spread for case in mine)
             shares = ", ".join(
-                f"{100 * sum(one <= limit for one in spreads) / len(spreads):.0f}% within {name}"
+                f"{_percent_within(limit, spreads):.0f}% within {name}"
                 for limit, name in (
                     (0.0, "0"),
                     (0.0001, "0.01%"),
@@ -59,6 +59,10 @@ def summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
             )
             number = 1 + len(mine[0].layouts)
             yield f"  over {number} layouts: {shares}; worst {percent(spreads[-1])}"
+
+
+def _percent_within(limit: float, spreads: Sequence[float]) -> float:
+    return 100 * sum(spread <= limit for spread in spreads) / len(spreads)
 
 
 def percent(share: float) -> str:

@@ -58,7 +58,7 @@ def results(run: Run, asked_for: Sequence[Metric] = ()) -> Table:
         else:
             indent = 2 + len(row.mode) - len(row.mode.lstrip())
             name = Padding(Text(row.mode.lstrip()), (0, 0, 0, indent))
-            figures = [cell for one in shown for cell in cells(row, one, columns)]
+            figures = [cell for field in shown for cell in cells(row, field, columns)]
             table.add_row(name, *figures)
     return table
 

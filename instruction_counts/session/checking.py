@@ -78,7 +78,7 @@ class CheckRequest:
         return compare(
             self.baseline.side_for(side, self.file.name),
             side,
-            causes=lambda one: self.baseline.causes(one, complete),
+            causes=lambda difference: self.baseline.causes(difference, complete),
         )
 
     def refuse_obstacles(self, side: Side) -> None:

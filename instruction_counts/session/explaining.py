@@ -58,7 +58,7 @@ def _completed(side: Side, key: CaseKey, complete: Complete) -> Side:
 def _costs(key: CaseKey, side: Side, sides: Sequence[Side]) -> FunctionCosts:
     record = side.records.get(key)
     if record is None:
-        other = next(one for one in sides if key in one.records)
+        other = next(side for side in sides if key in side.records)
         raise UsageError(
             f"{key.title} is in {other.title}, and not in {side.title}",
             "Measure it on both sides:",

@@ -86,7 +86,7 @@ def _again(request: GenerationRequest, output: Path) -> list[str]:
     """The options that write the same file again."""
     mode = request.mode
     words = [word for model in request.models for word in ("--model", model)]
-    words += [word for one in request.inputs for word in ("--input", one)]
+    words += [word for spec in request.inputs for word in ("--input", spec)]
     words += [] if request.batch_size is None else ["--batch-size", str(request.batch_size)]
     words += [] if mode.level == "modules" else ["--level", mode.level]
     flags = {

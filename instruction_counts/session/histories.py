@@ -59,7 +59,9 @@ def history_of(request: HistoryRequest, store: Store) -> Histories:
 def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[Cause, ...]:
     """The largest changes from one stored count to another; none where no functions can be read."""
     try:
-        costs = [store.details(one.run_id, one.build, one.case).functions for one in (base, new)]
+        costs = [
+            store.details(point.run_id, point.build, point.case).functions for point in (base, new)
+        ]
         return () if None in costs else top_causes(difference(*costs))
     except DataError:  # a series does not depend on its causes
         return ()

@@ -178,7 +178,7 @@ class Measured:
         waiting = remaining(orders, done)
         known = {record.identity: record for record in done.cases} if done is not None else {}
         asked = {(order.build.name, order.case.key) for order in waiting}
-        self._records = [one for identity, one in known.items() if identity not in asked]
+        self._records = [record for identity, record in known.items() if identity not in asked]
         if done is not None:
             self._go_on_from(done)
         if self._durations is not None:

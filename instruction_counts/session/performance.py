@@ -110,13 +110,13 @@ def run_performance_test(
     entry = _entry(op)
     common = {"dtype": dtype, "run_backward": run_backward, "seed": seed}
     if inputs is not None and (
-        isinstance(inputs, Mapping | str) or not all(isinstance(one, Mapping) for one in inputs)
+        isinstance(inputs, Mapping | str) or not all(isinstance(given, Mapping) for given in inputs)
     ):
         raise UsageError(
             f"inputs={inputs!r} is no list of dictionaries", 'For example: [{"input": (8,)}]'
         )
     schemas = _standard_schemas()
-    tests = [_test(entry, common, one, schemas) for one in (inputs or [{}])]
+    tests = [_test(entry, common, given, schemas) for given in (inputs or [{}])]
     return _measured(tests, Timing(warmup, runs), languages, build, schemas)
 
 
@@ -294,8 +294,8 @@ def _measured(
     found = _dictionaries(measured.run, machine, test_of)
     if Language.CPP in wanted:
         found += _without_cpp(made, measured_on.name, machine)
-    for one in found:
-        one["arguments"] = dict(tests[one["test"]].arguments)
+    for record in found:
+        record["arguments"] = dict(tests[record["test"]].arguments)
     return sorted(found, key=lambda result: (result["test"], result["language"] != "python"))
 
 
@@ -337,10 +337,10 @@ def _dictionaries(
         if record.outcome.status is not Status.OK
     }
     results = []
-    for one in metrics_of(run.cases):
-        found = {"test": test_of[one.label], "arguments": {}, **as_dict(one, machine)}
+    for metrics in metrics_of(run.cases):
+        found = {"test": test_of[metrics.label], "arguments": {}, **as_dict(metrics, machine)}
         found |= {"status": "ok", "error": ""}
-        record = failed.get((one.label, one.language))
+        record = failed.get((metrics.label, metrics.language))
         if record is not None:
             failure = record.outcome.failure
             found["status"] = record.outcome.status.value
@@ -357,7 +357,7 @@ def _without_cpp(
     for number, case in ((number, several[0]) for number, several in enumerate(made) if several):
         if not isinstance(case.subject, Operator) or not case.subject.no_cpp:
             continue
-        one = Metrics(
+        metrics = Metrics(
             label=case.label,
             operator=case.subject,
             language=Language.CPP,
@@ -365,6 +365,6 @@ def _without_cpp(
             num_threads=1,
             build=build,
         )
-        found = {"test": number, "arguments": {}, **as_dict(one, machine)}
+        found = {"test": number, "arguments": {}, **as_dict(metrics, machine)}
         results.append({**found, "status": Status.SKIPPED.value, "error": case.subject.no_cpp})
     return results

@@ -53,7 +53,7 @@ class Recording:
     _waiting: dict[Identity, Record] = attrs.field(factory=dict, init=False)
     """The records that are not stored yet."""
     _next: float = attrs.field(default=0.0, init=False)
-    _is_told: bool = attrs.field(default=False, init=False)
+    _is_reported: bool = attrs.field(default=False, init=False)
     is_complete: bool = attrs.field(default=False, init=False)
     """Whether the run has been finished, and all of it is stored."""
 
@@ -112,14 +112,14 @@ class Recording:
             self._observer.error(f"The end of run {self.run_id} is not stored: {error}")
 
     def _tell(self, error: UsageError) -> None:
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_reported:
+            self._is_reported = True
             self._observer.error(
                 "Results cannot be stored now; they stay in memory, and it is tried again with "
                 f"each case: {error}"
             )
 
     def _tell_recovery(self) -> None:
-        if self._is_told:
-            self._is_told = False
+        if self._is_reported:
+            self._is_reported = False
             self._observer.note("Results can be stored again, and all of them are.")

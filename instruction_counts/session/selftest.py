@@ -90,7 +90,9 @@ def run_selftest(
         observer.note(f"{len(cases)} cases, {condition.title}")
         found = measure(cases, facts, condition, allocator, observer)
         (others if condition.layout else repeats).append(found)
-    noises = noise_of(cases, *([one.outcomes for one in rounds] for rounds in (repeats, others)))
+    noises = noise_of(
+        cases, *([measured.outcomes for measured in rounds] for rounds in (repeats, others))
+    )
     return Selftest(noises, run_of(build.name, repeats[0], floors(noises)))
 
 

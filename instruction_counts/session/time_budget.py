@@ -77,7 +77,8 @@ def _latest(points: Sequence[StoredCount], store: Store) -> dict[CaseKey, Record
 
 def _causes(move: Move, store: Store) -> frozenset[str]:
     before, after = (
-        store.details(one.run_id, one.build, one.case).functions for one in (move.base, move.new)
+        store.details(point.run_id, point.build, point.case).functions
+        for point in (move.base, move.new)
     )
     return changed_functions(before, after)
 

@@ -68,7 +68,7 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
                 f"{name}: BENCHMARKS is nested too deeply, or contains itself", _FIX
             ) from None
         except DefinitionErrors as error:
-            with_source = (attrs.evolve(one, source=name) for one in error.errors)
+            with_source = (attrs.evolve(mistake, source=name) for mistake in error.errors)
             raise DefinitionErrors(tuple(with_source)) from None
         except DefinitionError as error:
             raise DefinitionErrors((attrs.evolve(error, source=name),)) from None

@@ -89,7 +89,7 @@ def register(entry: SourceEntry) -> SourceEntry:
     Raises:
         ValueError: there is one of that name, or for the same files.
     """
-    taken = {suffix for one in _SOURCES.values() for suffix in one.suffixes}
+    taken = {suffix for source in _SOURCES.values() for suffix in source.suffixes}
     if entry.name in _SOURCES or taken.intersection(entry.suffixes):
         raise ValueError(f'the source "{entry.name}", or one for its files, is registered already')
     _SOURCES[entry.name] = entry

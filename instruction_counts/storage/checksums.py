@@ -71,11 +71,13 @@ def require(row: RowMapping, stretches: Sequence[Window], *, details: bool) -> N
     """
     rows: list[tuple[Table, _Rows]] = []
     if stretches:
-        read = [(one.runs, one.instructions, dict(one.metrics)) for one in stretches]
+        read = [
+            (stretch.runs, stretch.instructions, dict(stretch.metrics)) for stretch in stretches
+        ]
         rows.append((windows, [dict(zip(_WINDOW, values, strict=True)) for values in read]))
     for table in (times, failures, outputs, *((function_costs, executed) if details else ())):
         if row[table.c.outcome_id] is not None:
-            columns = {one.name: row[one] for one in table.columns if one in row}
+            columns = {column.name: row[column] for column in table.columns if column in row}
             rows.append((table, [columns]))
     own = {column.name: row[column] for column in OWN_COLUMNS}
     found = of_outcome(own, row[run_builds.c.name], row[cases.c.digest], rows)

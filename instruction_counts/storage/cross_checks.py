@@ -65,9 +65,9 @@ def _levels(value: object) -> int:
         levels += 1
         inner = [
             part
-            for one in inner
-            if isinstance(one, list | dict)
-            for part in (one.values() if isinstance(one, dict) else one)
+            for value in inner
+            if isinstance(value, list | dict)
+            for part in (value.values() if isinstance(value, dict) else value)
         ]
     return levels - 1
 

@@ -19,10 +19,11 @@ def executed_to_json(executed: Executed) -> dict[str, Any]:
         "function_columns": list(_FUNCTION_COLUMNS),
         "functions": None
         if functions is None
-        else [[getattr(one, name) for name in _FUNCTION_COLUMNS] for one in functions],
+        else [[getattr(function, name) for name in _FUNCTION_COLUMNS] for function in functions],
         "operator_columns": list(_OPERATOR_COLUMNS),
         "operators": [
-            [getattr(one, name) for name in _OPERATOR_COLUMNS] for one in executed.operators
+            [getattr(operator, name) for name in _OPERATOR_COLUMNS]
+            for operator in executed.operators
         ],
     }
 

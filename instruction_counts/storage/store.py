@@ -237,11 +237,11 @@ class Store:
         """All runs, the newest first."""
         with self._database.reading() as connection:
             found = summaries(connection)
-        return tuple(self._with_its_end(one) for one in found)
+        return tuple(self._with_its_end(run) for run in found)
 
-    def _with_its_end(self, one: RunSummary) -> RunSummary:
-        is_killed = one.state == RUNNING and self._running.is_abandoned(one.id)
-        return attrs.evolve(one, state=KILLED) if is_killed else one
+    def _with_its_end(self, run: RunSummary) -> RunSummary:
+        is_killed = run.state == RUNNING and self._running.is_abandoned(run.id)
+        return attrs.evolve(run, state=KILLED) if is_killed else run
 
     def summary(self, run_id: int) -> RunSummary:
         """One run.
@@ -249,7 +249,7 @@ class Store:
         Raises:
             UsageError: there is no such run.
         """
-        found = next((one for one in self.summaries() if one.id == run_id), None)
+        found = next((run for run in self.summaries() if run.id == run_id), None)
         if found is None:
             raise no_such_run(run_id)
         return found

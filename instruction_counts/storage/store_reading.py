@@ -63,7 +63,7 @@ def summaries(connection: Connection) -> tuple[RunSummary, ...]:
             builds=versions[row.id],
             tags=tuple(sorted(names[row.id])),
             cases=sum(counts[row.id].values()),
-            failed=sum(counts[row.id][one.value] for one in _FAILED),
+            failed=sum(counts[row.id][status.value] for status in _FAILED),
             changed_files=changed_files_of(row),
         )
         for row in connection.execute(select(runs).order_by(runs.c.id.desc()))
@@ -145,7 +145,7 @@ def stored_counts(
 
     ``name`` is that of the database, for errors.
     """
-    wanted = {number: one for number, one in case_keys(connection).items() if one in names}
+    wanted = {number: key for number, key in case_keys(connection).items() if key in names}
     tagged = _tags(connection)
     recent = select(runs.c.id).order_by(runs.c.id.desc()).limit(last_runs)
     rows = connection.execute(

@@ -37,7 +37,7 @@ def head_values(run: Run, state: str) -> dict[str, Any]:
         "engine": run.engine,
         "state": state,
         "machine": None if run.machine is None else attrs.asdict(run.machine),
-        "changed_files": {name: attrs.asdict(one) for name, one in run.changed_files.items()},
+        "changed_files": {name: attrs.asdict(files) for name, files in run.changed_files.items()},
     }
 
 

@@ -127,13 +127,13 @@ class Cache:
             known = ", ".join(self._kinds()) or "nothing"
             raise UsageError(f'the cache has no entries of kind "{kind}"', f"It has: {known}")
         kinds = self._kinds() if kind is None else (kind,)
-        return tuple(self._clear_kind(one) for one in kinds)
+        return tuple(self._clear_kind(kind) for kind in kinds)
 
     def _clear_kind(self, kind: str) -> Usage:
         self._sweep(kind)
         idle = [entry for entry in _entries(self.root / kind) if entry.path not in self._in_use]
-        for one in idle:
-            _remove(one.path)
+        for entry in idle:
+            _remove(entry.path)
         return _usage_of(kind, idle)
 
     def _make(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
@@ -169,7 +169,7 @@ class Cache:
         for kind in kinds:
             self._sweep(kind)
         entries = [entry for kind in kinds for entry in _entries(self.root / kind)]
-        excess = sum(one.bytes for one in entries) - self._limit_bytes
+        excess = sum(entry.bytes for entry in entries) - self._limit_bytes
         for entry in sorted(entries, key=lambda entry: entry.used_ns):
             if excess <= 0:
                 return
@@ -179,7 +179,9 @@ class Cache:
 
     def _sweep(self, kind: str) -> None:
         # What killed processes left behind: nobody holds the lock of such a folder.
-        left = {path for one in (".new-*", ".old-*") for path in (self.root / kind).glob(one)}
+        left = {
+            path for pattern in (".new-*", ".old-*") for path in (self.root / kind).glob(pattern)
+        }
         for folder in left - self._being_made:
             key = folder.name.split("-")[1]
             if not _is_ours(folder, key):

@@ -81,8 +81,8 @@ class ExecutedChanges:
     @property
     def texts(self) -> tuple[str, ...]:
         """For people, functions first."""
-        functions = tuple(one.text for one in self.functions)
-        return functions + tuple(one.text for one in self.operators)
+        functions = tuple(change.text for change in self.functions)
+        return functions + tuple(change.text for change in self.operators)
 
 
 def executed_changes(base: Executed | None, new: Executed | None) -> ExecutedChanges:
@@ -102,8 +102,10 @@ def executed_on_both(base: Executed, new: Executed) -> ExecutedChanges:
         functions = _function_changes(base.functions or (), new.functions or ())
     operators = _operator_changes(base, new)
     return ExecutedChanges(
-        tuple(sorted(functions, key=lambda one: (not one.edited, *_size(one), one.text))),
-        tuple(sorted(operators, key=lambda one: (*_size(one), one.text))),
+        tuple(
+            sorted(functions, key=lambda change: (not change.edited, *_size(change), change.text))
+        ),
+        tuple(sorted(operators, key=lambda change: (*_size(change), change.text))),
     )
 
 
@@ -134,7 +136,7 @@ def _by_name(
 
 def _operator_changes(base: Executed, new: Executed) -> list[OperatorChange]:
     sides = [
-        Counter({(one.name, one.backward): one.calls for one in side.operators})
+        Counter({(operator.name, operator.backward): operator.calls for operator in side.operators})
         for side in (base, new)
     ]
     return [OperatorChange(*key, sides[0][key], sides[1][key]) for key in {**sides[0], **sides[1]}]

@@ -38,8 +38,8 @@ class Spent:
             for cost in costs.costs
         ]
         exclusive: dict[FunctionKey, int] = defaultdict(int)
-        for key, one in zip(keys, costs.costs, strict=True):
-            exclusive[key] += one.exclusive
+        for key, function in zip(keys, costs.costs, strict=True):
+            exclusive[key] += function.exclusive
         calls: dict[tuple[FunctionKey, FunctionKey], list[int]] = defaultdict(lambda: [0, 0])
         for call in costs.calls:
             sums = calls[keys[call.caller], keys[call.callee]]

@@ -58,7 +58,7 @@ _EVICTION = frozenset(
 
 def is_layout_alone(difference: FunctionDifference) -> bool:
     """Whether nothing moved but what layouts are known to move."""
-    moved = {one.key for one in difference.changed}
+    moved = {change.key for change in difference.changed}
     names = {key.name for key in moved if key.library != UNKNOWN}
     known = _METHOD_CACHE | _SETS | _SPECIALISATION
     if _LOOKUP in names:

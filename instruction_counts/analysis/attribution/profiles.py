@@ -71,9 +71,12 @@ def callgrind_profile(costs: FunctionCosts, runs: int, title: str) -> CallgrindP
     """The costs as Callgrind would have written them, over ``runs``, a multiple of their own."""
     times = runs // costs.runs
     functions = [
-        Function(_plain(one.library), _plain(one.file), _plain(one.function)) for one in costs.costs
+        Function(_plain(cost.library), _plain(cost.file), _plain(cost.function))
+        for cost in costs.costs
     ]
-    settled = _settled([one.exclusive for one in costs.costs], [one.library for one in costs.costs])
+    settled = _settled(
+        [cost.exclusive for cost in costs.costs], [cost.library for cost in costs.costs]
+    )
     exclusive: dict[Function, int] = defaultdict(int)
     for function, cost in zip(functions, settled, strict=True):
         exclusive[function] += times * cost
@@ -213,7 +216,7 @@ def _side(difference: FunctionDifference, side: str) -> _Graph:
         present,
         [getattr(function, side) for function in present],
         difference.calls,
-        [lambda one: _cost(one, side), lambda one: _calls(one, side)],
+        [lambda change: _cost(change, side), lambda change: _calls(change, side)],
     )
 
 
@@ -223,9 +226,9 @@ def _change(difference: FunctionDifference, sign: int, side: str | None) -> _Gra
     if side is None:
         return _graph(difference.functions, costs, (), ())
     weights = [
-        lambda one: max(sign * one.delta, Fraction()),
-        lambda one: _cost(one, side),
-        lambda one: _calls(one, side),
+        lambda change: max(sign * change.delta, Fraction()),
+        lambda change: _cost(change, side),
+        lambda change: _calls(change, side),
     ]
     return _graph(difference.functions, costs, difference.calls, weights)
 
@@ -241,9 +244,9 @@ def _graph(
     whole = [int(cost * denominator) for cost in costs]
     settled = _settled(whole, [function.key.library for function in functions])
     into: dict[FunctionKey, list[CallerChange]] = defaultdict(list)
-    for one in calls:
-        if one.caller != one.callee:
-            into[one.callee].append(one)
+    for call in calls:
+        if call.caller != call.callee:
+            into[call.callee].append(call)
     callers: dict[FunctionKey, dict[FunctionKey, Fraction]] = {}
     for callee, edges in into.items():
         for weight in weights:
@@ -252,7 +255,7 @@ def _graph(
                 callers[callee] = shares
                 break
     spent = zip(functions, settled, strict=True)
-    return _Graph({one.key: Fraction(cost, denominator) for one, cost in spent}, callers)
+    return _Graph({function.key: Fraction(cost, denominator) for function, cost in spent}, callers)
 
 
 def _stacks(graph: _Graph) -> Iterator[tuple[tuple[FunctionKey, ...], float]]:

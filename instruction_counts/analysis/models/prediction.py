@@ -54,7 +54,7 @@ class Prediction:
     @property
     def calls(self) -> int:
         """Of all layers that were measured."""
-        return sum(one.calls for one in self.types)
+        return sum(prediction.calls for prediction in self.types)
 
     @property
     def unexplained(self) -> Amount:
@@ -86,7 +86,12 @@ def predict(measured: MeasuredModel) -> Prediction:
         TypeCost(name, sum(calls for _, calls in ones), len(ones), _sum(ones))
         for name, ones in by_type.items()
     ]
-    types.sort(key=lambda one: (-(one.cost.instructions or 0), -(one.cost.time_s or 0)))
+    types.sort(
+        key=lambda prediction: (
+            -(prediction.cost.instructions or 0),
+            -(prediction.cost.time_s or 0),
+        )
+    )
     whole = Amount(count_of(measured.whole), time_of(measured.whole))
     forward_only = tuple(name for name in measured.forward_only if name not in missing)
     return Prediction(

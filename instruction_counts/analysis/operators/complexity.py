@@ -69,9 +69,9 @@ def fit(counts: Mapping[int, int]) -> Fit | None:
     """
     if len(counts) < LEAST_POINTS:
         return None
-    fits = [_fitted(one, counts) for one in COMPLEXITIES]
-    best = min(one.error for one in fits)
-    return next(one for one in fits if one.error <= best + _SLACK)
+    fits = [_fitted(complexity, counts) for complexity in COMPLEXITIES]
+    best = min(fit.error for fit in fits)
+    return next(fit for fit in fits if fit.error <= best + _SLACK)
 
 
 def _fitted(complexity: Complexity, counts: Mapping[int, int]) -> Fit:

@@ -121,12 +121,12 @@ def _metrics(operator: Operator, forward: Record, both: Record | None, used: Amo
 
 
 def _with_backward(metrics: Metrics, forward: Record, both: Record) -> Metrics:
-    one, two = forward.outcome.instructions, both.outcome.instructions
-    if one is not None and two is not None:
+    forward_count, both_count = forward.outcome.instructions, both.outcome.instructions
+    if forward_count is not None and both_count is not None:
         metrics = attrs.evolve(
             metrics,
-            backward_instructions=two.per_run - one.per_run,
-            backward_exact=one.exact and two.exact,
+            backward_instructions=both_count.per_run - forward_count.per_run,
+            backward_exact=forward_count.exact and both_count.exact,
         )
     if forward.outcome.times is not None and both.outcome.times is not None:
         difference = both.outcome.times.median_s - forward.outcome.times.median_s
@@ -157,8 +157,8 @@ def as_dict(metrics: Metrics, machine: Machine | None = None) -> dict[str, Any]:
         )
     shown["backward_p50_s"] = metrics.backward_s
     shown["allocated_bytes"] = metrics.used.get(TENSOR_BYTES.name)
-    for one in (PEAK_BYTES, MOVED_BYTES, FLOPS):
-        shown[one.name] = metrics.used.get(one.name)
+    for metric in (PEAK_BYTES, MOVED_BYTES, FLOPS):
+        shown[metric.name] = metrics.used.get(metric.name)
     shown["bytes_per_s"] = metrics.bytes_per_s
     shown["flops_per_s"] = metrics.flops_per_s
     shown["machine_bytes_per_s"] = None if machine is None else machine.copy_bytes_per_s

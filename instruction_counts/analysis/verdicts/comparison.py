@@ -48,12 +48,14 @@ class Comparison:
     @property
     def tally(self) -> Counter[Verdict]:
         """How many cases have each verdict."""
-        return Counter(one.verdict for one in self.differences)
+        return Counter(difference.verdict for difference in self.differences)
 
     @property
     def suspects(self) -> tuple[Difference, ...]:
         """What has to be counted again before it is reported."""
-        return tuple(one for one in self.differences if is_suspect(one, self.min_effect))
+        return tuple(
+            difference for difference in self.differences if is_suspect(difference, self.min_effect)
+        )
 
 
 @attrs.frozen
@@ -66,14 +68,18 @@ class Causes:
     """Whether nothing moved but native functions that layouts are known to move."""
 
 
-def causes_of(one: Difference, complete: Complete = as_it_is) -> Causes:
+def causes_of(compared: Difference, complete: Complete = as_it_is) -> Causes:
     """What changed; nothing where the details of a record cannot be read."""
-    if not (one.change or one.program in OTHER_PROGRAMS) or one.base is None or one.new is None:
+    if (
+        not (compared.change or compared.program in OTHER_PROGRAMS)
+        or compared.base is None
+        or compared.new is None
+    ):
         return Causes()
     try:
-        before, after = (complete(record).outcome for record in (one.base, one.new))
+        before, after = (complete(record).outcome for record in (compared.base, compared.new))
         executed = causes_of_execution(executed_changes(before.executed, after.executed))
-        if before.functions is None or after.functions is None or not one.change:
+        if before.functions is None or after.functions is None or not compared.change:
             return Causes(executed)
         native = difference(before.functions, after.functions)
         return Causes(executed + top_causes(native), is_layout_alone(native))
@@ -141,12 +147,12 @@ def verified(
     """
     suspects = {suspect.key for suspect in comparison.suspects}
     judged = []
-    for one in comparison.differences:
-        counts = [[layout.get(one.key) for layout in side] for side in (base, new)]
+    for compared in comparison.differences:
+        counts = [[layout.get(compared.key) for layout in side] for side in (base, new)]
         before, after = ([count for count in side if count is not None] for side in counts)
-        if one.key in suspects and len(before) == len(after) == len(base) > 0:
-            layouts = Layouts(tuple(before), tuple(after), (edges or {}).get(one.key))
-            judged.append(judge_verified(one, layouts, comparison.min_effect))
+        if compared.key in suspects and len(before) == len(after) == len(base) > 0:
+            layouts = Layouts(tuple(before), tuple(after), (edges or {}).get(compared.key))
+            judged.append(judge_verified(compared, layouts, comparison.min_effect))
         else:
-            judged.append(one)
+            judged.append(compared)
     return attrs.evolve(comparison, differences=tuple(judged), layouts=len(base))

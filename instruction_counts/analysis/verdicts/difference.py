@@ -330,8 +330,8 @@ def _by_program(judged: Difference) -> Difference:
     if judged.verdict in {Verdict.BETTER, Verdict.WORSE}:
         return attrs.evolve(judged, reason=reason)
     before, after = (
-        0 if one is None else one.outcome.metrics.get(metric.name, 0)
-        for one in (judged.base, judged.new)
+        0 if record is None else record.outcome.metrics.get(metric.name, 0)
+        for record in (judged.base, judged.new)
     )
     change = judged.change or 0
     agree = (after - before) * change > 0

@@ -71,11 +71,11 @@ def _differences(base: Output, new: Output) -> Iterator[TensorDifference]:
     before = {tensor.name: tensor for tensor in base.tensors}
     after = {tensor.name: tensor for tensor in new.tensors}
     for name in dict.fromkeys([*before, *after]):
-        one, other = before.get(name), after.get(name)
-        if one is None or other is None:
-            yield TensorDifference(name, f"only in {'new' if one is None else 'base'}")
+        was, now = before.get(name), after.get(name)
+        if was is None or now is None:
+            yield TensorDifference(name, f"only in {'new' if was is None else 'base'}")
         else:
-            yield from _of_tensors(one, other)
+            yield from _of_tensors(was, now)
 
 
 def _of_tensors(base: TensorValue, new: TensorValue) -> Iterator[TensorDifference]:
@@ -89,7 +89,7 @@ def _of_tensors(base: TensorValue, new: TensorValue) -> Iterator[TensorDifferenc
     exact = base.dtype not in _TOLERANCES
     relative, absolute = _TOLERANCES.get(base.dtype, (0.0, 0.0))
     pairs = list(zip(_values(base), _values(new), strict=False))
-    by = [(_distance(one, other), abs(one)) for one, other in pairs if not _same(one, other)]
+    by = [(_distance(base, other), abs(base)) for base, other in pairs if not _same(base, other)]
     outside = any(not _within(distance, absolute + relative * size) for distance, size in by)
     if outside or exact:
         largest = max((distance for distance, _ in by), default=0.0)
@@ -101,13 +101,13 @@ def _of_tensors(base: TensorValue, new: TensorValue) -> Iterator[TensorDifferenc
 _WORDS = {"shape": "shape", "dtype": "dtype", "nans": "number of NaNs"}
 
 
-def _same(one: float, other: float) -> bool:
-    return (math.isnan(one) and math.isnan(other)) or one == other
+def _same(base: float, other: float) -> bool:
+    return (math.isnan(base) and math.isnan(other)) or base == other
 
 
-def _distance(one: float, other: float) -> float:
+def _distance(base: float, other: float) -> float:
     # Between a number and NaN it is as far as can be, and not NaN, of which there is no largest.
-    distance = abs(one - other)
+    distance = abs(base - other)
     return math.inf if math.isnan(distance) else distance
 
 

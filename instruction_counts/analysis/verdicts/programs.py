@@ -27,7 +27,7 @@ OTHER_PROGRAMS = frozenset({Program.PYTHON_DIFFERS, Program.OPERATORS_DIFFER})
 def program(base: Record | None, new: Record | None) -> Program:
     """What two sides of a case executed, held against each other."""
     before, after = (
-        one.outcome.executed_digests if one is not None else None for one in (base, new)
+        record.outcome.executed_digests if record is not None else None for record in (base, new)
     )
     if before is None or after is None:
         return Program.UNKNOWN

@@ -28,7 +28,7 @@ def check(names: tuple[str, ...], db: str | None) -> int:
         cases, number = 0, 0
         try:
             numbers = [store.resolve(name) for name in names] or [
-                one.id for one in store.summaries()
+                run.id for run in store.summaries()
             ]
             for found in store.check(numbers):
                 cases, number = cases + found.cases, number + 1

@@ -28,7 +28,7 @@ def check(report: CheckReport) -> str:
     children += [_skipped(key, budget) for key, budget in gate.comparison.skipped_by_budget.items()]
     if not gate.compares:
         children.append(_nothing())
-    kinds = Counter(child.tag for one in children for child in one)
+    kinds = Counter(child.tag for element in children for child in element)
     suite = ET.Element(
         "testsuite",
         name="instruction-counts",
@@ -49,18 +49,18 @@ def check(report: CheckReport) -> str:
 
 
 def _test_case(finding: Finding, report: CheckReport) -> ET.Element:
-    one = finding.difference
-    element = _element(one.key)
-    if one.verdict is Verdict.FAILED:
-        _add(element, "error", shared.reason_of(one), ())
+    difference = finding.difference
+    element = _element(difference.key)
+    if difference.verdict is Verdict.FAILED:
+        _add(element, "error", shared.reason_of(difference), ())
     elif finding.level is Level.FAILS and report.gate.enforced:
-        _add(element, "failure", f"{_figures(one)}{finding.why}", texts(one.causes))
+        _add(element, "failure", f"{_figures(difference)}{finding.why}", texts(difference.causes))
     elif finding.level is Level.UNGUARDED:
-        skipped = one.reason is Reason.SKIPPED
-        _add(element, "skipped", shared.reason_of(one) if skipped else finding.why, ())
+        skipped = difference.reason is Reason.SKIPPED
+        _add(element, "skipped", shared.reason_of(difference) if skipped else finding.why, ())
     elif finding.why:
         output = ET.SubElement(element, "system-out")
-        output.text = _clean(f"{_figures(one)}{finding.why}")
+        output.text = _clean(f"{_figures(difference)}{finding.why}")
     return element
 
 

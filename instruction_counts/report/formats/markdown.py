@@ -192,16 +192,16 @@ def _section(section: gate.FindingSection, rows: Sequence[str]) -> list[str]:
 
 def _findings(findings: Iterable[Finding]) -> Iterator[str]:
     for finding in findings:
-        one = finding.difference
-        has_message = one.verdict is Verdict.FAILED or one.reason is Reason.SKIPPED
+        difference = finding.difference
+        has_message = difference.verdict is Verdict.FAILED or difference.reason is Reason.SKIPPED
         cells = [
-            shared.title_of(one.key),
-            shared.number_text(one.base_count),
-            shared.number_text(one.new_count),
-            shared.change_text(one),
-            shared.noise_text(one),
-            shared.reason_of(one) if has_message else finding.why,
-            " · ".join(causes.of_case(one)),
+            shared.title_of(difference.key),
+            shared.number_text(difference.base_count),
+            shared.number_text(difference.new_count),
+            shared.change_text(difference),
+            shared.noise_text(difference),
+            shared.reason_of(difference) if has_message else finding.why,
+            " · ".join(causes.of_case(difference)),
         ]
         yield _row(map(_cell, cells))
 

@@ -42,7 +42,7 @@ def module(layer: ModelLayer) -> str | None:
     """Code that defines ``model``; None where no counterpart is obvious."""
     options = _OPTIONS.get(layer.type)
     is_usual = layer.kind == "module" and layer.is_plain and layer.dtype == "torch.float32"
-    if not is_usual or any(one.dtype not in _DTYPES for one in layer.inputs):
+    if not is_usual or any(tensor.dtype not in _DTYPES for tensor in layer.inputs):
         return None
     mode = f"model->{'train' if layer.training else 'eval'}();"
     if layer.is_frozen:
@@ -64,17 +64,17 @@ def module(layer: ModelLayer) -> str | None:
     return f"auto model = torch::nn::{layer.type}({made});\n{mode}"
 
 
-def tensor(one: Tensor, *, gradient: bool) -> str:
+def tensor(given: Tensor, *, gradient: bool) -> str:
     """Code that makes an input."""
-    size = _braced(one.shape)
-    where = f"{{{one.extent}}}" if one.stride is not None else size
-    if one.high is None:
+    size = _braced(given.shape)
+    where = f"{{{given.extent}}}" if given.stride is not None else size
+    if given.high is None:
         made = f"torch::rand({where})"
     else:
-        made = f"torch::randint({one.high}, {where}, torch::kLong)"
-    if one.stride is not None:
-        made += f".as_strided({size}, {_braced(one.stride)})"
-    return f"auto {one.name} = {made}{'.requires_grad_()' if gradient else ''};"
+        made = f"torch::randint({given.high}, {where}, torch::kLong)"
+    if given.stride is not None:
+        made += f".as_strided({size}, {_braced(given.stride)})"
+    return f"auto {given.name} = {made}{'.requires_grad_()' if gradient else ''};"
 
 
 def ones(name: str, shape: tuple[int, ...]) -> str:

@@ -94,14 +94,15 @@ def of_model(
     autograd = mode.backward and trace.result is not None
     inputs = _named(trace.inputs)
     args = [
-        _argument(given.name, one.name) for given, one in zip(trace.inputs, inputs, strict=True)
+        _argument(given.name, tensor.name)
+        for given, tensor in zip(trace.inputs, inputs, strict=True)
     ]
     pick = trace.result.pick if autograd and trace.result is not None else ""
     beside = _place(trace, folder)
     lines = [
         *_made(trace, beside, training=mode.training),
         *([] if mode.backward else ["torch.set_grad_enabled(False)"]),
-        *(_input(one, gradient=False) for one in inputs),
+        *(_input(tensor, gradient=False) for tensor in inputs),
     ]
     if autograd and trace.result is not None:
         dtype = f", dtype=torch.{trace.result.dtype}" if trace.result.dtype != "float32" else ""
@@ -117,7 +118,7 @@ def of_model(
         (f"y = model({', '.join(args)}){pick}",),
         "\n".join(lines),
         "",
-        f"f({', '.join(one.name for one in inputs)}) -> y",
+        f"f({', '.join(tensor.name for tensor in inputs)}) -> y",
         autograd,
         Model(trace.source.name),
         metadata,
@@ -165,16 +166,16 @@ def _place(trace: ModelTrace, folder: Path) -> str:
 
 def _named(inputs: Sequence[Tensor]) -> list[Tensor]:
     """Inputs with names of variables: that of the argument where it is free."""
-    arguments = {one.name for one in inputs}
+    arguments = {tensor.name for tensor in inputs}
     letters = (letter for letter in _endless_letters() if letter not in arguments)
     taken = set(_TAKEN)
     found = []
-    for one in inputs:
-        name = one.name or next(letters)
+    for tensor in inputs:
+        name = tensor.name or next(letters)
         while name in taken or not is_argument(name):
             name = next(letters)
         taken.add(name)
-        found.append(attrs.evolve(one, name=name))
+        found.append(attrs.evolve(tensor, name=name))
     return found
 
 
@@ -235,7 +236,9 @@ def _details(layer: ModelLayer) -> dict[str, Any]:
         details.update({"frozen": True} if layer.is_frozen else {})
     else:
         details |= {"operator": layer.type, "call": layer.call}
-    details["inputs"] = [{"shape": list(one.shape), "dtype": one.dtype} for one in layer.inputs]
+    details["inputs"] = [
+        {"shape": list(tensor.shape), "dtype": tensor.dtype} for tensor in layer.inputs
+    ]
     # Tuples would come back as lists, and the file is to be read as it was written.
     listed: dict[str, Any] = json.loads(json.dumps(details))
     return listed

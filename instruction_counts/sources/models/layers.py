@@ -77,7 +77,7 @@ class ModelLayer:
     @property
     def has_input_gradient(self) -> bool:
         """Whether a gradient flows on to what comes before it."""
-        return any(one.needs_grad for one in self.inputs)
+        return any(tensor.needs_grad for tensor in self.inputs)
 
     @property
     def has_backward(self) -> bool:
@@ -135,8 +135,8 @@ def take_apart(
         "model": source.target,
         "kind": source.kind,
         "inputs": [
-            {"name": one.name, "shape": one.shape, "dtype": one.dtype, "high": one.high}
-            for one in inputs
+            {"name": tensor.name, "shape": tensor.shape, "dtype": tensor.dtype, "high": tensor.high}
+            for tensor in inputs
         ],
         **attrs.asdict(mode),
     }
@@ -148,8 +148,10 @@ def read_trace(source: Source, answer: Mapping[str, Any]) -> ModelTrace:
     """The answer of ``worker/models.py`` as values."""
     return ModelTrace(
         source=source,
-        calls=tuple(Call(_layer(one), one["path"]) for one in answer["calls"]),
-        inputs=tuple(_tensor({**one, "name": one["name"] or ""}) for one in answer["inputs"]),
+        calls=tuple(Call(_layer(call), call["path"]) for call in answer["calls"]),
+        inputs=tuple(
+            _tensor({**tensor, "name": tensor["name"] or ""}) for tensor in answer["inputs"]
+        ),
         result=_result(answer["result"]),
         taken_apart=answer["taken_apart"],
         left_out=answer["left_out"],
@@ -165,7 +167,7 @@ def _layer(data: Mapping[str, Any]) -> ModelLayer:
         inputs=tuple(map(_tensor, data["inputs"])),
         result=_result(data["result"]),
         positional=_frozen(data.get("positional", [])),
-        keywords=tuple((name, _frozen(one)) for name, one in data.get("keywords", {}).items()),
+        keywords=tuple((name, _frozen(value)) for name, value in data.get("keywords", {}).items()),
         dtype=data.get("dtype", "torch.float32"),
         training=data.get("training", False),
         has_parameters=data.get("has_parameters", False),

@@ -33,9 +33,9 @@ def literal(value: Any, indent: int, before: int = 0) -> str:
     inner = indent + 4
     if isinstance(value, Mapping):
         lines = []
-        for key, one in value.items():
+        for key, item in value.items():
             name = f"{text(key)}: "
-            lines.append(f"{name}{literal(one, inner, len(name))}")
+            lines.append(f"{name}{literal(item, inner, len(name))}")
         opening, closing = "{", "}"
     else:
         lines = [literal(item, inner) for item in value]
@@ -70,7 +70,7 @@ def _flat(value: Any) -> str:
     if isinstance(value, str):
         return text(value)
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{text(key)}: {_flat(one)}' for key, one in value.items())}}}"
+        return f"{{{', '.join(f'{text(key)}: {_flat(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, tuple):
         return f"({', '.join(map(_flat, value))}{',' if len(value) == 1 else ''})"
     if isinstance(value, list):

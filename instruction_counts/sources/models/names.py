@@ -43,10 +43,10 @@ def _name(layer: ModelLayer) -> str:
 def _arguments(layer: ModelLayer) -> list[str]:
     given = list(layer.positional)
     texts: list[str] = []
-    if len(given) >= 2 and all(isinstance(one, int) for one in given[:2]):
+    if len(given) >= 2 and all(isinstance(size, int) for size in given[:2]):
         texts.append(f"{given[0]}→{given[1]}")  # channels, features, words and their width
         given = given[2:]
-    texts += [_sizes(one) for one in given]
+    texts += [_sizes(size) for size in given]
     for name, value in layer.keywords:
         if value is False and name == "bias":
             texts.append("no bias")

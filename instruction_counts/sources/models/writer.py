@@ -38,17 +38,17 @@ def definition_file(
     """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
     named = names.labels([layer.layer for layer in layers])
     kinds: dict[str, dict[str, Definition]] = {}
-    for (_, kind, name), one in zip(named, layers, strict=True):
-        kinds.setdefault(kind, {})[name] = of_layer(one, backward=mode.backward)
+    for (_, kind, name), layer in zip(named, layers, strict=True):
+        kinds.setdefault(kind, {})[name] = of_layer(layer, backward=mode.backward)
     whole = {trace.source.name: of_model(trace, layers, mode, folder) for trace in traces}
-    definitions = [*whole.values(), *(one for kind in kinds.values() for one in kind.values())]
+    definitions = [*whole.values(), *(layer for kind in kinds.values() for layer in kind.values())]
     beside = any(definition.beside for definition in definitions)
     imports = ["from pathlib import Path\n"] if beside else []
     imports.append(f"from core.api import {', '.join(_imported(definitions))}")
     body = "\n".join(
         [
             f"    {text(names.WHOLE)}: {{",
-            *(_entry(name, one, 8) for name, one in whole.items()),
+            *(_entry(name, layer, 8) for name, layer in whole.items()),
             "    },",
             f"    {text(names.TOP)}: {{",
             *(line for kind, entries in kinds.items() for line in _section(kind, entries)),
@@ -81,7 +81,7 @@ def check_unedited(path: Path) -> None:
             f"--output {path} cannot be read: {error}", "Choose another file."
         ) from error
     match = _DIGEST.search(found)
-    emptied = _DIGEST.sub(lambda one: one[0].removesuffix(one[1]), found, count=1)
+    emptied = _DIGEST.sub(lambda match: match[0].removesuffix(match[1]), found, count=1)
     if match is None or match[1] != _digest(emptied):
         why = "was edited" if match else "was not written by generate"
         raise UsageError(

@@ -127,7 +127,7 @@ def together(shapes: Mapping[str, Sequence[Shape]]) -> tuple[Mapping[str, Shape]
 def _check_inputs(entry: OperatorEntry, shapes: Mapping[str, Shape]) -> None:
     for name in shapes:
         if not isinstance(entry.inputs.get(name), Tensor):
-            known = [one for one, value in entry.inputs.items() if isinstance(value, Tensor)]
+            known = [name for name, value in entry.inputs.items() if isinstance(value, Tensor)]
             raise UsageError(
                 f'{entry.name} has no tensor "{name}"',
                 f"It has {', '.join(known) or 'none'}. Choose one of them, or fewer operators.",
@@ -145,18 +145,18 @@ def _call(
     values: list[Value] = []
     arguments: dict[str, Any] = {}
     sizes = {
-        name: shapes.get(name, at(one.shape, variant))
-        for name, one in entry.inputs.items()
-        if isinstance(one, Tensor)
+        name: shapes.get(name, at(tensor.shape, variant))
+        for name, tensor in entry.inputs.items()
+        if isinstance(tensor, Tensor)
     }
-    for name, one in entry.inputs.items():
-        if isinstance(one, Tensor):
-            values.append(_value(name, one, sizes[name], sizes, entry, dtype))
+    for name, given in entry.inputs.items():
+        if isinstance(given, Tensor):
+            values.append(_value(name, given, sizes[name], sizes, entry, dtype))
             arguments[name] = Ref(name)
         else:
             parts = [
                 _value(f"{name}_{place}", part, at(part.shape, variant), sizes, entry, dtype)
-                for place, part in enumerate(one)
+                for place, part in enumerate(given)
             ]
             values += parts
             arguments[name] = tuple(Ref(part.name) for part in parts)

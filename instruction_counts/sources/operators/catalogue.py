@@ -163,7 +163,10 @@ def load_samples(
 
 
 def _samples(found: Mapping[str, Any]) -> OperatorSamples:
-    samples = (Sample(one["input"], tuple(one["args"]), one["kwargs"]) for one in found["samples"])
+    samples = (
+        Sample(sample["input"], tuple(sample["args"]), sample["kwargs"])
+        for sample in found["samples"]
+    )
     return OperatorSamples(found["name"], found["variant"], tuple(samples), found["reason"])
 
 
@@ -172,7 +175,7 @@ def _kept(build: Build, cache: Cache, script: str, request: Mapping[str, Any]) -
     # Schemas come from the libraries; everything else is read from Python files, too.
     sources = request["question"] != "schemas"
     torch = inquire(build, _CATALOGUE, {"question": "locate", "sources": sources})
-    texts = [json.dumps(one, sort_keys=True) for one in (torch, dict(build.env), dict(request))]
+    texts = [json.dumps(part, sort_keys=True) for part in (torch, dict(build.env), dict(request))]
     key = key_of(scripts_text(), *texts)
 
     def ask(folder: Path) -> None:
@@ -185,5 +188,5 @@ def _kept(build: Build, cache: Cache, script: str, request: Mapping[str, Any]) -
 
 
 def _schema(found: Mapping[str, Any]) -> Schema:
-    arguments = tuple(Argument(**one) for one in found["arguments"])
+    arguments = tuple(Argument(**argument) for argument in found["arguments"])
     return Schema(found["name"], found["overload"], arguments, tuple(found["returns"]))

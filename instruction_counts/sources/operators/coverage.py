@@ -66,22 +66,22 @@ def coverage(
         if not entry.is_method
     }
     groups: dict[str, dict[str, list[PublicOperator]]] = defaultdict(lambda: defaultdict(list))
-    for one in operators:
-        is_shared = one.native in functions
-        kind = "named" if one.entry_name in names else "shared" if is_shared else "uncovered"
-        groups[one.category][kind].append(one)
+    for operator in operators:
+        is_shared = operator.native in functions
+        kind = "named" if operator.entry_name in names else "shared" if is_shared else "uncovered"
+        groups[operator.category][kind].append(operator)
     found = [
         Coverage(category, **{kind: tuple(below) for kind, below in group.items()})
         for category, group in groups.items()
     ]
-    return tuple(sorted(found, key=lambda one: (-_calls(one.uncovered), one.category)))
+    return tuple(sorted(found, key=lambda group: (-_calls(group.uncovered), group.category)))
 
 
 def total(categories: Sequence[Coverage]) -> Coverage:
     """All categories as one."""
 
     def merged(groups: Iterable[tuple[PublicOperator, ...]]) -> tuple[PublicOperator, ...]:
-        operators = (one for group in groups for one in group)
+        operators = (operator for group in groups for operator in group)
         return tuple(sorted(operators, key=lambda operator: (-operator.uses, operator.entry_name)))
 
     return Coverage(

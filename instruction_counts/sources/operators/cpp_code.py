@@ -77,7 +77,7 @@ def expression(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> str | Und
         schema, bound = fitting
         return _selected(_called(call, schema, bound), schema, entry.output)
     name = native_name(entry.name)
-    known = ", ".join(one.full_name for one in schemas.get(name, ())) or "none"
+    known = ", ".join(schema.full_name for schema in schemas.get(name, ())) or "none"
     return Underivable(f"no schema of aten::{name} fits its arguments ({known})")
 
 

@@ -122,7 +122,7 @@ class OperatorEntry:
     @property
     def follows_dtype(self) -> bool:
         """Whether there is a tensor whose dtype can be asked for."""
-        groups = (one if isinstance(one, tuple) else (one,) for one in self.inputs.values())
+        groups = (value if isinstance(value, tuple) else (value,) for value in self.inputs.values())
         return any(tensor.dtype is None for group in groups for tensor in group)
 
     @property
@@ -133,8 +133,8 @@ class OperatorEntry:
         return tuple(name for name in VARIANTS if name in common)
 
     def _values(self) -> Iterator[Any]:
-        for one in self.inputs.values():
-            yield from (part.shape for part in (one if isinstance(one, tuple) else (one,)))
+        for value in self.inputs.values():
+            yield from (part.shape for part in (value if isinstance(value, tuple) else (value,)))
         yield from self.kwargs.values()
 
 

@@ -44,7 +44,7 @@ def literal(value: Any) -> str:
     if isinstance(value, Ref):
         return value.name
     if isinstance(value, tuple):
-        return f"[{', '.join(literal(one) for one in value)}]"
+        return f"[{', '.join(literal(item) for item in value)}]"
     if isinstance(value, str) and value.startswith("torch."):
         return value
     if isinstance(value, float) and not math.isfinite(value):

@@ -148,9 +148,9 @@ def _differentiates(
     entry: OperatorEntry, asked: bool | None, parts: Mapping[str, Node], problems: Problems
 ) -> bool:
     can = not entry.in_place and any(
-        (one.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX) and one.requires_grad is not False
+        (tensor.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX) and tensor.requires_grad is not False
         for group in entry.inputs.values()
-        for one in (group if isinstance(group, tuple) else (group,))
+        for tensor in (group if isinstance(group, tuple) else (group,))
     )
     if asked and not can:
         reason = "it works in place" if entry.in_place else "no input can require a gradient"
@@ -168,9 +168,11 @@ def _check_together(
         expected = "at least one variant shared by all shapes and values"
         problems.note(node, expected, "no shared variant")
     for name, group in entry.inputs.items():
-        for one in group if isinstance(group, tuple) else (group,):
-            if one.distribution is not None and one.distribution.of:
-                problems.attempt(_check_index, entry, one.distribution, parts["inputs"].value[name])
+        for tensor in group if isinstance(group, tuple) else (group,):
+            if tensor.distribution is not None and tensor.distribution.of:
+                problems.attempt(
+                    _check_index, entry, tensor.distribution, parts["inputs"].value[name]
+                )
     _check_variables(entry, parts, problems)
     for name in set(entry.inputs) & set(entry.kwargs):
         problems.note(
@@ -180,8 +182,10 @@ def _check_together(
 
 def _check_variables(entry: OperatorEntry, parts: Mapping[str, Node], problems: Problems) -> None:
     owners: dict[str, str] = {}
-    for name, one in entry.inputs.items():
-        of_list = [f"{name}_{place}" for place in range(len(one))] if isinstance(one, tuple) else ()
+    for name, value in entry.inputs.items():
+        of_list = (
+            [f"{name}_{place}" for place in range(len(value))] if isinstance(value, tuple) else ()
+        )
         for variable in of_list or (name,):
             other = owners.setdefault(variable, name)
             if other != name:
@@ -309,7 +313,7 @@ def distribution_of(node: Node) -> Distribution:
 
 
 def _scale(node: Node, inputs: Mapping[str, Input]) -> dict[str, Template]:
-    tensors = [name for name, one in inputs.items() if isinstance(one, Tensor)]
+    tensors = [name for name, value in inputs.items() if isinstance(value, Tensor)]
     found: dict[str, Template] = {}
     for name, below in mapping(node).items():
         if name not in tensors:

@@ -39,7 +39,7 @@ class SampleSource:
     """Of each operator's variants."""
     seed: int = 0
     note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
-    """Told what is left out, and why."""
+    """Receives what is left out, and why."""
 
     def cases(self) -> tuple[Case, ...]:
         """The cases of these operators.
@@ -109,4 +109,4 @@ def resolved(public: Sequence[PublicOperator], patterns: Iterable[str]) -> dict[
         OperatorEntry(operator.entry_name, operator.category.lower()) for operator in public
     ]
     remedy = f"With --source {OP_DB}, operators go by torch's public names."
-    return {names[one.name]: one.name for one in selected(candidates, patterns, remedy)}
+    return {names[entry.name]: entry.name for entry in selected(candidates, patterns, remedy)}

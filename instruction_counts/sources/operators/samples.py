@@ -91,14 +91,16 @@ def remarks(left_out: Iterable[LeftOut]) -> Iterator[str]:
 def _call(entry: OperatorEntry, label: str, sample: Sample, dtype: str, seed: int) -> Call:
     values: list[Value] = []
     positional = [
-        _argument(f"arg{place}" if place else "input", one, values)
-        for place, one in enumerate((sample.input, *sample.args))
+        _argument(f"arg{place}" if place else "input", value, values)
+        for place, value in enumerate((sample.input, *sample.args))
     ]
     keywords = {
-        name: _argument(name if name != "input" and is_variable(name) else f"{name}_", one, values)
-        for name, one in sample.kwargs.items()
+        name: _argument(
+            name if name != "input" and is_variable(name) else f"{name}_", value, values
+        )
+        for name, value in sample.kwargs.items()
         # Here it only says what holds anyway, and no C++ could be derived with it.
-        if (name, one) != ("device", "cpu")
+        if (name, value) != ("device", "cpu")
     }
     if entry.is_method and not isinstance(positional[0], Ref):
         raise _InexpressibleError("a receiver that is not a tensor")

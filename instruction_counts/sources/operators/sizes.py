@@ -100,7 +100,7 @@ def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]
         UsageError: a template has another form, names no input or one that another names, or
             there is no ``N`` anywhere.
     """
-    tensors = {name: one for name, one in entry.inputs.items() if isinstance(one, Tensor)}
+    tensors = {name: value for name, value in entry.inputs.items() if isinstance(value, Tensor)}
     found: dict[str, Template] = {}
     for text in asked:
         name, shape = _template(text, entry, tensors)

@@ -46,7 +46,7 @@ class OperatorSource:
     overrides: Overrides = attrs.field(factory=Overrides)
     file: Path = attrs.field(factory=standard_file)
     note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
-    """Told what these operators have not of what is asked for."""
+    """Receives what is asked for and these operators do not have."""
 
     def entries(self) -> tuple[OperatorEntry, ...]:
         """The entries that the patterns select, in the order of the file.
@@ -144,7 +144,7 @@ def selected(
                 remedy or "See:",
                 "" if remedy else "operators list",
             )
-    return tuple(entry for entry in entries if any(matches(one, entry) for one in patterns))
+    return tuple(entry for entry in entries if any(matches(pattern, entry) for pattern in patterns))
 
 
 def matches(pattern: str, entry: OperatorEntry) -> bool:

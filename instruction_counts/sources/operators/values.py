@@ -78,9 +78,13 @@ def drawn(value: Value, language: Language) -> str:
     keyword = "" if is_cpp else "dtype="
     kind = "" if value.dtype == DEFAULT_DTYPE else f", {keyword}{dtype}"
     is_wide = value.dtype in {"float32", "float64", *COMPLEX}
-    one = value.distribution
-    low, high = (int(one.low), int(one.high)) if one.name == "integers" else (one.low, one.high)
-    text = (_CPP if is_cpp else _PYTHON)[one.name].format(
+    distribution = value.distribution
+    low, high = (
+        (int(distribution.low), int(distribution.high))
+        if distribution.name == "integers"
+        else (distribution.low, distribution.high)
+    )
+    text = (_CPP if is_cpp else _PYTHON)[distribution.name].format(
         name=value.name,
         shape=_cpp_sizes(value.shape) if is_cpp else list(value.shape),
         count=math.prod(value.shape),

@@ -100,16 +100,16 @@ def _statements(entry: Entry, seed: int) -> Groups:
 
 def _expansions(inputs: Sequence[Input]) -> Iterator[Expansion]:
     """Each shape with each dtype; shapes of several inputs go together one by one."""
-    shapes = max((len(one.shapes) for one in inputs), default=1)
-    dtypes = max((len(one.dtypes) for one in inputs), default=1)
+    shapes = max((len(tensor.shapes) for tensor in inputs), default=1)
+    dtypes = max((len(tensor.dtypes) for tensor in inputs), default=1)
     number = 0
     for place in range(shapes):
         for kind in range(dtypes):
             number += 1
             yield Expansion(
                 number,
-                {one.name: one.shapes[place % len(one.shapes)] for one in inputs},
-                {one.name: one.dtypes[kind % len(one.dtypes)] for one in inputs},
+                {tensor.name: tensor.shapes[place % len(tensor.shapes)] for tensor in inputs},
+                {tensor.name: tensor.dtypes[kind % len(tensor.dtypes)] for tensor in inputs},
             )
 
 
@@ -129,10 +129,10 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
     paths: Mapping[str, str] = {}
     if entry.model is not None:
         paths = {str(entry.model.path): f"sha256 {entry.model.sha256}"}
-        names = [one.name for one in entry.inputs]
+        names = [tensor.name for tensor in entry.inputs]
         python, cpp = f"y = model({', '.join(names)})", _cpp_call(names)
         loaded = _loaded(entry.model, names)
-        setups = {one: _joined(setups[one], loaded[one]) for one in Language}
+        setups = {language: _joined(setups[language], loaded[language]) for language in Language}
         global_setup = _joined(CPP_INCLUDES, global_setup)
         signature = signature or f"f({', '.join(names)}) -> y"
     try:
@@ -163,9 +163,9 @@ def _drawn(inputs: Sequence[Input], expansion: Expansion, seed: int, language: L
         return ""
     is_cpp = language is Language.CPP
     lines = [f"torch::manual_seed({seed});" if is_cpp else f"torch.manual_seed({seed})"]
-    for one in inputs:
-        shape, dtype = expansion.shapes[one.name], expansion.dtypes[one.name]
-        value = calls.Value(one.name, shape, dtype, one.distribution, one.requires_grad)
+    for tensor in inputs:
+        shape, dtype = expansion.shapes[tensor.name], expansion.dtypes[tensor.name]
+        value = calls.Value(tensor.name, shape, dtype, tensor.distribution, tensor.requires_grad)
         lines.append(values.drawn(value, language))
     return "\n".join(lines)
 
@@ -238,9 +238,9 @@ def _operators(entry: Entry, seed: int) -> Groups:
     assert entry.operator is not None, "asked for an operator"
     number = 0
     try:
-        for one in selected(read_operators(standard_file()), [entry.operator]):
+        for operator in selected(read_operators(standard_file()), [entry.operator]):
             for shapes_and_dtypes in _expansions(entry.inputs):
-                for call in _calls(entry, one, shapes_and_dtypes, seed):
+                for call in _calls(entry, operator, shapes_and_dtypes, seed):
                     number += 1
                     yield _called(entry, call, number)
     except ValidationError:
@@ -253,7 +253,7 @@ def _operators(entry: Entry, seed: int) -> Groups:
 def _calls(
     entry: Entry, operator: OperatorEntry, expansion: Expansion, seed: int
 ) -> Iterator[calls.Call]:
-    stated = {one.name: _changes(entry, one, expansion) for one in entry.inputs}
+    stated = {tensor.name: _changes(entry, tensor, expansion) for tensor in entry.inputs}
     inputs = {
         # What is no tensor cannot be changed, and is refused with the shapes.
         name: attrs.evolve(tensor, **stated.get(name, {})) if isinstance(tensor, Tensor) else tensor
@@ -265,18 +265,18 @@ def _calls(
         for value in call.values:
             if stated.get(value.name, {}).get("requires_grad") and not value.requires_grad:
                 _refuse_gradient(entry, operator, value)
-        kind = next((str(one.get("dtype", "")) for one in stated.values()), "")
+        kind = next((str(attributes.get("dtype", "")) for attributes in stated.values()), "")
         yield attrs.evolve(call, dtype=kind)
 
 
-def _changes(entry: Entry, one: Input, expansion: Expansion) -> dict[str, Any]:
+def _changes(entry: Entry, tensor: Input, expansion: Expansion) -> dict[str, Any]:
     """What an input states; all else is as the operator's entry has it."""
     changes = {
-        "dtype": expansion.dtypes[one.name],
-        "distribution": one.distribution,
-        "requires_grad": one.requires_grad,
+        "dtype": expansion.dtypes[tensor.name],
+        "distribution": tensor.distribution,
+        "requires_grad": tensor.requires_grad,
     }
-    given = entry.fields["inputs"].value[one.name].value
+    given = entry.fields["inputs"].value[tensor.name].value
     return {name: value for name, value in changes.items() if name in given}
 
 

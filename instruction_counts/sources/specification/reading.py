@@ -204,7 +204,7 @@ def _code(node: Node) -> Code:
 
 def _threads(node: Node) -> tuple[int, ...]:
     nodes = items(node) if isinstance(node.value, list) else [node]
-    counts = tuple(integer(one, 1) for one in nodes)
+    counts = tuple(integer(node, 1) for node in nodes)
     if not counts or len(set(counts)) != len(counts):
         raise node.unlike("a thread count, or a list of distinct ones")
     return counts
@@ -220,10 +220,10 @@ def _inputs(problems: Problems, taken: Container[str], node: Node) -> tuple[Inpu
     ]
     inputs = tuple(item for item in found if item is not None)
     for what in ("shapes", "dtypes"):
-        counts = {len(getattr(one, what)) for one in inputs} - {1}
+        counts = {len(getattr(tensor, what)) for tensor in inputs} - {1}
         if len(counts) > 1:
             expected = f"the same number of {what} for all inputs that have more than one"
-            each = [f"{len(getattr(one, what))} of {one.name}" for one in inputs]
+            each = [f"{len(getattr(tensor, what))} of {tensor.name}" for tensor in inputs]
             raise node.unlike(expected, ", ".join(each))
     return inputs
 
@@ -276,7 +276,7 @@ def _dtypes(node: Node) -> tuple[str, ...]:
     nodes = items(node) if isinstance(node.value, list) else [node]
     if not nodes:
         raise node.unlike(one_of(DTYPES), "none")
-    return tuple(choice(one, DTYPES) for one in nodes)
+    return tuple(choice(node, DTYPES) for node in nodes)
 
 
 # What a statement computes, and models
@@ -292,8 +292,8 @@ def _expectations(problems: Problems, node: Node) -> tuple[Expected, ...]:
 def _expected(problems: Problems, name: str, node: Node) -> Expected:
     parts = known(node, (), ("shape", "dtype", "sum", "tolerance"), problems)
     given: dict[str, Any] = {
-        "shape": lambda one: tuple(_size(size) for size in items(one)),
-        "dtype": lambda one: choice(one, DTYPES),
+        "shape": lambda node: tuple(_size(size) for size in items(node)),
+        "dtype": lambda node: choice(node, DTYPES),
         "sum": number,
         "tolerance": _tolerance,
     }
