@@ -53,7 +53,7 @@ def printing(tree: ast.AST) -> Iterator[str]:
                 yield f"line {node.lineno}: {stream.attr}.{node.attr}"
         elif isinstance(node, ast.ImportFrom) and node.module == "rich":
             yield from (
-                f"line {node.lineno}: {one.name}" for one in node.names if one.name == "print"
+                f"line {node.lineno}: {name.name}" for name in node.names if name.name == "print"
             )
 
 

@@ -51,9 +51,9 @@ class Compared:
     def case(self, label: str, language: str = "python") -> dict[str, Any]:
         """What is said of one case."""
         (found,) = (
-            one
-            for one in self.document["cases"]
-            if (one["label"], one["language"]) == ([label], language)
+            case
+            for case in self.document["cases"]
+            if (case["label"], case["language"]) == ([label], language)
         )
         return found
 
@@ -117,7 +117,7 @@ def test_the_cause_is_named_in_the_explanation(compared: Compared) -> None:
 
 
 def test_a_wrong_answer_is_no_improvement(compared: Compared) -> None:
-    """It is told by how much it is wrong."""
+    """It says by how much it is wrong."""
     case = compared.case("wrong")
 
     assert "incomparable" == case["verdict"]

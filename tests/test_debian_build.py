@@ -42,8 +42,8 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[Any, ...], dic
     with contextlib.redirect_stdout(io.StringIO()):
         cli.main(command)
     return {
-        (tuple(one["label"]), one["language"], one["runtime"]): one
-        for one in json.loads(output.read_text())["cases"]
+        (tuple(case["label"]), case["language"], case["runtime"]): case
+        for case in json.loads(output.read_text())["cases"]
     }
 
 
@@ -81,7 +81,7 @@ def test_what_the_older_torch_lacks_is_a_row(cases: dict[tuple[Any, ...], dict[s
 
 def test_both_compute_the_same(cases: dict[tuple[Any, ...], dict[str, Any]]) -> None:
     """Ten versions apart."""
-    compared = [one["output"] for one in cases.values() if one["output"] is not None]
+    compared = [case["output"] for case in cases.values() if case["output"] is not None]
 
     assert compared
-    assert not any(one["differs"] for one in compared)
+    assert not any(output["differs"] for output in compared)

@@ -59,7 +59,7 @@ def test_an_interpreter_that_does_not_work_says_how_it_ended(
     assert "Python 3.9" in caught.value.remedy
 
 
-def test_a_torch_that_cannot_be_loaded_is_told_from_an_absent_one(tmp_path: Path) -> None:
+def test_a_torch_that_cannot_be_loaded_is_distinguished_from_an_absent_one(tmp_path: Path) -> None:
     """Its error is shown."""
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise OSError('libtorch.so: not found')")

@@ -42,7 +42,7 @@ def test_a_baseline_is_made_and_updated(place: Workplace) -> None:
     """It shows what it changes, and why."""
     shown = place.accept({**BASE, "tight": 1500})
     counts = {
-        one.label[1]: one.instructions for one in read_baseline(place.baseline).cases.values()
+        case.label[1]: case.instructions for case in read_baseline(place.baseline).cases.values()
     }
 
     assert {**BASE, "tight": 1500} == counts
@@ -54,12 +54,12 @@ def test_only_what_is_selected_is_accepted(place: Workplace) -> None:
     before = place.baseline.read_text().splitlines()
     place.accept(dict.fromkeys(BASE, 2000), "--only", "*/tight")
     changed = [
-        one
-        for one, other in zip(before, place.baseline.read_text().splitlines(), strict=True)
-        if one != other
+        line
+        for line, other in zip(before, place.baseline.read_text().splitlines(), strict=True)
+        if line != other
     ]
 
-    assert ['"tight"'] == [one.split(", ")[1].removesuffix("]") for one in changed]
+    assert ['"tight"'] == [line.split(", ")[1].removesuffix("]") for line in changed]
 
 
 def test_a_dry_run_writes_nothing(place: Workplace) -> None:
@@ -79,7 +79,7 @@ def test_a_run_with_failed_cases_is_not_accepted(place: Workplace) -> None:
     assert "exclude them with --only" in place.shown
 
 
-def test_cases_that_the_run_lacks_are_told(place: Workplace) -> None:
+def test_cases_that_the_run_lacks_are_reported(place: Workplace) -> None:
     """They stay, unless they are to be dropped."""
     stays = place.accept({"tight": 1000})
     dropped = place.accept({"tight": 1000}, "--prune")
@@ -89,7 +89,7 @@ def test_cases_that_the_run_lacks_are_told(place: Workplace) -> None:
     assert 1 == len(read_baseline(place.baseline).cases)
 
 
-def test_cases_that_were_not_counted_are_told_and_stay(place: Workplace) -> None:
+def test_cases_that_were_not_counted_are_reported_and_stay(place: Workplace) -> None:
     """Nothing says that they are gone."""
     shown = place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
 
@@ -117,7 +117,7 @@ def test_cases_that_were_not_counted_are_told_and_stay(place: Workplace) -> None
 def test_one_exit_code_says_all(
     changes: dict[str, int | Outcome], code: int, place: Workplace
 ) -> None:
-    """Wins pass, soft limits are told, hard ones fail, and so do cases that fail."""
+    """Wins pass, soft limits are reported, hard ones fail, and so do cases that fail."""
     assert code == place.check({**BASE, **changes}, place.limits)
 
 
@@ -189,20 +189,21 @@ def test_a_crash_in_between_launders_nothing(place: Workplace) -> None:
     above, near = (counted(count, exact=False, spread=5) for count in (1106, 1101))
 
     assert [3, 4, 3] == [
-        place.check({**BASE, "tight": one}, place.limits, *where) for one in (above, failed(), near)
+        place.check({**BASE, "tight": counts}, place.limits, *where)
+        for counts in (above, failed(), near)
     ]
 
 
-def test_a_skipped_case_is_told_as_not_guarded(place: Workplace) -> None:
+def test_a_skipped_case_is_reported_as_not_guarded(place: Workplace) -> None:
     """With the reason, everywhere; there were too few cores, say."""
     refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
     files = [place.folder / name for name in ("c.md", "junit.xml")]
     options = [f"--output={files[0]}", f"--junit={files[1]}"]
     place.check({**BASE, "tight": Outcome(Status.SKIPPED, failure=refused)}, *options)
-    told = [place.shown, *(path.read_text() for path in files)]
+    shown = [place.shown, *(path.read_text() for path in files)]
 
     assert "PASSES: 3 cases; 1 not guarded" in place.shown
-    assert all("skipped: needs 64 contiguous cores" in text for text in told)
+    assert all("skipped: needs 64 contiguous cores" in text for text in shown)
 
 
 def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> None:
@@ -289,7 +290,7 @@ def test_compare_takes_limits_too(args: list[str], code: int, place: Workplace) 
     """And JUnit files."""
     base = Path(place.run_file(BASE)).rename(place.folder / "base.json")
     new = place.run_file({**BASE, "loose": 1500})
-    given = [place.limits if one == "--limits" else one for one in args]
+    given = [place.limits if arg == "--limits" else arg for arg in args]
     junit = place.folder / "junit.xml"
 
     assert code == place.program("compare", base, new, *given, "--junit", junit).code
@@ -333,7 +334,9 @@ def test_the_steps_of_the_example_workflow_work(
     place.run_file({**BASE, "tight": count})
     assert place.limits
     check, summary = steps()
-    codes = [shell(one, place.folder, CHECK="run.json").returncode for one in (check, summary)]
+    codes = [
+        shell(command, place.folder, CHECK="run.json").returncode for command in (check, summary)
+    ]
 
     assert [code, 0] == codes
     assert (place.folder / "summary.md").read_text().startswith(f"### {verdict}")

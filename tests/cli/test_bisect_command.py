@@ -54,7 +54,7 @@ def test_options_that_make_no_sense_are_refused(
     """Before anything is measured, with what to do."""
     commits = tmp_path / "commits"
     commits.write_text("c1\nc2  # the second\n\n# nothing\n")
-    given = [str(commits) if one == "COMMITS" else one for one in args]
+    given = [str(commits) if arg == "COMMITS" else arg for arg in args]
 
     assert message in program.error("bisect", "mm", "--definitions", definitions, *given)
 
@@ -104,6 +104,6 @@ def test_a_wrapper_is_found_among_real_builds(
 
     place = {"before": "b1", "after": "b3", "broken": ["b2"]}
     assert {**place, "verdict": "worse", "verified": True}.items() <= change.items()
-    assert [change["change"]] == [one["change"] for one in found[1]["changes"]]
+    assert [change["change"]] == [change["change"] for change in found[1]["changes"]]
     assert 0 == found[0]["reused"]
     assert 2 == found[1]["measurements"]

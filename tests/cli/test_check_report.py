@@ -60,7 +60,9 @@ def concluded(
 
 def test_an_interrupted_check_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
     """Whatever was found until then."""
-    found = [concluded(tmp_path, found=[one], interrupted=True) for one in (SAME, WORSE)]
+    found = [
+        concluded(tmp_path, found=[difference], interrupted=True) for difference in (SAME, WORSE)
+    ]
 
     assert [ExitCode.INTERRUPTED] * 2 == found
 

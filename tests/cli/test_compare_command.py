@@ -115,7 +115,7 @@ def test_the_comparison_is_written_as_json(files: Files, tmp_path: Path, compare
     path = tmp_path / "c.json"
     compare(*files, "--output", path)
     data: dict[str, Any] = json.loads(path.read_text())
-    case = next(one for one in data["cases"] if one["label"][-1] == "worse")
+    case = next(case for case in data["cases"] if case["label"][-1] == "worse")
 
     assert {
         "verdict": "worse",

@@ -31,7 +31,9 @@ def test_the_installed_torch_has_operators_without_an_entry(
 ) -> None:
     """The entry of torch.add covers the method, too."""
     found = json.loads(program.output(*coverage, "--format", "json"))
-    uncovered = {one["name"] for below in found["categories"] for one in below["uncovered"]}
+    uncovered = {
+        operator["name"] for below in found["categories"] for operator in below["uncovered"]
+    }
     assert {"torch.linalg.norm", "torch.add", "Tensor.add"} & uncovered == set()
     assert {"torch.mm", "Tensor.add_", "torch.linalg.det"} - uncovered == set()
     assert 2 == found["covered_by_name"]

@@ -186,7 +186,7 @@ def test_a_flame_graph_is_written(files: Files, tmp_path: Path, explain: Program
     assert [1070, 1193, 123, 0] == [sum(profile["weights"]) for profile in profiles]
 
 
-def test_a_side_without_calls_is_told(files: Files, tmp_path: Path, explain: Program) -> None:
+def test_a_side_without_calls_is_reported(files: Files, tmp_path: Path, explain: Program) -> None:
     """Files of earlier versions have none."""
     path = tmp_path / "old.json"
     flat = make_record("Pointwise", "add", outcome=counted(1000, calls=False))

@@ -48,6 +48,7 @@ def test_models_become_a_file_of_definitions(folder: Path, generate: Program) ->
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_architectures_of_transformers_share_layers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, generate: Program
 ) -> None:
@@ -59,7 +60,9 @@ def test_architectures_of_transformers_share_layers(
     out = generate.output(*models, *inputs, "--output", tmp_path / "two.py")
     *_, shared = out.splitlines()[3].split()
     uses = [case.subject.uses for case in load(str(tmp_path / "two.py"))[2:]]
-    both = [one for one in uses if {"bert", "gpt2"} == {use.model for use in one}]
+    both = [
+        layer_uses for layer_uses in uses if {"bert", "gpt2"} == {use.model for use in layer_uses}
+    ]
 
     assert 0 < int(shared) <= len(both)
 
@@ -89,7 +92,7 @@ def test_an_edited_file_is_kept(folder: Path, generate: Program) -> None:
     ],
 )
 @pytest.mark.usefixtures("folder")
-def test_what_is_wrong_is_told_before_anything_starts(
+def test_what_is_wrong_is_reported_before_anything_starts(
     args: list[str], message: str, generate: Program
 ) -> None:
     """In one message, before a model is read."""

@@ -34,8 +34,8 @@ def test_each_cell_of_the_list_says_what_it_is(program: Program) -> None:
 def test_operators_are_listed_as_json(program: Program) -> None:
     """For programs."""
     found = json.loads(program.output("operators", "list", "category:fft", "--format", "json"))
-    assert {one["category"] for one in found} == {"fft"}
-    assert "torch.fft.rfft" in {one["name"] for one in found}
+    assert {operator["category"] for operator in found} == {"fft"}
+    assert "torch.fft.rfft" in {operator["name"] for operator in found}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_wrong_use_is_one_message(args: list[str], expected: str, program: Pro
     assert expected in program.error("operators", *args)
 
 
-def test_operators_without_cpp_are_told(program: Program) -> None:
+def test_operators_without_cpp_are_reported(program: Program) -> None:
     """Beside the cases that there are."""
     answer = program("list", "--operators", "Tensor.numpy")
 
@@ -66,6 +66,7 @@ def test_operators_without_cpp_are_told(program: Program) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_an_operator_is_measured_over_a_range_of_sizes(
     program: Program, tmp_path: pytest.TempPathFactory
 ) -> None:

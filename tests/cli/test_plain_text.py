@@ -40,7 +40,7 @@ def test_what_a_terminal_does_not_know_has_a_plain_form(text: str, expected: byt
 
 
 @pytest.mark.parametrize("environment", [C_LOCALE, {"PYTHONIOENCODING": "ascii"}])
-def test_a_regression_is_told_in_ascii(environment: dict[str, str], tmp_path: Path) -> None:
+def test_a_regression_is_reported_in_ascii(environment: dict[str, str], tmp_path: Path) -> None:
     """With its exit code."""
     counted = attrs.evolve(OK, functions=None)
     worse = attrs.evolve(

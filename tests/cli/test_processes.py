@@ -175,7 +175,9 @@ def test_each_bad_case_costs_its_own_row(
     crashed: tuple[Path, str, int], label: str, status: str, message: str
 ) -> None:
     """With the reason; all others are measured."""
-    (record,) = [one for one in read_json(crashed[0] / "r.json").cases if one.label == (label,)]
+    (record,) = [
+        record for record in read_json(crashed[0] / "r.json").cases if record.label == (label,)
+    ]
     failure = record.outcome.failure
 
     assert status == record.outcome.status.value
@@ -244,7 +246,7 @@ def test_a_statement_that_writes_into_torch_marks_its_run(overlay: Path, tmp_pat
     assert 4 == done.returncode
     assert "results may be of other code: " + written in done.stderr
     assert {"default": ChangedFiles(1, (written,))} == changed.changed_files
-    assert ["ok", "failed"] == [one.outcome.status.value for one in changed.cases]
+    assert ["ok", "failed"] == [record.outcome.status.value for record in changed.cases]
     assert f"files of the build changed during the run: {written}" in done.stdout
     note = f'note files of build "default" changed during the run: {written}'
     assert note in " ".join(stored.stdout.split())

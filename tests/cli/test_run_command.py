@@ -38,7 +38,7 @@ def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() 
 def test_a_run_whose_results_did_not_arrive_is_no_success(
     outcome: Outcome, interrupted: bool, code: int
 ) -> None:
-    """In a file, or at a webhook; what went wrong before that is told first."""
+    """In a file, or at a webhook; what went wrong before that is reported first."""
     run = make_run(make_record("a", outcome=outcome))
     measured = MeasuredRun(run, (make_order("a"),), interrupted=interrupted)
 

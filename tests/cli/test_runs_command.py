@@ -59,7 +59,7 @@ def runs(capsys: pytest.CaptureFixture[str]) -> Program:
 def stored(db: Path) -> dict[int, Run]:
     """What a database holds."""
     with Store.open(db) as store:
-        return {one.id: store.load(one.id) for one in store.summaries()}
+        return {run.id: store.load(run.id) for run in store.summaries()}
 
 
 # list

@@ -130,7 +130,7 @@ def test_what_is_sent_has_the_details_that_the_store_keeps(
     assert run == from_json(body, "body")
 
 
-def test_a_refusal_is_told_with_the_name_of_the_token(
+def test_a_refusal_is_reported_with_the_name_of_the_token(
     specification: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And never with the token."""
@@ -158,7 +158,7 @@ def test_messages_name_the_host_and_not_what_follows_it(
 def test_a_run_that_was_interrupted_is_not_sent(
     specification: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """And this is told."""
+    """And this is said."""
     reporting = with_endpoint(specification, receiver.url)
     reporting.send(make_run(make_record("a")), interrupted=True)
     said = capsys.readouterr().err
@@ -167,7 +167,7 @@ def test_a_run_that_was_interrupted_is_not_sent(
     assert "the run was interrupted" in said
 
 
-def test_a_token_that_is_missing_is_told_without_the_url(specification: Path) -> None:
+def test_a_token_that_is_missing_is_reported_without_the_url(specification: Path) -> None:
     """But for its host; before anything is measured, with what to do."""
     with_endpoint(specification, "https://example.org/key")
     message = r"(?s)token for example\.org is not in the .*Set INSTRUCTION_COUNTS_TOKEN_TEST"

@@ -30,12 +30,12 @@ def said_of_the_last(path: Path, *runs: Run) -> str:
 
 
 def test_the_first_run_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
-    """Its number is told."""
+    """Its number is shown."""
     assert "Saved as run 1." == said_of_the_last(tmp_path, ONE)
 
 
 def test_a_later_run_can_be_compared_with_the_one_before(tmp_path: Path) -> None:
-    """The command is told, to be copied; an empty run in between is of no use."""
+    """The command is shown, to be copied; an empty run in between is of no use."""
     assert "Saved as run 3. Compare: instruction-counts compare 1 3" == said_of_the_last(
         tmp_path, ONE, make_run(), ONE
     )

@@ -42,7 +42,7 @@ SENTENCE = "1 of 3 cases measured within 60 s; skipped: 2, the least likely to h
 def test_the_exit_code_is_that_of_what_was_measured(
     count: int, code: int, place: Workplace
 ) -> None:
-    """What was left out is neither missing nor failed, and told."""
+    """What was left out is neither missing nor failed, and listed."""
     assert code == place.check(partly(count))
     assert SENTENCE in place.shown
     assert "2 skipped by the time budget" in place.shown
@@ -72,7 +72,7 @@ def test_junit_has_them_skipped(place: Workplace) -> None:
     path = place.folder / "junit.xml"
     place.check(partly(1000), f"--junit={path}")
     suite = ET.fromstring(path.read_text())[0]  # noqa: S314 - it was written here
-    skipped = [one.get("message") for one in suite.iter("skipped")]
+    skipped = [skipped.get("message") for skipped in suite.iter("skipped")]
 
     assert ["time budget of 60 s"] * 2 == skipped
     assert "2" == suite.get("skipped")
@@ -102,8 +102,8 @@ def test_a_comparison_tells_them_too(place: Workplace) -> None:
     assert SENTENCE in answer.out + answer.err
     assert SENTENCE in files[0].read_text()
     assert [("b", "60 s"), ("c", "60 s")] == [
-        (one["label"][1], one["time_budget"])
-        for one in json.loads(files[1].read_text())["skipped_by_budget"]
+        (case["label"][1], case["time_budget"])
+        for case in json.loads(files[1].read_text())["skipped_by_budget"]
     ]
 
 
@@ -112,7 +112,7 @@ def test_a_run_is_accepted_without_what_it_left_out(place: Workplace) -> None:
     place.accept(partly(2000))
     cases = json.loads(place.baseline.read_text())["cases"]
 
-    assert [2000, 1000, 1000] == [one["instructions"] for one in cases]
+    assert [2000, 1000, 1000] == [case["instructions"] for case in cases]
 
 
 def test_a_run_lists_them_once() -> None:

@@ -188,10 +188,10 @@ def watching_process(tmp_path: Path) -> Iterator[Callable[[str], Watching]]:
 
     yield begin
     signal.signal(signal.SIGINT, before)
-    for one in begun:
+    for watcher in begun:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(one.process.pid, signal.SIGKILL)
-        one.process.wait(300)
+            os.killpg(watcher.process.pid, signal.SIGKILL)
+        watcher.process.wait(300)
 
 
 SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -59,7 +59,7 @@ def test_a_setup_is_empty_unless_it_is_given() -> None:
 
 @pytest.mark.parametrize("paths", [None, "/a", ["/a"], {"/a": 1}, {1: "a"}])
 def test_paths_of_a_setup_are_texts_for_texts(paths: Any) -> None:
-    """What else would stand in the hash is told."""
+    """What else would stand in the hash is named."""
     with pytest.raises(DefinitionError) as caught:
         GroupedSetup("x = 1", paths=paths)
     assert "paths" == caught.value.field
@@ -537,7 +537,7 @@ SUBJECTS = [
 def test_a_subject_is_kept_as_it_is(subject: Any) -> None:
     """By groups and by explicit cases."""
     made = GroupedStmts("x", subject=subject), TimerArgs("x", subject=subject)
-    assert [subject] * 2 == [one.subject for one in made]
+    assert [subject] * 2 == [group.subject for group in made]
 
 
 @pytest.mark.parametrize(
@@ -575,7 +575,7 @@ def test_what_is_expected_is_kept_as_it_is() -> None:
     """Nothing of a tensor but its name has to be stated."""
     expected = ExpectedTensor("y"), ExpectedTensor("result", (2,), "float32", 3, 0.5)
     made = GroupedStmts("x", expected=expected), TimerArgs("x", expected=expected)
-    assert [expected] * 2 == [one.expected for one in made]
+    assert [expected] * 2 == [group.expected for group in made]
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ def fields(error: DefinitionError) -> tuple[object, ...]:
 
 def all_fields(error: DefinitionError | DefinitionErrors) -> list[tuple[object, ...]]:
     """The data of one error, or of several."""
-    return [fields(one) for one in (getattr(error, "errors", None) or [error])]
+    return [fields(found) for found in (getattr(error, "errors", None) or [error])]
 
 
 @pytest.mark.parametrize("error", [ERROR, ERRORS])

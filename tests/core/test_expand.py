@@ -394,7 +394,7 @@ def asked_for(label: Label, benchmark: GroupedBenchmark | TimerArgs) -> list[tup
 @given(DEFINITIONS)
 def test_a_definition_gives_exactly_the_cases_that_it_asks_for(definition: Any) -> None:
     """In the order of its labels, and then of its modes; no two are the same."""
-    expected = [one for label, group in definition.items() for one in asked_for(label, group)]
+    expected = [case for label, group in definition.items() for case in asked_for(label, group)]
     assert expected == [identity(case) for case in materialize(definition)]
     assert len(expected) == len(set(expected))
 
@@ -568,11 +568,11 @@ def test_metadata_changes_neither_a_case_nor_its_hash() -> None:
         materialize({("mul",): _with_gradient(metadata=metadata)}) for metadata in ({}, {"a": 1})
     )
     assert plain == noted
-    assert [one.definition_hash for one in plain] == [one.definition_hash for one in noted]
+    assert [case.definition_hash for case in plain] == [case.definition_hash for case in noted]
 
 
 def test_what_is_stated_beside_the_code_changes_no_hash() -> None:
     """It is the same code."""
     stated = _with_gradient(subject=Operator("torch.mul"), expected=(ExpectedTensor("y"),))
     plain, noted = (materialize({("mul",): group}) for group in (_with_gradient(), stated))
-    assert [one.definition_hash for one in plain] == [one.definition_hash for one in noted]
+    assert [case.definition_hash for case in plain] == [case.definition_hash for case in noted]

@@ -26,7 +26,7 @@ SHAPED_TEXT = st.lists(
 
 def stmts(variants: dict[tuple[str, ...], GroupedBenchmark]) -> dict[tuple[str, ...], Any]:
     """The two statements of each benchmark."""
-    return {label: (one.py_fwd_stmt, one.cpp_fwd_stmt) for label, one in variants.items()}
+    return {label: (group.py_fwd_stmt, group.cpp_fwd_stmt) for label, group in variants.items()}
 
 
 def test_each_line_is_a_case_of_its_label() -> None:
@@ -184,7 +184,7 @@ def test_every_variant_has_the_setup_of_its_block() -> None:
         "// @Setup\nint x = 1;\n// @Global_Setup\n#include <vector>\n// @a\nx;\nx + x;",
     )
     expected = GroupedSetup("x = 1", "int x = 1;", "#include <vector>")
-    assert [expected, expected] == [one.setup for one in variants.values()]
+    assert [expected, expected] == [group.setup for group in variants.values()]
 
 
 @pytest.mark.parametrize(("num_threads", "expected"), [(1, (1,)), (2, (2,)), ((1, 4), (1, 4))])
@@ -193,7 +193,7 @@ def test_every_variant_has_the_thread_counts_of_its_block(
 ) -> None:
     """One argument speaks for all the lines."""
     variants = GroupedVariants("# @a\nx\ny", num_threads=num_threads)
-    assert [expected, expected] == [one.num_threads for one in variants.values()]
+    assert [expected, expected] == [group.num_threads for group in variants.values()]
 
 
 @given(SECTIONS)

@@ -66,6 +66,7 @@ def test_every_operator_has_cpp_or_says_that_it_has_none(tmp_path: Path) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_every_operator_runs_forward_and_backward() -> None:
     """Each variant but the large one is run twice, since statements are run many times."""
     child = subprocess.run(

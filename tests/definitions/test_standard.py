@@ -111,7 +111,7 @@ def test_at_least_8_groups_run_backward() -> None:
 @pytest.mark.parametrize("mode", [*Language, *RuntimeMode, *AutogradMode], ids=str)
 def test_every_mode_is_present(mode: enum.Enum) -> None:
     """Both languages, every runtime, forward with and without backward, and explicit cases."""
-    modes = {one for case in CASES for one in attrs.astuple(case.autolabels, recurse=False)}
+    modes = {mode for case in CASES for mode in attrs.astuple(case.autolabels, recurse=False)}
 
     assert mode in modes
 

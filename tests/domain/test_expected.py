@@ -78,7 +78,7 @@ def test_a_sum_that_is_no_number_is_not_the_expected_one() -> None:
         (ExpectedTensor("z"), COMPUTED, "there is no tensor z, but y"),
     ],
 )
-def test_what_cannot_be_checked_is_told(
+def test_what_cannot_be_checked_is_reported(
     wanted: ExpectedTensor, outcome: Outcome, said: str
 ) -> None:
     """It is not guessed."""
@@ -107,4 +107,4 @@ def test_a_run_records_the_failure() -> None:
     measured = Measured("timer", {BUILD.name: engine}, [], console)
     measured.execute([WorkOrder(expecting(shape=[7]), BUILD)], CorePool((0,)), 1, None)
 
-    assert [Status.FAILED] == [one.outcome.status for one in measured.run.cases]
+    assert [Status.FAILED] == [record.outcome.status for record in measured.run.cases]

@@ -14,10 +14,10 @@ from tests.fakes import FINGERPRINT
 @pytest.mark.parametrize(
     ("change", "same"),
     [
-        (lambda one: one, True),
-        (lambda one: attrs.evolve(one, torch="other"), False),
-        (lambda one: attrs.evolve(one, allocator="other"), False),
-        (lambda one: attrs.evolve(one, aslr_off=False), False),
+        (lambda fingerprint: fingerprint, True),
+        (lambda fingerprint: attrs.evolve(fingerprint, torch="other"), False),
+        (lambda fingerprint: attrs.evolve(fingerprint, allocator="other"), False),
+        (lambda fingerprint: attrs.evolve(fingerprint, aslr_off=False), False),
     ],
 )
 def test_a_fingerprint_has_a_short_name(

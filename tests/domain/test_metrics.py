@@ -13,10 +13,10 @@ from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, Better, Metr
 
 def test_amounts_are_equal_by_value() -> None:
     """In any order; with those of a plain dictionary, too."""
-    one, other = Amounts({"a": 1, "b": 2.5}), Amounts({"b": 2.5, "a": 1})
+    amounts, other = Amounts({"a": 1, "b": 2.5}), Amounts({"b": 2.5, "a": 1})
 
-    assert one == other == {"a": 1, "b": 2.5}
-    assert hash(one) == hash(other)
+    assert amounts == other == {"a": 1, "b": 2.5}
+    assert hash(amounts) == hash(other)
 
 
 def test_amounts_that_are_not_known_are_not_there() -> None:

@@ -114,9 +114,9 @@ def test_modes_narrow_the_selection(selection: Selection, expected: list[int]) -
     st.builds(
         Selection,
         st.lists(st.sampled_from(["*", "Pointwise", "*/add"]), max_size=2).map(tuple),
-        st.sets(st.sampled_from([one.value for one in Language])).map(tuple),
-        st.sets(st.sampled_from([one.value for one in RuntimeMode])).map(tuple),
-        st.sets(st.sampled_from([one.value for one in AutogradMode])).map(tuple),
+        st.sets(st.sampled_from([language.value for language in Language])).map(tuple),
+        st.sets(st.sampled_from([runtime.value for runtime in RuntimeMode])).map(tuple),
+        st.sets(st.sampled_from([autograd.value for autograd in AutogradMode])).map(tuple),
         st.sets(st.integers(1, 2)).map(tuple),
     )
 )

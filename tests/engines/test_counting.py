@@ -156,7 +156,7 @@ def test_no_more_than_three_functions_are_named() -> None:
     """The rest adds little."""
     functions = [Function("a.so", "a.c", f"f{number}") for number in range(9)]
     windows = [
-        Dumped(runs, {one: 10 + noise * place for place, one in enumerate(functions, 1)})
+        Dumped(runs, {function: 10 + noise * place for place, function in enumerate(functions, 1)})
         for runs, noise in [(1, 0), (2, 0), (1, 1), (2, 0)]
     ]
 
@@ -173,7 +173,7 @@ def test_windows_that_agree_name_no_function(runs: tuple[int, int]) -> None:
 
 
 def test_the_empty_loop_is_subtracted() -> None:
-    """And told."""
+    """And reported."""
     result = counted(*totals((10, 500), (20, 1_000)), loop=Loop(per_run=8))
 
     assert 42 == result.instructions.per_run
@@ -209,12 +209,17 @@ def test_functions_add_up_to_the_count(costs: list[int], loop_costs: list[int], 
     functions = [Function("a.so", "a.c", f"f{number}") for number in range(len(costs))]
     of_loop = dict(zip((LOOP, HOOK), loop_costs, strict=True))
     windows = [
-        Dumped(runs, {one: 5 + cost * runs for one, cost in zip(functions, costs, strict=True)})
+        Dumped(
+            runs,
+            {function: 5 + cost * runs for function, cost in zip(functions, costs, strict=True)},
+        )
         for runs in (unit, 2 * unit)
     ]
     in_loop = [
-        attrs.evolve(one, costs={**one.costs, **{f: c * one.runs for f, c in of_loop.items()}})
-        for one in windows
+        attrs.evolve(
+            window, costs={**window.costs, **{f: c * window.runs for f, c in of_loop.items()}}
+        )
+        for window in windows
     ]
     result = counted(*in_loop, loop=Loop(sum(loop_costs), of_loop))
 
@@ -363,11 +368,11 @@ def calls_of(result: Counted) -> dict[tuple[str, str], tuple[int, int]]:
     """How often, and for how much, one function calls another, by their names."""
     functions = result.functions
     return {
-        (functions.costs[one.caller].function, functions.costs[one.callee].function): (
-            one.calls,
-            one.instructions,
+        (functions.costs[call.caller].function, functions.costs[call.callee].function): (
+            call.calls,
+            call.instructions,
         )
-        for one in functions.calls
+        for call in functions.calls
     }
 
 
@@ -382,7 +387,7 @@ def test_a_function_without_cost_of_its_own_can_call() -> None:
     """It is listed, so that its calls have a caller."""
     result = counted(calling(10, 2), calling(20, 2))
 
-    assert [0] == [one.exclusive for one in result.functions.costs if one.function == LOOP.name]
+    assert [0] == [cost.exclusive for cost in result.functions.costs if cost.function == LOOP.name]
 
 
 def test_calls_of_the_empty_loop_are_subtracted() -> None:

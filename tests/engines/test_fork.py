@@ -43,6 +43,7 @@ from instruction_counts.engines.fork_counts import callgrind_name
 from instruction_counts.session.observer import Silent
 from instruction_counts.session.selftest import Condition, measure
 from instruction_counts.system.cache import VARIABLE, Cache
+from tests.engines.shared_headers import cache_with_shared_headers
 from tests.fakes import FACTS, make_case
 
 pytestmark = [
@@ -108,7 +109,7 @@ class Lab:
     engine: ForkEngine
 
     def measure(self, case: Case, *, times: bool = False) -> Outcome:
-        """Count one case, and take its times if told."""
+        """Count one case, and take its times if asked to."""
         return measured(self.engine, case, times=times)
 
     def count(self, case: Case) -> Instructions:
@@ -157,7 +158,8 @@ def make_engine(
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Servers that start once."""
-    facts, cache = probe(BUILD), tmp_path_factory.mktemp("cache")
+    facts = probe(BUILD)
+    cache = cache_with_shared_headers(tmp_path_factory.mktemp("cache")).root
     engine = make_engine(facts, cache, [])
     order = WorkOrder(CASES_BY_NAME["nothing"], BUILD)
     engine.start([order], ALL_CORES)
@@ -187,7 +189,7 @@ def output_of(lab: Lab, case: Case) -> Output:
 
 def shapes_of(lab: Lab, case: Case) -> dict[str, tuple[tuple[int, ...], str]]:
     """The tensors that a case makes or changes: shape and dtype by name."""
-    return {one.name: (one.shape, one.dtype) for one in output_of(lab, case).tensors}
+    return {tensor.name: (tensor.shape, tensor.dtype) for tensor in output_of(lab, case).tensors}
 
 
 @pytest.mark.parametrize(
@@ -222,9 +224,9 @@ def shapes_of(lab: Lab, case: Case) -> dict[str, tuple[tuple[int, ...], str]]:
             {"w.grad": ((2,), "float32"), "z": ((), "float32")},
         ),
     ],
-    ids=lambda one: one.timer_args.stmt if isinstance(one, Case) else "",
+    ids=lambda value: value.timer_args.stmt if isinstance(value, Case) else "",
 )
-def test_what_a_statement_makes_or_changes_is_told(
+def test_what_a_statement_makes_or_changes_is_reported(
     lab: Lab, case: Case, expected: dict[str, tuple[tuple[int, ...], str]]
 ) -> None:
     """Results that it drops and gradients included; what it only reads is not."""
@@ -234,7 +236,7 @@ def test_what_a_statement_makes_or_changes_is_told(
 def test_both_languages_compute_the_same(lab: Lab) -> None:
     """To the last bit."""
     digests = [
-        [one.digest for one in output_of(lab, case).tensors]
+        [tensor.digest for tensor in output_of(lab, case).tensors]
         for case in (python("z = x + y", TENSORS), cpp("auto z = x + y;", CPP_TENSORS))
     ]
 
@@ -252,7 +254,7 @@ def test_both_languages_compute_the_same(lab: Lab) -> None:
         (cpp("auto z = torch::empty({100});"), False),
         (cpp("auto z = x + 1;", "auto x = torch::rand({4});"), True),
     ],
-    ids=lambda one: one.timer_args.stmt if isinstance(one, Case) else "",
+    ids=lambda value: value.timer_args.stmt if isinstance(value, Case) else "",
 )
 def test_only_a_function_of_its_inputs_is_repeatable(
     lab: Lab, case: Case, repeatable: bool
@@ -299,7 +301,7 @@ USED = {
     ],
     ids=["eager", "C++", "TorchScript", "exception", "killed"],
 )
-def test_resources_of_an_eager_case_are_told(
+def test_resources_of_an_eager_case_are_reported(
     lab: Lab, case: Case, used: Amounts, reason: str | None
 ) -> None:
     """Or why they cannot be; no other case has some, and none fails for want of them."""
@@ -495,7 +497,7 @@ def test_a_selftest_refuses_what_is_too_wide(
     case = python("pass", num_threads=1000)
     outcomes = measure([case], lab.facts, Condition("any"), "steady", Silent()).outcomes
 
-    assert {case: Status.SKIPPED} == {one: outcomes[one].status for one in outcomes}
+    assert {case: Status.SKIPPED} == {case: outcomes[case].status for case in outcomes}
 
 
 CONVOLUTION = cpp(
@@ -692,6 +694,7 @@ def test_a_build_that_changed_is_not_measured_by_another_server(lab: Lab, tmp_pa
 # Other profiles and machines
 
 
+@pytest.mark.thorough
 def test_the_systems_allocator_can_be_counted(lab: Lab) -> None:
     """The fingerprint tells."""
     engine = make_engine(lab.facts, lab.cache, [], allocator="system")

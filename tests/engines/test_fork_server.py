@@ -161,7 +161,7 @@ def test_one_process_serves_many_tasks(make: MAKE) -> None:
 
 
 def test_a_server_can_be_started_before_its_first_task(make: MAKE) -> None:
-    """Which then waits no longer; what the server told of itself is part of the fingerprint."""
+    """Which then waits no longer; what the server said of itself is part of the fingerprint."""
     server = make()
     server.warm_up()
     assert {"type": "ready", "status": "ok", "role": "any"} == server.ready
@@ -620,9 +620,9 @@ def test_closing_leaves_no_process(make: MAKE, tmp_path: Path) -> None:
 def channels() -> set[str]:
     """The pipes that this process holds open; each has a number that no other one ever has."""
     links = set()
-    for one in Path("/proc/self/fd").iterdir():
+    for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):  # another thread closed it just now
-            links.add(str(one.readlink()))
+            links.add(str(descriptor.readlink()))
     return {link for link in links if link.startswith("pipe:")}
 
 
@@ -806,6 +806,7 @@ def test_a_background_thread_ends_with_its_case(server: ForkServer) -> None:
     assert time.monotonic() - begin < 10
 
 
+@pytest.mark.thorough
 @with_torch
 def test_hundreds_of_cases_leave_nothing_in_the_server(server: ForkServer) -> None:
     """Neither memory nor descriptors nor files."""

@@ -605,22 +605,22 @@ def sign(number: int) -> int:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    one=st.binary(max_size=40),
+    data=st.binary(max_size=40),
     change=st.integers(0, 39),
     value=st.integers(0, 255),
     offset=st.integers(0, 9),
 )
 def test_memcmp_compares_as_bytes_do(
-    library: Library, one: bytes, change: int, value: int, offset: int
+    library: Library, data: bytes, change: int, value: int, offset: int
 ) -> None:
     """At any address, wherever the first difference lies."""
-    other = one[:change] + bytes([value]) + one[change + 1 :] if change < len(one) else one
-    left, right = (ctypes.create_string_buffer(b"." * offset + text) for text in (one, other))
+    other = data[:change] + bytes([value]) + data[change + 1 :] if change < len(data) else data
+    left, right = (ctypes.create_string_buffer(b"." * offset + text) for text in (data, other))
     result = library.c.memcmp(
-        ctypes.addressof(left) + offset, ctypes.addressof(right) + offset, len(one)
+        ctypes.addressof(left) + offset, ctypes.addressof(right) + offset, len(data)
     )
 
-    assert (one > other) - (one < other) == sign(result)
+    assert (data > other) - (data < other) == sign(result)
 
 
 # ---- clock --------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_a_python_case_is_timed(measure: MEASURE, runtime: str) -> None:
     group = GroupedStmts(
         "y = x + 1", None, GroupedSetup("x = torch.ones(4)"), "f(x) -> y", torchscript=True
     )
-    cases = {one.autolabels.runtime.value: one for one in materialize({("a",): group})}
+    cases = {case.autolabels.runtime.value: case for case in materialize({("a",): group})}
     outcome = measure(cases[runtime])
 
     assert Status.OK == outcome.status
@@ -219,6 +219,7 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Record:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_instructions_come_in_windows(counted: Record) -> None:
     """Each with its number of runs, and of plausible size."""
     instructions = counted.outcome.instructions
@@ -229,6 +230,7 @@ def test_instructions_come_in_windows(counted: Record) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_functions_add_up_to_a_window(counted: Record) -> None:
     """Nothing of it is lost; the work of a sum is done in torch."""
     functions, instructions = counted.outcome.functions, counted.outcome.instructions
@@ -240,6 +242,7 @@ def test_functions_add_up_to_a_window(counted: Record) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_torch_takes_the_counts_for_its_own(counted: Record) -> None:
     """Standardised, and compared with themselves."""
     stats = callgrind_stats(counted).as_standardized()
@@ -249,6 +252,7 @@ def test_torch_takes_the_counts_for_its_own(counted: Record) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_torch_takes_the_times_for_its_own(counted: Record) -> None:
     """With the same median."""
     times = counted.outcome.times

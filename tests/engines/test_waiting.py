@@ -61,9 +61,9 @@ def test_lanes_may_take_and_drop_at_the_same_time() -> None:
         return list(iter(lambda: waiting.take(cores), None))
 
     with ThreadPoolExecutor(4) as lanes:
-        dropped = lanes.submit(lambda: [waiting.drop(one) for one in narrow[::3]])
+        dropped = lanes.submit(lambda: [waiting.drop(order) for order in narrow[::3]])
         found_wide = lanes.submit(take, 2)
-        taken = [one for found in lanes.map(take, [1, 1]) for one in found]
+        taken = [order for found in lanes.map(take, [1, 1]) for order in found]
         dropped.result()
 
     assert wide == found_wide.result()

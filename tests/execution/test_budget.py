@@ -33,7 +33,7 @@ def orders(names: str = NAMES, builds: tuple[Build, ...] = (BUILD,)) -> list[Wor
 
 def order_of(found: list[WorkOrder]) -> str:
     """The cases, each once."""
-    return "".join(name for name, _ in itertools.groupby(one.case.label[0] for one in found))
+    return "".join(name for name, _ in itertools.groupby(order.case.label[0] for order in found))
 
 
 def knowledge() -> st.SearchStrategy[Priorities]:
@@ -58,14 +58,14 @@ def test_nothing_is_lost_or_torn_apart(priorities: Priorities, names: list[str])
     found = most_likely_first(waiting, priorities)
 
     assert sorted(order_of(found)) == sorted(NAMES)
-    assert [build.name for build in builds] * len(NAMES) == [one.build.name for one in found]
+    assert [build.name for build in builds] * len(NAMES) == [order.build.name for order in found]
 
 
 @given(knowledge(), st.permutations(NAMES))
 def test_what_moved_more_often_comes_first(priorities: Priorities, names: list[str]) -> None:
     """Whatever else is known."""
     found = most_likely_first(orders("".join(names)), priorities)
-    moved = [priorities.moves.get(one.case.definition_hash, 0) for one in found]
+    moved = [priorities.moves.get(order.case.definition_hash, 0) for order in found]
 
     assert sorted(moved, reverse=True) == moved
 
@@ -75,7 +75,7 @@ def test_what_is_new_comes_before_what_was_steady(priorities: Priorities, names:
     """Nobody knows what it does."""
     alone = attrs.evolve(priorities, moves={}, changed=frozenset())
     found = most_likely_first(orders("".join(names)), alone)
-    known = [one.case.definition_hash in priorities.known for one in found]
+    known = [order.case.definition_hash in priorities.known for order in found]
 
     assert sorted(known) == known
 
@@ -87,7 +87,7 @@ def test_what_is_as_likely_is_ordered_by_its_duration(
     """So that as many cases as possible fit; what is not known may have to be compiled."""
     alone = Priorities(known=frozenset(HASHES.values()), durations_s=priorities.durations_s)
     found = most_likely_first(orders("".join(names)), alone)
-    durations = [alone.durations_s.get(one.case.definition_hash, float("inf")) for one in found]
+    durations = [alone.durations_s.get(order.case.definition_hash, float("inf")) for order in found]
 
     assert sorted(durations) == durations
 
@@ -166,7 +166,7 @@ def test_what_is_learnt_sorts_the_rest_once_more() -> None:
     budget = CountingBudget(1000, executing(a="x", b="x", c="x", d="x", e="x", f="xg"))
     engine = FakeEngine(during=lambda _: budget.learn("g"))
     events = execute(orders(), {BUILD.name: engine}, CorePool((0,)), 1, budget=budget)
-    started = [one.order.case.label[0] for one in events if isinstance(one, Started)]
+    started = [event.order.case.label[0] for event in events if isinstance(event, Started)]
 
     assert 2 == budget.sorts
     assert list("afbcde") == started
@@ -205,7 +205,7 @@ def test_nothing_starts_when_the_budget_is_used_up() -> None:
 
     assert ["d", "a", "b"] == started
     assert {("c", "default"), ("e", "default"), ("f", "default")} == {
-        name for name, one in outcomes.items() if one.skipped_by_budget == "3.5 s"
+        name for name, outcome in outcomes.items() if outcome.skipped_by_budget == "3.5 s"
     }
 
 
@@ -213,7 +213,7 @@ def test_a_case_that_started_is_measured_on_all_builds() -> None:
     """Half of a comparison would be none."""
     builds = (BUILD, Build("new", "/usr/bin/python3"))
     _, outcomes = carried_out(2.5, builds=builds)
-    measured = [name for name, one in outcomes.items() if one.status is Status.OK]
+    measured = [name for name, outcome in outcomes.items() if outcome.status is Status.OK]
 
     assert [("d", "default"), ("d", "new"), ("a", "default"), ("a", "new")] == measured
     assert 12 == len(outcomes)
@@ -224,7 +224,7 @@ def test_within_the_budget_nothing_is_left_out() -> None:
     started, outcomes = carried_out(1000)
 
     assert 6 == len(started)
-    assert [] == [one for one in outcomes.values() if one.skipped_by_budget]
+    assert [] == [outcome for outcome in outcomes.values() if outcome.skipped_by_budget]
 
 
 def test_what_is_skipped_for_another_reason_is_not_left_out() -> None:
@@ -237,6 +237,6 @@ def test_what_is_skipped_for_another_reason_is_not_left_out() -> None:
     ("seconds", "text"),
     [(60, "60 s"), (90, "90 s"), (2.5, "2.5 s"), (600, "10 min"), (3600, "1 h"), (5400, "90 min")],
 )
-def test_a_budget_is_told_as_people_write_it(seconds: float, text: str) -> None:
+def test_a_budget_is_written_as_people_write_it(seconds: float, text: str) -> None:
     """In the largest unit that is even."""
     assert text == span(seconds)

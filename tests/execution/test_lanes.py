@@ -222,9 +222,11 @@ def test_builds_take_turns_on_one_lane() -> None:
     cases = [make_case(str(number)) for number in range(4)]
     orders = [WorkOrder(case, Build(name)) for case in cases for name in engines]
     events = list(execute(orders, engines, CorePool((0, 1)), 2))
-    cores = [[(one.order.case, one.cores) for one in engine.calls] for engine in engines.values()]
-    started = [one.order for one in events if isinstance(one, Started)]
-    finished = [one.order for one in events if isinstance(one, Finished)]
+    cores = [
+        [(call.order.case, call.cores) for call in engine.calls] for engine in engines.values()
+    ]
+    started = [event.order for event in events if isinstance(event, Started)]
+    finished = [event.order for event in events if isinstance(event, Finished)]
 
     assert sorted(cores[0], key=repr) == sorted(cores[1], key=repr)
     assert all(
@@ -246,7 +248,7 @@ def test_several_builds_are_all_ready_before_the_first_case(
 
 
 def test_builds_start_on_cores_of_their_own() -> None:
-    """As far as there are enough; all cores are told."""
+    """As far as there are enough; all cores are named."""
     engines = {"base": FakeEngine(), "new": FakeEngine(), "third": FakeEngine()}
     orders = [WorkOrder(make_case("a"), Build(name)) for name in engines]
     list(execute(orders, engines, CorePool((4, 5)), 1))

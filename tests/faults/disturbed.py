@@ -160,7 +160,9 @@ def _kill(*signs: str) -> _Fault:
 
 
 def _chosen(pid: int, chance: random.Random, signs: tuple[str, ...]) -> Iterator[int]:
-    found = sorted(one for one in below(pid) if all(sign in command(one) for sign in signs))
+    found = sorted(
+        process for process in below(pid) if all(sign in command(process) for sign in signs)
+    )
     if found:
         yield chance.choice(found)
 

@@ -48,7 +48,7 @@ class Outcome:
 
 def ok(records: tuple[Record, ...]) -> dict[str, Record]:
     """The cases that were measured, by their label."""
-    return {one.label[0]: one for one in records if one.outcome.status is Status.OK}
+    return {record.label[0]: record for record in records if record.outcome.status is Status.OK}
 
 
 @pytest.fixture(scope="module")
@@ -64,11 +64,11 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, int]:
 def counts(records: dict[str, Record]) -> dict[str, int]:
     """The counts of Python cases that are exact."""
     return {
-        label: one.outcome.instructions.per_run
-        for label, one in records.items()
-        if one.language is Language.PYTHON
-        and one.outcome.instructions is not None
-        and one.outcome.instructions.exact
+        label: record.outcome.instructions.per_run
+        for label, record in records.items()
+        if record.language is Language.PYTHON
+        and record.outcome.instructions is not None
+        and record.outcome.instructions.exact
     }
 
 
@@ -95,7 +95,7 @@ def outcome(
         in_file = ok(read_json(disk / "b.json").cases)
         with Store.open(str(place.database)) as store:
             stored = [store.load(run.id, details=False).cases for run in store.summaries()]
-        in_database = {label: one for cases in stored for label, one in ok(cases).items()}
+        in_database = {label: case for cases in stored for label, case in ok(cases).items()}
         folders = [path.name for path in place.temporary.iterdir()]
         yield Outcome(
             disturbed,

@@ -45,7 +45,7 @@ def cpp(*label: str, outcome: Outcome) -> Record:
 def side(*records: Record, engine: str = "fork", title: str = "run 2", **facts: Any) -> Side:
     """A side of these records."""
     fingerprint = attrs.evolve(FINGERPRINT, **facts)
-    return Side(title, engine, fingerprint, {one.key: one for one in records})
+    return Side(title, engine, fingerprint, {record.key: record for record in records})
 
 
 def key(*label: str) -> CaseKey:

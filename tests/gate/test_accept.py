@@ -36,7 +36,7 @@ def accepted(before: Baseline, new: Side, **options: Any) -> Acceptance:
 
 def counts(baseline: Baseline) -> dict[str, int]:
     """The counts by label."""
-    return {one.label[0]: one.instructions for one in baseline.cases.values()}
+    return {case.label[0]: case.instructions for case in baseline.cases.values()}
 
 
 def test_a_baseline_is_made_from_a_run() -> None:
@@ -117,12 +117,12 @@ def test_equal_counts_leave_the_file_as_it_is() -> None:
 
 
 def test_selected_cases_that_the_run_lacks_are_dropped_when_asked() -> None:
-    """Otherwise they stay, and are told."""
+    """Otherwise they stay, and are listed."""
     before = first(a=1000, gone=2000)
     found = [accepted(before, run(a=1000), prune=prune) for prune in (False, True)]
 
-    assert [{"a": 1000, "gone": 2000}, {"a": 1000}] == [counts(one.after) for one in found]
-    assert [(key("gone"),)] * 2 == [one.absent for one in found]
+    assert [{"a": 1000, "gone": 2000}, {"a": 1000}] == [counts(change.after) for change in found]
+    assert [(key("gone"),)] * 2 == [change.absent for change in found]
 
 
 @pytest.mark.parametrize("outcome", [Outcome(Status.SKIPPED), Outcome.out_of_time(60)])
@@ -196,10 +196,10 @@ def test_what_is_known_of_layouts_is_taken_in() -> None:
     """From what selftest and comparisons found of the run."""
     new = with_noise(run(a=1000), {key("a"): Noise(0.0, 0.01, 4)})
     after = accept(None, new, {}).after
-    one = after.cases[key("a")]
+    case = after.cases[key("a")]
 
-    assert 4 == one.layouts
-    assert 10 == one.layout_spread
+    assert 4 == case.layouts
+    assert 10 == case.layout_spread
 
 
 @pytest.mark.parametrize(
@@ -220,6 +220,6 @@ def test_what_was_known_of_layouts_stays_where_the_code_is_the_same(
 
 def test_cases_are_told_apart_by_language() -> None:
     """A label has several cases."""
-    both = side(*(make_record("a", outcome=counted(1), language=one) for one in Language))
+    both = side(*(make_record("a", outcome=counted(1), language=language) for language in Language))
 
     assert 2 == len(accept(None, both, {}).after.cases)

@@ -59,7 +59,7 @@ def baseline(**counts: int) -> Baseline:
         BaselineCase.of(cpp(name, outcome=counted(count)), [STEADY])
         for name, count in counts.items()
     ]
-    return Baseline(HEAD, {one.key: one for one in cases})
+    return Baseline(HEAD, {case.key: case for case in cases})
 
 
 def _read(text: str) -> Baseline:
@@ -86,20 +86,20 @@ def test_a_baseline_comes_back_from_its_file(
         instructions=sum(layers.values()),
         layers=layers,
     )
-    one = Baseline(HEAD, {case.key: case for case in [spent, *cases]})
+    made = Baseline(HEAD, {case.key: case for case in [spent, *cases]})
 
-    assert one == _read(to_json(one))
+    assert made == _read(to_json(made))
 
 
 def test_there_is_one_case_a_line_in_a_stable_order() -> None:
     """Whatever order they were measured in."""
     texts = [to_json(baseline(**dict(order))) for order in (ITEMS, reversed(ITEMS))]
     changed = [
-        (one, other)
-        for one, other in zip(
+        (line, other)
+        for line, other in zip(
             texts[0].splitlines(), to_json(baseline(a=1, b=3, c=3)).splitlines(), strict=True
         )
-        if one != other
+        if line != other
     ]
 
     assert texts[0] == texts[1]
@@ -118,7 +118,7 @@ def test_a_suite_takes_little_room() -> None:
     )
     cases = [attrs.evolve(case, label=("Pointwise", "Math", f"case {n}")) for n in range(300)]
 
-    assert len(to_json(Baseline(HEAD, {one.key: one for one in cases}))) < 300_000
+    assert len(to_json(Baseline(HEAD, {case.key: case for case in cases}))) < 300_000
 
 
 @pytest.mark.parametrize(
@@ -193,10 +193,10 @@ def test_a_run_compared_with_itself_as_baseline_says_what_two_runs_say(
     base, new = (side(cpp("add", outcome=counted(count))) for count in (before, after))
     kept = Baseline(HEAD, {key("add"): BaselineCase.of(base.records[key("add")])})
     (plain,) = compare(base, new).differences
-    (one,) = compare(kept.side_for(new, "b.json"), new).differences
+    (found,) = compare(kept.side_for(new, "b.json"), new).differences
 
     assert [getattr(plain, name) for name in ("verdict", "reason", "noise", "change")] == [
-        getattr(one, name) for name in ("verdict", "reason", "noise", "change")
+        getattr(found, name) for name in ("verdict", "reason", "noise", "change")
     ]
 
 
@@ -220,15 +220,15 @@ def test_what_changes_counts_without_torch_is_an_obstacle(
     """Some of it can be allowed; what is marked here cannot."""
     found = baseline(add=1).obstacles(side(**changes))
 
-    assert names == [one.name + "!" * one.prevents for one in found]
+    assert names == [disagreement.name + "!" * disagreement.prevents for disagreement in found]
 
 
 def test_another_counted_instruction_set_is_an_obstacle() -> None:
     """Where it is known on both sides."""
-    one = Baseline(attrs.evolve(HEAD, counted_capability="AVX2"), {})
+    made = Baseline(attrs.evolve(HEAD, counted_capability="AVX2"), {})
 
     assert [["instruction set of the counts"], []] == [
-        [found.name for found in one.obstacles(side(counted_capability=name))]
+        [found.name for found in made.obstacles(side(counted_capability=name))]
         for name in ("DEFAULT", "")
     ]
 
@@ -238,28 +238,28 @@ def test_a_change_is_explained_by_layer() -> None:
     old = cpp("add", outcome=counted(100, {"kernels": 60, "tensor": 40}))
     kept = Baseline(HEAD, {key("add"): BaselineCase.of(old)})
     new = side(cpp("add", outcome=counted(125, {"kernels": 90, "dispatcher": 35})))
-    (one,) = compare(kept.side_for(new, "b.json"), new).differences
+    (found,) = compare(kept.side_for(new, "b.json"), new).differences
 
-    assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == texts(kept.causes(one).found)
+    assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == texts(kept.causes(found).found)
 
 
 def test_what_is_known_of_noise_is_kept() -> None:
     """In instructions, rounded up."""
     record = cpp("add", outcome=counted(1000, spread=2))
-    one = BaselineCase.of(record, [Noise(0.0031, 0.0, 0), Noise(0.0, 0.0125, 4)])
+    case = BaselineCase.of(record, [Noise(0.0031, 0.0, 0), Noise(0.0, 0.0125, 4)])
 
-    assert 4 == one.spread
-    assert 4 == one.layouts
-    assert 13 == one.layout_spread
-    assert 13 == one.noise_floor
+    assert 4 == case.spread
+    assert 4 == case.layouts
+    assert 13 == case.layout_spread
+    assert 13 == case.noise_floor
 
 
 def test_no_more_noise_than_the_count_is_kept() -> None:
     """A baseline has to be readable, whatever disturbed a window."""
-    one = BaselineCase.of(cpp("add", outcome=counted(50, spread=8_000)), [Noise(1.0, 1.0, 4)])
+    case = BaselineCase.of(cpp("add", outcome=counted(50, spread=8_000)), [Noise(1.0, 1.0, 4)])
 
-    assert 50 == one.spread
-    assert 50 == one.layout_spread
+    assert 50 == case.spread
+    assert 50 == case.layout_spread
 
 
 def verified_case(base: int, moved: int, counts: tuple[int, ...]) -> Difference:
@@ -269,8 +269,8 @@ def verified_case(base: int, moved: int, counts: tuple[int, ...]) -> Difference:
     kept = attrs.evolve(plain, cases={case.key: case})
     new = side(cpp("add", outcome=counted(counts[0])))
     compared = compare(kept.side_for(new, "b.json"), new)
-    (one,) = verified_against(compared, kept, [{key("add"): n} for n in counts[1:]]).differences
-    return one
+    (found,) = verified_against(compared, kept, [{key("add"): n} for n in counts[1:]]).differences
+    return found
 
 
 @pytest.mark.parametrize(
@@ -287,17 +287,17 @@ def test_suspects_are_judged_with_the_layouts_that_the_baseline_remembers(
     moved: int, counts: tuple[int, ...], verdict: Verdict
 ) -> None:
     """They have to lie beyond its range by more than either side moves."""
-    one = verified_case(100, moved, counts)
+    found = verified_case(100, moved, counts)
 
-    assert verdict == one.verdict
-    assert one.verified is True
+    assert verdict == found.verdict
+    assert found.verified is True
 
 
 @pytest.mark.parametrize("layouts", [1, 2, 3])
 def test_the_change_is_that_from_the_usual_count_in_any_number_of_layouts(layouts: int) -> None:
     """How far the baseline reaches decides whether it is a change, and not how large it is."""
-    one = verified_case(100_000, 100, (100_250,) * (1 + layouts))
+    found = verified_case(100_000, 100, (100_250,) * (1 + layouts))
 
-    assert Verdict.WORSE == one.verdict
-    assert 250 == one.change
-    assert 100 == one.noise
+    assert Verdict.WORSE == found.verdict
+    assert 250 == found.change
+    assert 100 == found.noise

@@ -32,22 +32,24 @@ def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
     assert {key("fails")} == exceeded_in(path)
 
 
-@pytest.mark.parametrize("verdict", [one for one in Verdict if one is not Verdict.WORSE])
+@pytest.mark.parametrize(
+    "verdict", [verdict for verdict in Verdict if verdict is not Verdict.WORSE]
+)
 def test_what_was_not_compared_is_handed_on(verdict: Verdict, tmp_path: Path) -> None:
     """Else a crash in between would launder what exceeded its limit; the rest is forgotten."""
     path = tmp_path / "check.json"
     was_compared = verdict in {Verdict.SAME, Verdict.BETTER}
-    one = difference(1000, 1000 if was_compared else 1101, label="a", verdict=verdict)
-    gate = apply_limits(comparison(one), LIMITS, exceeded_before={one.key})
+    compared = difference(1000, 1000 if was_compared else 1101, label="a", verdict=verdict)
+    gate = apply_limits(comparison(compared), LIMITS, exceeded_before={compared.key})
     path.write_text(to_check_json(gate, {}))
 
-    assert (set() if was_compared else {one.key}) == exceeded_in(path)
+    assert (set() if was_compared else {compared.key}) == exceeded_in(path)
 
 
 def test_a_compressed_check_can_be_the_previous_one(tmp_path: Path) -> None:
     """`baseline check --output` writes such files, too."""
-    one = difference(1000, 2000, label="a")
-    gate = apply_limits(comparison(one), LIMITS, exceeded_before={one.key})
+    compared = difference(1000, 2000, label="a")
+    gate = apply_limits(comparison(compared), LIMITS, exceeded_before={compared.key})
     text = to_check_json(gate, {})
     (tmp_path / "check.json").write_text(text)
     (tmp_path / "check.json.gz").write_bytes(gzip.compress(text.encode()))
@@ -64,7 +66,7 @@ def test_the_first_check_has_no_previous_one(tmp_path: Path) -> None:
 def test_all_that_is_shown_is_in_the_file() -> None:
     """Case by case."""
     text = to_check_json(apply_limits(comparison(*CASES), LIMITS), {key("fails"): ["+1 kernels"]})
-    one = json.loads(text)["cases"][0]
+    case = json.loads(text)["cases"][0]
 
     assert {
         "level": "fails",
@@ -74,16 +76,16 @@ def test_all_that_is_shown_is_in_the_file() -> None:
         "change": 1000,
         "relative": 1.0,
         "causes": ["+1 kernels"],
-    }.items() <= one.items()
+    }.items() <= case.items()
 
 
 def test_modes_are_spelled_as_options_are() -> None:
     """In this file as in all others."""
-    one = json.loads(to_check_json(apply_limits(comparison(*CASES), LIMITS), {}))["cases"][0]
+    case = json.loads(to_check_json(apply_limits(comparison(*CASES), LIMITS), {}))["cases"][0]
 
-    assert "c++" == one["language"]
-    assert "eager" == one["runtime"]
-    assert "forward" == one["autograd"]
+    assert "c++" == case["language"]
+    assert "eager" == case["runtime"]
+    assert "forward" == case["autograd"]
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,9 @@ OTHERS = [verdict for verdict in Verdict if verdict is not Verdict.WORSE]
 
 def level(change: int, *, noise: int = 0, limits: Limits = LIMITS, known: bool = False) -> Level:
     """What becomes of a case that got worse by ``change``."""
-    one = difference(BASE, BASE + change, noise=noise)
-    before = frozenset([one.key] if known else [])
-    return apply_limits(comparison(one), limits, exceeded_before=before).findings[0].level
+    compared = difference(BASE, BASE + change, noise=noise)
+    before = frozenset([compared.key] if known else [])
+    return apply_limits(comparison(compared), limits, exceeded_before=before).findings[0].level
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def level(change: int, *, noise: int = 0, limits: Limits = LIMITS, known: bool =
     ],
 )
 def test_a_hard_limit_is_exceeded_beyond_the_noise(change: int, expected: Level) -> None:
-    """Between the limit and the noise above it, it is told and does not fail."""
+    """Between the limit and the noise above it, it is reported and does not fail."""
     assert expected == level(change, noise=10)
 
 
@@ -66,7 +66,11 @@ def test_repeated_checks_do_not_flicker(
         known = level(lowest + int(noise * share), noise=noise, known=known) is Level.FAILS
         verdicts.append(known)
 
-    assert [one for one, _ in itertools.groupby(verdicts)] in ([True], [False], [False, True])
+    assert [verdict for verdict, _ in itertools.groupby(verdicts)] in (
+        [True],
+        [False],
+        [False, True],
+    )
 
 
 @given(st.integers(1, 1000), st.integers(0, 500))
@@ -79,7 +83,7 @@ def test_what_was_failing_fails_until_it_is_within_its_limit(change: int, noise:
 def test_a_larger_change_is_never_judged_more_kindly(change: int, noise: int) -> None:
     """Levels come in the order of changes."""
     order = [Level.WITHIN, Level.SOFT, Level.EDGE, Level.FAILS]
-    places = [order.index(level(one, noise=noise)) for one in (change, change + 1)]
+    places = [order.index(level(effect, noise=noise)) for effect in (change, change + 1)]
 
     assert sorted(places) == places
 
@@ -89,23 +93,23 @@ def test_a_band_can_be_given() -> None:
     limits = Limits(Rule(hard=Effect(absolute=HARD), band=Effect(absolute=5)))
 
     assert [Level.EDGE, Level.FAILS] == [
-        level(one, noise=50, limits=limits) for one in (HARD + 5, HARD + 6)
+        level(effect, noise=50, limits=limits) for effect in (HARD + 5, HARD + 6)
     ]
 
 
 @pytest.mark.parametrize("verdict", OTHERS)
 def test_only_what_got_worse_exceeds_a_limit(verdict: Verdict) -> None:
     """Wins never fail, and neither does what the comparison does not take for a change."""
-    one = difference(BASE, 2 * BASE, verdict=verdict)
+    compared = difference(BASE, 2 * BASE, verdict=verdict)
 
-    assert not apply_limits(comparison(one), LIMITS).fails
+    assert not apply_limits(comparison(compared), LIMITS).fails
 
 
 def test_without_limits_whatever_got_worse_fails() -> None:
     """By a single instruction, whatever the noise: the verdict has seen to that."""
-    one = difference(BASE, BASE + 1, noise=100)
+    compared = difference(BASE, BASE + 1, noise=100)
 
-    assert apply_limits(comparison(one)).fails
+    assert apply_limits(comparison(compared)).fails
 
 
 @pytest.mark.parametrize(
@@ -142,13 +146,13 @@ def test_a_limit_of_never_is_never_exceeded() -> None:
         (Verdict.FAILED, Reason.FAILED_IN_NEW, Limits(), Level.UNGUARDED),
     ],
 )
-def test_what_has_no_two_counts_is_told(
+def test_what_has_no_two_counts_is_reported(
     verdict: Verdict, reason: Reason, limits: Limits, expected: Level
 ) -> None:
     """It fails where that is asked for."""
-    one = Difference(key("add"), None, None, verdict, reason)
+    compared = Difference(key("add"), None, None, verdict, reason)
 
-    assert expected is apply_limits(comparison(one), limits).findings[0].level
+    assert expected is apply_limits(comparison(compared), limits).findings[0].level
 
 
 @pytest.mark.parametrize(
@@ -162,9 +166,9 @@ def test_what_has_no_two_counts_is_told(
 def test_a_case_with_other_code_is_a_new_one(limits: Limits, expected: Level) -> None:
     """Its baseline is that of something else: else any edit would take a case out of the gate."""
     records = [cpp("add", outcome=counted(count)) for count in (1000, 9000)]
-    one = Difference(key("add"), *records, Verdict.INCOMPARABLE, Reason.DEFINITION_CHANGED)
+    compared = Difference(key("add"), *records, Verdict.INCOMPARABLE, Reason.DEFINITION_CHANGED)
 
-    assert expected is apply_limits(comparison(one), limits).findings[0].level
+    assert expected is apply_limits(comparison(compared), limits).findings[0].level
 
 
 @pytest.mark.parametrize(
@@ -177,7 +181,7 @@ def test_a_case_with_other_code_is_a_new_one(limits: Limits, expected: Level) ->
 )
 def test_a_case_without_a_count_is_a_missing_one(limits: Limits, expected: Level) -> None:
     """Whatever else was measured of it."""
-    records = [cpp("add", outcome=one) for one in (counted(1000), Outcome(Status.OK))]
-    one = Difference(key("add"), *records, Verdict.INCOMPARABLE, Reason.NOT_COUNTED)
+    records = [cpp("add", outcome=outcome) for outcome in (counted(1000), Outcome(Status.OK))]
+    compared = Difference(key("add"), *records, Verdict.INCOMPARABLE, Reason.NOT_COUNTED)
 
-    assert expected is apply_limits(comparison(one), limits).findings[0].level
+    assert expected is apply_limits(comparison(compared), limits).findings[0].level

@@ -98,7 +98,7 @@ def test_a_change_has_to_be_above_both_parts(share: float, number: int, base: in
         (NEVER, "never"),
     ],
 )
-def test_limits_are_told_as_they_are_written(limit: Effect, text: str) -> None:
+def test_limits_are_shown_as_they_are_written(limit: Effect, text: str) -> None:
     """In findings."""
     assert text == str(limit)
 

@@ -24,7 +24,7 @@ def baseline(*, layouts: int = 4, spread: float = 0.001) -> Baseline:
 
 def doubts(hard: Effect | None, *rules: Rule) -> list[Doubt]:
     """What is doubtful where the default is this one."""
-    return [one.doubt for one in lint(baseline(), Limits(Rule(hard=hard), rules))]
+    return [remark.doubt for remark in lint(baseline(), Limits(Rule(hard=hard), rules))]
 
 
 @pytest.mark.parametrize(
@@ -60,10 +60,10 @@ def test_a_pattern_that_later_ones_cover_is_doubtful() -> None:
 
 def test_cases_without_knowledge_of_layouts_are_doubtful() -> None:
     """Their noise is what is usual, and not theirs."""
-    (one,) = lint(baseline(layouts=0))
+    (remark,) = lint(baseline(layouts=0))
 
-    assert Doubt.NO_LAYOUTS == one.doubt
-    assert (key("Group", "add"),) == one.about
+    assert Doubt.NO_LAYOUTS == remark.doubt
+    assert (key("Group", "add"),) == remark.about
 
 
 def test_exact_cases_may_have_limits_of_ten_times_the_smallest_change() -> None:

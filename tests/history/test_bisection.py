@@ -88,12 +88,12 @@ def planted(draw: st.DrawFn) -> Planted:
     changes = sorted(draw(st.sets(st.integers(2, size - 2), min_size=3, max_size=3)))
     sizes = draw(st.permutations([400, 90, -150]))
     counts = tuple(
-        10_000 + sum(one for at, one in zip(changes, sizes, strict=True) if place >= at)
+        10_000 + sum(size for at, size in zip(changes, sizes, strict=True) if place >= at)
         for place in range(size)
     )
     apart = min(after - before for before, after in itertools.pairwise(changes))
     # A broken build between two changes side by side would make one of them.
-    broken = draw(st.integers(0, size - 1).filter(lambda one: apart > 1 or one not in changes))
+    broken = draw(st.integers(0, size - 1).filter(lambda at: apart > 1 or at not in changes))
     # An outlier as large as some changes together (490 at most) would cancel them out.
     outliers = draw(st.dictionaries(st.integers(0, size - 1), st.integers(600, 10_000), max_size=2))
     return Planted(counts, tuple(changes), broken, outliers, draw(st.integers(0, 2**32)))
@@ -188,7 +188,7 @@ def test_changes_that_cancel_out_are_found_by_a_thorough_search() -> None:
     ]
 
 
-def test_a_change_in_small_steps_is_told_as_gradual() -> None:
+def test_a_change_in_small_steps_is_reported_as_gradual() -> None:
     """No two neighbours differ by more than the noise, but the ends do."""
     (change,) = found(FakeMeasurer([1000, 1008, 1016, 1024])).changes
 

@@ -135,7 +135,8 @@ def test_a_regression_and_an_improvement_are_found_exactly(
 
     assert [Change(first - 1, first), Change(second - 1, second)] == list(result.changes)
     assert ["worse", "better"] == [
-        candidates.difference(one.before, one.after).verdict.value for one in result.changes
+        candidates.difference(change.before, change.after).verdict.value
+        for change in result.changes
     ]
 
 
@@ -242,7 +243,7 @@ class VanishingBuilds(FakeBuildMeasurer):
 
 
 @pytest.mark.parametrize("fault", ["gone", "out of memory"])
-def test_a_change_that_cannot_be_verified_is_told_as_such(fault: str) -> None:
+def test_a_change_that_cannot_be_verified_is_reported_as_such(fault: str) -> None:
     """What was read first stands."""
     counts: dict[str, int | str | None] = {"b0": 1000, "b1": 1000, "b2": 2000}
     measurer = VanishingBuilds(counts, fault=fault)

@@ -26,7 +26,7 @@ def nightly(count: int | None, day: int, **more: Any) -> StoredCount:
 def moved(*counts: int | None) -> list[tuple[int, int]]:
     """Between which days counts of nightly builds moved."""
     points = [nightly(count, day) for day, count in enumerate(counts, 1)]
-    return [(one.base.run_id, one.new.run_id) for one in moves(points)]
+    return [(move.base.run_id, move.new.run_id) for move in moves(points)]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_what_noise_explains_is_no_move() -> None:
     points = [nightly(100_000, 1), nightly(100_400, 2)]
     known = [attrs.evolve(points[0], noise=Noise(layout_spread=0.01, layouts=4)), points[1]]
 
-    assert [1, 0] == [len(moves(one)) for one in (points, known)]
+    assert [1, 0] == [len(moves(seen)) for seen in (points, known)]
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,7 @@ def test_what_cannot_be_compared_is_a_segment_of_its_own(
     (series,) = all_series(points)
 
     assert [((), 2, ()), ((reason,), 2, ())] == [
-        (one.apart, len(one.points), one.steps) for one in series.segments
+        (segment.apart, len(segment.points), segment.steps) for segment in series.segments
     ]
 
 
@@ -52,7 +52,7 @@ def test_builds_that_take_turns_are_followed_each_for_itself() -> None:
 def counts_of(series: Series) -> list[list[int]]:
     """The counts of each segment."""
     return [
-        [one.instructions.per_run for one in segment.points if one.instructions]
+        [point.instructions.per_run for point in segment.points if point.instructions]
         for segment in series.segments
     ]
 
@@ -66,10 +66,12 @@ def test_machines_of_one_architecture_that_take_turns_are_followed_each_for_itse
     (series,) = all_series(points)
 
     assert [[9000] * 4, [9500] * 4] == counts_of(series)
-    assert [((), frozenset())] * 2 == [(one.steps, one.outliers) for one in series.segments]
+    assert [((), frozenset())] * 2 == [
+        (segment.steps, segment.outliers) for segment in series.segments
+    ]
 
 
-def test_what_tells_machines_that_take_turns_apart_is_told() -> None:
+def test_what_tells_machines_that_take_turns_apart_is_reported() -> None:
     """As what keeps counts from being compared is."""
     (series,) = all_series([point(1000), point(1100, **OTHER), point(1000)])
     (_, second) = series.segments
@@ -81,10 +83,10 @@ def test_what_tells_machines_that_take_turns_apart_is_told() -> None:
 
 
 def test_a_machine_that_was_upgraded_stays_one_series() -> None:
-    """The step is told, and what else changed with it."""
+    """The step is reported, and what else changed with it."""
     (series,) = all_series([point(1000), point(1000), point(1100, **OTHER), point(1100, **OTHER)])
 
-    assert [1] == [len(one.steps) for one in series.segments]
+    assert [1] == [len(segment.steps) for segment in series.segments]
 
 
 def test_python_versions_that_take_turns_stay_one_series() -> None:
@@ -116,7 +118,7 @@ def test_what_was_not_counted_is_kept_apart() -> None:
     """It is no gap in a level."""
     (series,) = all_series([point(1000), point(None, 2), point(1000, 3)])
 
-    assert [2] == [one.run_id for one in series.uncounted]
+    assert [2] == [point.run_id for point in series.uncounted]
     assert 2 == len(series.segments[0].points)
 
 
@@ -132,9 +134,9 @@ def test_the_noise_that_was_measured_for_a_case_is_used() -> None:
     """That which is stored with its count."""
     points = [point(1000) for _ in range(4)] + [point(1030) for _ in range(4)]
     noise = Noise(layout_spread=0.05, layouts=3)
-    known = [attrs.evolve(one, noise=noise) for one in points]
+    known = [attrs.evolve(point, noise=noise) for point in points]
 
-    assert [1, 0] == [len(all_series(one)[0].segments[0].steps) for one in (points, known)]
+    assert [1, 0] == [len(all_series(seen)[0].segments[0].steps) for seen in (points, known)]
 
 
 def test_each_case_is_a_series() -> None:
@@ -143,7 +145,7 @@ def test_each_case_is_a_series() -> None:
     series = all_series([point(1000), point(1, case=other), point(1000)])
 
     assert [(("add",), 2), (("sub",), 1)] == [
-        (one.key.label, len(one.segments[0].points)) for one in series
+        (found.key.label, len(found.segments[0].points)) for found in series
     ]
 
 
@@ -151,11 +153,13 @@ def test_what_else_differs_at_a_step_is_known() -> None:
     """The build itself is expected to differ."""
     other = with_fingerprint(torch="3", torch_git="1", python="3.13.0", cpu="Another")
 
-    assert ["Python", "CPU"] == [one.name for one in surroundings(point(1), point(2, **other))]
+    assert ["Python", "CPU"] == [
+        surrounding.name for surrounding in surroundings(point(1), point(2, **other))
+    ]
 
 
 def test_outliers_belong_to_no_level() -> None:
-    """Their positions are told."""
+    """Their positions are kept."""
     (series,) = all_series([point(count) for count in (1000, 1000, 7000, 1000, 1000)])
 
     assert {2} == set(series.segments[0].outliers)

@@ -89,7 +89,7 @@ def test_two_counts_that_agree_are_a_level() -> None:
     ]
 
 
-def test_a_step_at_the_very_end_is_told_as_unconfirmed() -> None:
+def test_a_step_at_the_very_end_is_reported_as_unconfirmed() -> None:
     """The newest build is the one that people ask about."""
     (step,) = steps_of([1000] * 8 + [1100])
 
@@ -153,4 +153,4 @@ def test_a_count_that_differs_by_no_effect_is_no_outlier() -> None:
     """Though it lies beyond the noise floor."""
     counts = [10_000, 10_004, 10_000, 10_006, 10_000]
 
-    assert [(0, 1, 2, 4)] == [one.members for one in levels(counts, [2] * 5)]
+    assert [(0, 1, 2, 4)] == [level.members for level in levels(counts, [2] * 5)]

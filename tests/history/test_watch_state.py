@@ -86,7 +86,7 @@ def test_a_state_can_be_held_again(tmp_path: Path) -> None:
     assert STATE == read_state(path, "w")
 
 
-def test_a_place_that_cannot_be_written_is_told_at_the_start(tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_reported_at_the_start(tmp_path: Path) -> None:
     """Before a build is measured in vain."""
     with pytest.raises(DataError, match=r"cannot be written.*\n.*--state"):
         held(tmp_path / "none" / "state.json").__enter__()

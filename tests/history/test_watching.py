@@ -62,9 +62,9 @@ class FakeWatchedBuilds:
         if base.name in self.gone:
             raise BuildError(f"{base.name} is gone", "Make it again.")
         self.verifications.append((base.name, new.name))
-        counts = [self.counts[one.name] or 0 for one in (base, new)]
+        counts = [self.counts[build.name] or 0 for build in (base, new)]
         sides = [
-            self._side(one.name, count) for one, count in zip((base, new), counts, strict=True)
+            self._side(build.name, count) for build, count in zip((base, new), counts, strict=True)
         ]
         return verified(compare(*sides), *([{KEY: count}, {KEY: count}] for count in counts))
 
@@ -74,9 +74,9 @@ class FakeWatchedBuilds:
         return Side(f"run 1, {name}", "fork", FINGERPRINT, {KEY: record})
 
 
-def described(one: Difference) -> tuple[str, tuple[str, ...]]:
+def described(difference: Difference) -> tuple[str, tuple[str, ...]]:
     """A title and a cause."""
-    return "/".join(one.key.label), ("+1 f",)
+    return "/".join(difference.key.label), ("+1 f",)
 
 
 def ignored(_: object) -> None:
@@ -94,7 +94,7 @@ def watched(builds: FakeWatchedBuilds, notices: list[str] | None = None) -> Stat
 
 def steps_in(state: State) -> list[tuple[str, str, str]]:
     """Base, new and verdict of each alert."""
-    return [(one.base, one.new, one.verdict) for one in state.alerts]
+    return [(alert.base, alert.new, alert.verdict) for alert in state.alerts]
 
 
 def named(counts: Sequence[int | None]) -> dict[str, int | None]:
@@ -140,7 +140,7 @@ def test_an_outlier_does_not_alert() -> None:
 
 
 def test_a_broken_build_is_passed_over() -> None:
-    """The next one is compared with the last that worked; the reason is told."""
+    """The next one is compared with the last that worked; the reason is reported."""
     notices: list[str] = []
     state = watched(FakeWatchedBuilds(named([1000, None, -1, 2000])), notices)
 
@@ -161,7 +161,7 @@ def test_a_suspect_that_cannot_be_verified_alerts_as_such() -> None:
 
 
 def test_a_step_that_is_seen_again_has_the_same_id() -> None:
-    """So that it is not told again."""
+    """So that it is not reported again."""
     state = watched(FakeWatchedBuilds(named([1000, 2000])))
 
     assert state == state.with_alerts(state.alerts)
@@ -193,7 +193,7 @@ class WatchedCases:
 
     def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `WatchedBuilds`."""
-        sides = [self.again.get(one.name, self.sides[one.name]) for one in (base, new)]
+        sides = [self.again.get(build.name, self.sides[build.name]) for build in (base, new)]
         kept = [
             attrs.evolve(side, records={key: side.records[key] for key in keys}) for side in sides
         ]
@@ -202,8 +202,8 @@ class WatchedCases:
 
 def counts_of(side: Side) -> dict[CaseKey, int]:
     """The counts of the cases that have one."""
-    counted = {key: one.outcome.instructions for key, one in side.records.items()}
-    return {key: one.per_run for key, one in counted.items() if one is not None}
+    counted = {key: record.outcome.instructions for key, record in side.records.items()}
+    return {key: count.per_run for key, count in counted.items() if count is not None}
 
 
 def with_cases(code: str = "d1", engine: str = "fork", **counts: int) -> Side:
@@ -216,7 +216,7 @@ def with_cases(code: str = "d1", engine: str = "fork", **counts: int) -> Side:
         )
         for name, count in counts.items()
     ]
-    return Side("run 1", engine, FINGERPRINT, {one.key: one for one in records})
+    return Side("run 1", engine, FINGERPRINT, {record.key: record for record in records})
 
 
 def watched_cases(builds: WatchedCases, *names: str) -> tuple[State, list[str]]:
@@ -268,7 +268,7 @@ def test_each_case_waits_for_itself() -> None:
         ("a", "b0", "b3"),
         ("b", "b1", "b3"),
         ("c", "b2", "b3"),
-    ] == [(one.case, one.base, one.new) for one in state.alerts]
+    ] == [(alert.case, alert.base, alert.new) for alert in state.alerts]
 
 
 def test_a_case_that_fails_is_noticed_once() -> None:
@@ -298,7 +298,7 @@ def test_a_suspect_that_fails_when_it_is_measured_again_alerts_unverified() -> N
     builds = {"b0": with_cases(a=1000, b=1000), "b1": with_cases(a=2000, b=2000)}
     state, notices = watched_cases(WatchedCases(builds, {"b1": with_cases(a=2000, b=-1)}))
 
-    assert [("a", True), ("b", False)] == [(one.case, one.verified) for one in state.alerts]
+    assert [("a", True), ("b", False)] == [(alert.case, alert.verified) for alert in state.alerts]
     assert ["b1: 1 of 2 suspects cannot be verified: they failed when measured again"] == notices
 
 
@@ -359,14 +359,14 @@ def test_an_alert_is_sent_once() -> None:
     """Whoever asks again."""
     state, sent = delivered(WAITING)
 
-    assert [one.id for one in WAITING.alerts] == sent
+    assert [alert.id for alert in WAITING.alerts] == sent
     assert [] == delivered(state)[1]
 
 
 @pytest.mark.parametrize("error", [OSError("full"), DataError("refused")])
 def test_an_alert_that_does_not_arrive_waits(error: Exception) -> None:
     """And is sent the next time; the others are not held up."""
-    first, second = (one.id for one in WAITING.alerts)
+    first, second = (alert.id for alert in WAITING.alerts)
     state, sent = delivered(WAITING, error)
 
     assert [second] == sent
@@ -378,12 +378,12 @@ def test_an_alert_that_may_have_arrived_is_not_sent_again() -> None:
     saved: list[State] = []
     with pytest.raises(KeyboardInterrupt):
         delivered(WAITING, KeyboardInterrupt(), saved=saved)  # type: ignore[arg-type]
-    first, second = (one.id for one in WAITING.alerts)
+    first, second = (alert.id for alert in WAITING.alerts)
     state, sent = delivered(saved[-1])
 
     assert [second] == sent
     assert [] == delivered(state)[1]
-    assert {Delivery.SENT} == {one.delivery for one in state.alerts}
+    assert {Delivery.SENT} == {alert.delivery for alert in state.alerts}
     assert first not in sent
 
 
@@ -410,7 +410,7 @@ def test_each_watch_saves_after_each_alert() -> None:
     saved: list[State] = []
     delivered(WAITING, saved=saved)
     progress = functools.reduce(
-        lambda found, state: [*found, [one.delivery.value for one in state.alerts]], saved, []
+        lambda found, state: [*found, [alert.delivery.value for alert in state.alerts]], saved, []
     )
 
     assert [

@@ -97,7 +97,7 @@ def test_what_may_pass_is_tried_again(code: int, receiver: Receiver) -> None:
 
 
 @pytest.mark.parametrize(("code", "tries"), [(401, 1), (404, 1), (302, 1), (500, 4)])
-def test_what_does_not_pass_is_told(code: int, tries: int, receiver: Receiver) -> None:
+def test_what_does_not_pass_is_reported(code: int, tries: int, receiver: Receiver) -> None:
     """A redirect would take the token elsewhere."""
     receiver.answers = [code]
     with pytest.raises(DataError, match=f"HTTP {code}"):
@@ -149,7 +149,7 @@ def test_an_answer_that_drips_takes_no_longer_than_any_other(endless: str) -> No
         Webhook(f"{endless}/slow", wait_s=0.001, timeout_s=0.3).send("a1", "{}")
 
 
-def test_a_server_that_is_not_there_is_told(receiver: Receiver) -> None:
+def test_a_server_that_is_not_there_is_reported(receiver: Receiver) -> None:
     """After some tries; the address without its path, which can be a secret."""
     dead = attrs.evolve(hook(receiver), url="http://127.0.0.1:9/secret")
     with pytest.raises(DataError, match=r"127\.0\.0\.1:9 did not accept alerts") as caught:

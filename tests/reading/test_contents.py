@@ -33,7 +33,7 @@ def test_a_device_without_an_end_is_read_up_to_the_limit() -> None:
     "content",
     [b"no gzip", gzip.compress(b"content")[:-4], gzip.compress(bytes(99))[:-12] + b"x" * 12],
 )
-def test_what_cannot_be_unpacked_is_told(tmp_path: Path, content: bytes) -> None:
+def test_what_cannot_be_unpacked_is_reported(tmp_path: Path, content: bytes) -> None:
     """With the remedy."""
     (tmp_path / "a.gz").write_bytes(content)
     with pytest.raises(DataError, match="cannot be unpacked: ") as caught:
@@ -42,7 +42,7 @@ def test_what_cannot_be_unpacked_is_told(tmp_path: Path, content: bytes) -> None
     assert "copy it again" in caught.value.remedy
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     """In the words of the system."""
     with pytest.raises(DataError, match="none: No such file or directory"):
         read_bytes(tmp_path / "none", 1)

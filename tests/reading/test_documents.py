@@ -1,4 +1,4 @@
-"""Reading YAML with places: what is read, and where each mistake is told to be."""
+"""Reading YAML with places: what is read, and the place that each mistake is reported at."""
 
 from __future__ import annotations
 

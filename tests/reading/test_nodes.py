@@ -42,7 +42,7 @@ def read(tmp_path: Path) -> Callable[[str], Node]:
         (lambda node: nodes.fields(node, ["a"], ["b"]), "b: 1", 'a field "a"'),
     ],
 )
-def test_a_value_of_another_kind_is_told_with_what_was_expected(
+def test_a_value_of_another_kind_is_reported_with_what_was_expected(
     read: Callable[[str], Node], parse: Callable[[Node], object], text: str, expected: str
 ) -> None:
     """Near names are offered."""

@@ -31,7 +31,9 @@ def measured(per_run: int, median_s: float, *, exact: bool = True) -> Outcome:
 
 def both(*label: str, outcome: Outcome = OK, **modes: Any) -> list[Record]:
     """The records of a benchmark in both languages."""
-    return [make_record(*label, outcome=outcome, language=one, **modes) for one in Language]
+    return [
+        make_record(*label, outcome=outcome, language=language, **modes) for language in Language
+    ]
 
 
 def realistic() -> Run:

@@ -36,23 +36,23 @@ def comparison(base: Outcome, new: Outcome) -> Comparison:
     )
 
 
-def shown(one: Comparison) -> list[str]:
+def shown(found: Comparison) -> list[str]:
     """What a terminal shows, line by line."""
-    texts = [text.plain for text in report.head(one)]
-    for section in report.sections(one):
+    texts = [text.plain for text in report.head(found)]
+    for section in report.sections(found):
         texts.append(f"{section.title}  {section.explanation}")
         texts += [text.plain for case in section.differences for text in report.lines(case)]
-    return [*texts, *report.last_line(one).splitlines()]
+    return [*texts, *report.last_line(found).splitlines()]
 
 
 def test_both_sides_are_named_first() -> None:
     """With what they are builds of."""
-    one = compare(side(title="run 3", torch="2.12.1"), side(title="new"))
+    found = compare(side(title="run 3", torch="2.12.1"), side(title="new"))
 
     assert [
         "base  run 3 · torch 2.12.1 (cf30153c) · Python 3.11.7",
         "new   torch 2.13.0+cpu (cf30153c) · Python 3.11.7",
-    ] == shown(one)[:2]
+    ] == shown(found)[:2]
 
 
 def test_a_side_whose_build_changed_says_so() -> None:
@@ -60,24 +60,24 @@ def test_a_side_whose_build_changed_says_so() -> None:
     run = attrs.evolve(
         make_run(make_record("add")), changed_files={"default": ChangedFiles.of(["/torch/a.py"])}
     )
-    one = compare(side_of(run, "default", "run 3"), side(title="new"))
+    found = compare(side_of(run, "default", "run 3"), side(title="new"))
 
-    assert shown(one)[0].endswith(" · files changed during the run: /torch/a.py")
-    assert "/torch" not in shown(one)[1]
+    assert shown(found)[0].endswith(" · files changed during the run: /torch/a.py")
+    assert "/torch" not in shown(found)[1]
 
 
-def test_what_differs_around_the_builds_is_told() -> None:
+def test_what_differs_around_the_builds_is_reported() -> None:
     """The build of torch itself is not: it is on the lines above."""
-    one = compare(side(torch="1", libc="glibc-2.36"), side(torch="2", libc="glibc-2.41"))
+    found = compare(side(torch="1", libc="glibc-2.36"), side(torch="2", libc="glibc-2.41"))
 
-    assert "  differs: C library glibc-2.36 → glibc-2.41" == shown(one)[2]
+    assert "  differs: C library glibc-2.36 → glibc-2.41" == shown(found)[2]
 
 
 def test_what_makes_counts_incomparable_is_said_so() -> None:
     """At the top, not only beside each case."""
-    one = compare(side(allocator="steady"), side(allocator="system"))
+    found = compare(side(allocator="steady"), side(allocator="system"))
 
-    assert "  differs: allocator steady → system  counts cannot be compared" == shown(one)[2]
+    assert "  differs: allocator steady → system  counts cannot be compared" == shown(found)[2]
 
 
 def test_verdicts_are_counted() -> None:
@@ -101,8 +101,8 @@ def test_wall_times_are_reported_beside_counts() -> None:
     """Their change only where it is significant."""
     slow, fast = (Times.of([value] * 10, 1) for value in (2e-6, 1e-6))
     texts = [
-        shown(comparison(outcome(1000, times=one), outcome(2000, times=slow)))
-        for one in (fast, slow)
+        shown(comparison(outcome(1000, times=timed), outcome(2000, times=slow)))
+        for timed in (fast, slow)
     ]
 
     assert "time 1 us → 2 us (+100%)" in " ".join(texts[0])
@@ -111,9 +111,9 @@ def test_wall_times_are_reported_beside_counts() -> None:
 
 def test_what_was_verified_is_said() -> None:
     """And in how many layouts."""
-    one = comparison(outcome(1000), outcome(2000))
-    (suspect,) = one.suspects
-    checked = verified(one, [{suspect.key: 1000}] * 2, [{suspect.key: 2000}] * 2)
+    found = comparison(outcome(1000), outcome(2000))
+    (suspect,) = found.suspects
+    checked = verified(found, [{suspect.key: 1000}] * 2, [{suspect.key: 2000}] * 2)
 
     assert "WORSE  verified in 2 memory layouts" in shown(checked)
     assert not any("Not verified" in line for line in shown(checked))
@@ -154,7 +154,7 @@ def test_the_largest_relative_change_comes_first() -> None:
     ]
     (section,) = report.sections(compare(side(*base), side(*new)))
 
-    assert ["b", "c", "a"] == [one.key.label[0] for one in section.differences]
+    assert ["b", "c", "a"] == [difference.key.label[0] for difference in section.differences]
 
 
 def test_what_is_the_same_has_no_line() -> None:
@@ -211,17 +211,19 @@ def model_side(count: int, title: str) -> Side:
 
 def test_a_change_of_a_layer_says_what_it_is_worth_to_the_model() -> None:
     """Times its calls, as a share of the model in base."""
-    one = compare(model_side(1000, "base"), model_side(1100, "new"))
-    (changed,) = (case for case in one.differences if case.change)
-    models = Models(one.base.records.values())
+    found = compare(model_side(1000, "base"), model_side(1100, "new"))
+    (changed,) = (case for case in found.differences if case.change)
+    models = Models(found.base.records.values())
 
     assert "     +5.0% of Net (17 calls)" in [text.plain for text in report.lines(changed, models)]
-    assert "| +5.0% of Net (17 calls) · " in in_markdown(one)
+    assert "| +5.0% of Net (17 calls) · " in in_markdown(found)
 
 
 def test_a_case_of_no_model_has_no_such_line() -> None:
     """Most cases are of none."""
-    one = comparison(outcome(1000), outcome(1100))
-    models = Models(one.base.records.values())
+    found = comparison(outcome(1000), outcome(1100))
+    models = Models(found.base.records.values())
 
-    assert list(report.lines(one.differences[0])) == list(report.lines(one.differences[0], models))
+    assert list(report.lines(found.differences[0])) == list(
+        report.lines(found.differences[0], models)
+    )

@@ -56,7 +56,9 @@ def test_without_a_limit_the_table_shows_everything() -> None:
     ("part", "whole", "expected"),
     [(1, 3, "33.3%"), (0, 3, "0.0%"), (3, 3, "100.0%"), (9999, 10000, "99.9%"), (0, 0, "–")],
 )
-def test_a_share_of_all_is_told_from_nearly_all(part: int, whole: int, expected: str) -> None:
+def test_a_share_of_all_is_distinguished_from_nearly_all(
+    part: int, whole: int, expected: str
+) -> None:
     """Rounding never hides that something is missing."""
     assert expected == share(part, whole)
 
@@ -73,7 +75,7 @@ def test_markdown_names_every_operator_with_its_native_name() -> None:
     lines = markdown(FOUND, "nightly").splitlines()
     assert "# Public operators without an entry: build nightly" == lines[0]
     assert "| torch.fft | 1,253 | 2/5 | 98.2% |" == next(
-        one for one in lines if one.startswith("| torch.fft ")
+        line for line in lines if line.startswith("| torch.fft ")
     )
     assert "| <code>torch.fft.hfft2</code> | fft\\_hfft2 | 0 |" == lines[-1]
 

@@ -80,7 +80,7 @@ EDITED = Executed(
 
 def side(title: str, functions: FunctionCosts, **changes: Any) -> Side:
     """One side with one case, whose count is that of its functions."""
-    per_run = round(sum(one.exclusive for one in functions.costs) / functions.runs)
+    per_run = round(sum(cost.exclusive for cost in functions.costs) / functions.runs)
     counted = Instructions(
         per_run,
         changes.pop("exact", True),
@@ -100,7 +100,7 @@ def side(title: str, functions: FunctionCosts, **changes: Any) -> Side:
 def explained(base: Side, new: Side) -> Explanation:
     """The explanation of the only case."""
     (key,) = base.records
-    functions = (one.records[key].outcome.functions for one in (base, new))
+    functions = (side.records[key].outcome.functions for side in (base, new))
     return Explanation(key, base, new, difference(*functions))
 
 
@@ -124,13 +124,13 @@ def words(explanation: Explanation, **options: Any) -> str:
 def numbers(text: str) -> list[int]:
     """The whole numbers of a line."""
     found = re.findall(r"(?<![\w.])[+-]?\d[\d,]*(?![\w.])", text)
-    return [int(one.replace(",", "")) for one in found]
+    return [int(number.replace(",", "")) for number in found]
 
 
 # What is said of the count
 
 
-def test_both_counts_and_their_difference_are_told() -> None:
+def test_both_counts_and_their_difference_are_reported() -> None:
     """With the relative one."""
     shown = words(usual())
 
@@ -148,7 +148,7 @@ def test_the_case_and_both_sides_are_named() -> None:
     ]
 
 
-def test_nothing_changed_is_told_as_such() -> None:
+def test_nothing_changed_is_reported_as_such() -> None:
     """Without a list of functions."""
     shown = words(explained(side("base", BASE), side("new", BASE)))
 
@@ -179,7 +179,7 @@ def test_what_makes_the_difference_another_one_is_said(
     assert expected in words(explained(side("base", BASE), side("new", NEW, **changes)))
 
 
-def test_functions_that_do_not_add_up_to_the_counts_are_told() -> None:
+def test_functions_that_do_not_add_up_to_the_counts_are_reported() -> None:
     """The reference engine counts them in other windows."""
     base, new = side("base", BASE), side("new", NEW)
     (key,) = base.records
@@ -214,7 +214,7 @@ def test_the_allocator_tells_of_allocations() -> None:
     assert "9 → 10 allocations" in words(usual())
 
 
-def test_allocations_that_were_not_counted_are_not_told() -> None:
+def test_allocations_that_were_not_counted_are_not_shown() -> None:
     """The system's allocator cannot."""
     shown = words(explained(side("base", BASE), side("new", NEW)), sections=("layer",))
 
@@ -252,7 +252,7 @@ def test_callers_of_the_largest_changes_are_shown() -> None:
     assert "0 11 +11 0 → 1" in shown
 
 
-def test_an_inlined_function_is_told() -> None:
+def test_an_inlined_function_is_reported() -> None:
     """Below the functions, with what it comes to."""
     base = costs_of([(CPU, "f", 100), (CPU, "g", 30)], ((0, 1, 1, 30),))
     new = costs_of([(CPU, "f", 125), (CPU, "h", 5)], ((0, 1, 1, 5),))
@@ -261,7 +261,7 @@ def test_an_inlined_function_is_told() -> None:
     assert "g is inlined into f: -5 in all" in shown
 
 
-def test_a_function_with_other_parameters_is_told() -> None:
+def test_a_function_with_other_parameters_is_reported() -> None:
     """It is one function, under its new name."""
     base, new = costs_of([(CPU, "f(int)", 100)]), costs_of([(CPU, "f(int, bool)", 107)])
     shown = words(explained(side("base", base), side("new", new)))
@@ -270,7 +270,7 @@ def test_a_function_with_other_parameters_is_told() -> None:
     assert "With other parameters than in base: f." in shown
 
 
-def test_a_side_without_calls_is_told() -> None:
+def test_a_side_without_calls_is_reported() -> None:
     """Files of earlier versions have none."""
     base = attrs.evolve(BASE, calls=())
     shown = words(explained(side("base", base), side("new", NEW)))
@@ -472,10 +472,10 @@ def test_json_adds_up_as_well(name: str) -> None:
     """Per run, like all in it."""
     document = json.loads(json_format.explanation(Report(usual())))
 
-    assert document["change"] == sum(one["change"] for one in document[name])
+    assert document["change"] == sum(row["change"] for row in document[name])
 
 
-def test_a_library_without_names_is_told() -> None:
+def test_a_library_without_names_is_reported() -> None:
     """Its functions cannot be compared one by one."""
     stripped = costs_of([(CPU, "0x4ac0", 900), (CPU, "0x4b10", 69)], ())
     text = words(explained(side("base", stripped), side("new", NEW)))

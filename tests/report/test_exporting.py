@@ -27,7 +27,7 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_takes_no_file_is_named() -> None:
-    """What happens while measuring is told in the same way."""
+    """What happens while measuring is reported in the same way."""
     with pytest.raises(UsageError, match=r"--output /proc/r\.json cannot be written: "):
         Exporter(Path("/proc/r.json")).update(make_run())
 

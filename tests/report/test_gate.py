@@ -46,9 +46,9 @@ def in_markdown(found: Gate) -> str:
 
 
 def test_what_fails_comes_first_and_the_largest_of_it() -> None:
-    """Then what is only told."""
+    """Then what is only reported."""
     found = [
-        (section.title, [one.key.label[0] for one in section.findings])
+        (section.title, [finding.key.label[0] for finding in section.findings])
         for section in report.sections(gate())
     ]
 
@@ -63,14 +63,16 @@ def test_what_fails_comes_first_and_the_largest_of_it() -> None:
     ] == found
 
 
-def test_a_case_is_told_with_its_limit_and_its_causes() -> None:
-    """Where the functions of both sides are not known, layers are told."""
-    one = gate().findings[3]
-    assert one.difference.base is not None
-    outcome = attrs.evolve(one.difference.base.outcome, functions=None)
-    base = attrs.evolve(one.difference.base, outcome=outcome)
+def test_a_case_is_reported_with_its_limit_and_its_causes() -> None:
+    """Where the functions of both sides are not known, layers are named."""
+    known = gate().findings[3]
+    assert known.difference.base is not None
+    outcome = attrs.evolve(known.difference.base.outcome, functions=None)
+    base = attrs.evolve(known.difference.base, outcome=outcome)
     causes = (Cause(CauseKind.LAYER, "kernels", 1000, 1200),)
-    finding = attrs.evolve(one, difference=attrs.evolve(one.difference, base=base, causes=causes))
+    finding = attrs.evolve(
+        known, difference=attrs.evolve(known.difference, base=base, causes=causes)
+    )
 
     assert [
         "  fails · C++ · Eager · Forward",
@@ -109,7 +111,7 @@ def test_what_is_not_enforced_is_said_so() -> None:
     )
 
 
-def test_nothing_to_tell_is_told_in_a_word() -> None:
+def test_nothing_to_report_is_said_in_a_word() -> None:
     """The usual case."""
     assert "PASSES: 1 case" == report.verdict(apply_limits(comparison(CASES[7])))
 
@@ -125,12 +127,14 @@ def test_the_comment_begins_with_the_verdict_and_folds_what_does_not_fail() -> N
     assert 6 == text.count("<details>")
 
 
-def test_a_failure_is_told_with_its_message() -> None:
+def test_a_failure_is_reported_with_its_message() -> None:
     """In the comment, too."""
     record = make_record("a", outcome=failed(message="ValueError: no | way"))
-    one = Difference(key("a"), None, record, Verdict.FAILED, Reason.FAILED_IN_NEW)
+    difference = Difference(key("a"), None, record, Verdict.FAILED, Reason.FAILED_IN_NEW)
 
-    assert "failed in new: ValueError: no \\| way" in in_markdown(apply_limits(comparison(one)))
+    assert "failed in new: ValueError: no \\| way" in in_markdown(
+        apply_limits(comparison(difference))
+    )
 
 
 def test_a_kind_of_many_cases_is_cut_short() -> None:
@@ -181,7 +185,7 @@ def test_what_was_left_out_is_cut_short_in_a_comment() -> None:
 
 
 def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
-    """What did not change is not told."""
+    """What did not change is not shown."""
     old, new = (
         side(cpp("a", outcome=counted(count)), cpp("same", outcome=counted(9)))
         for count in (1000, 1500)
@@ -195,7 +199,7 @@ def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
     ] == [text.plain for text in report.acceptance(found, before)]
 
 
-def test_what_is_learnt_of_noise_is_told_too() -> None:
+def test_what_is_learnt_of_noise_is_reported_too() -> None:
     """The line in the file changes, though the count does not."""
     old, new = (
         side(cpp("a", outcome=counted(count, spread=spread)))

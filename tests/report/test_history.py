@@ -64,7 +64,7 @@ def test_the_plot_fits_eighty_columns(counts: list[int | None]) -> None:
     assert max(len(line) for line in text_of(series).splitlines()) <= 80
 
 
-def test_a_step_is_told_with_its_builds_and_causes() -> None:
+def test_a_step_is_reported_with_its_builds_and_causes() -> None:
     """Between which two, how much, and why."""
     text = text_of(made([*COUNTS]))
 

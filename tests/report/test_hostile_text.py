@@ -78,7 +78,7 @@ def a_side(text: str, per_run: int) -> Side:
         make_record(text, "failed", outcome=failed(FailureKind.EXCEPTION, message=text)),
     ]
     fingerprint = attrs.evolve(FINGERPRINT, cpu=text, torch=text)
-    return Side(text, "fork", fingerprint, {one.key: one for one in records})
+    return Side(text, "fork", fingerprint, {record.key: record for record in records})
 
 
 def a_comparison(text: str) -> Comparison:
@@ -94,7 +94,7 @@ def reports(text: str) -> list[Any]:
         Cause(CauseKind.OPERATOR, text, 1, 2),
         Cause(CauseKind.LAYER, text, 1, 2),
     )
-    differences = tuple(attrs.evolve(one, causes=causes) for one in found.differences)
+    differences = tuple(attrs.evolve(difference, causes=causes) for difference in found.differences)
     found = attrs.evolve(found, differences=differences)
     base, new = found.base, found.new
     key = next(iter(base.records))
@@ -175,7 +175,12 @@ def test_a_terminal_obeys_no_text(text: str) -> None:
     console = TerminalConsole(file=stream, width=100, emoji=False)
     found = a_comparison(text)
     shown = [results(a_run(text)), *head(found)]
-    shown += [line for part in sections(found) for one in part.differences for line in lines(one)]
+    shown += [
+        line
+        for part in sections(found)
+        for difference in part.differences
+        for line in lines(difference)
+    ]
     shown.append(reports(text)[3])
     for renderable in shown:
         console.print(renderable, highlight=False)

@@ -110,7 +110,7 @@ def test_the_models_of_a_file_are_counted_each_and_together() -> None:
     ]
 
 
-def test_what_is_not_in_the_file_is_told_with_its_reason() -> None:
+def test_what_is_not_in_the_file_is_reported_with_its_reason() -> None:
     """Taken apart, or left out."""
     trace = attrs.evolve(
         make_trace("A"), taken_apart={"LSTM": "no text"}, left_out={"x::y: not torch's": 2}

@@ -38,7 +38,7 @@ def test_the_table_has_a_line_for_each_language() -> None:
     ("number", "expected"),
     [(0, "0 B"), (999, "999 B"), (1024, "1 KiB"), (65_536, "64 KiB"), (3 << 30, "3 GiB")],
 )
-def test_sizes_are_told_in_powers_of_1024(number: int, expected: str) -> None:
+def test_sizes_are_shown_in_powers_of_1024(number: int, expected: str) -> None:
     """With three digits."""
     assert report.size(number) == expected
 

@@ -28,8 +28,11 @@ def shown(*noises: CaseNoise) -> list[list[str]]:
     """The table, row by row, with its heads."""
     columns = table(noises).columns
     return [
-        [str(one.header) for one in columns],
-        *([str(cell) for cell in row] for row in zip(*(one.cells for one in columns), strict=True)),
+        [str(column.header) for column in columns],
+        *(
+            [str(cell) for cell in row]
+            for row in zip(*(column.cells for column in columns), strict=True)
+        ),
     ]
 
 
@@ -77,7 +80,7 @@ def test_each_language_has_its_shares() -> None:
 def test_layouts_are_summed_up_by_their_spread() -> None:
     """As many as there were, with the one that is measured in."""
     layouts = [(10_000, 10_000), (10_000, 9_999), (10_000, 9_996), (10_000, 9_900)]
-    noises = [noise(10_000, 10_000, layouts=one) for one in layouts]
+    noises = [noise(10_000, 10_000, layouts=counts) for counts in layouts]
 
     assert (
         "  over 3 layouts: 25% within 0, 50% within 0.01%, 75% within 0.05%, 75% within 0.1%;"

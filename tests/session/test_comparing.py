@@ -39,7 +39,10 @@ def verdicts(
         with LazyStore("/nowhere/runs.db") as runs:
             found = compare_sides(sides["base"], sides["new"], request, runs, Silent())
         verified = builds.verify(found.comparison, 2)
-    return {one.key.label[0]: one.verdict for one in verified.comparison.differences}
+    return {
+        difference.key.label[0]: difference.verdict
+        for difference in verified.comparison.differences
+    }
 
 
 def engine(count: int) -> FakeEngine:
@@ -67,7 +70,7 @@ def test_sides_that_are_known_need_no_database() -> None:
     with LazyStore("/nowhere/runs.db") as runs:
         found = compare_sides(*sides, ComparisonRequest(STANDARD), runs, Silent())
 
-    assert [Verdict.WORSE] == [one.verdict for one in found.comparison.differences]
+    assert [Verdict.WORSE] == [difference.verdict for difference in found.comparison.differences]
     assert found.run_id is None
 
 
@@ -92,7 +95,7 @@ def test_definitions_narrow_stored_sides_where_they_are_asked_for() -> None:
     with LazyStore("/nowhere/runs.db") as runs:
         found = compare_sides(side(*records), side(*records), request, runs, Silent())
 
-    assert [LABEL] == [one.key.label for one in found.comparison.differences]
+    assert [LABEL] == [difference.key.label for difference in found.comparison.differences]
 
 
 def test_a_stored_side_that_is_not_there_costs_no_measurement(tmp_path: Path) -> None:

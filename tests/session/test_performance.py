@@ -229,7 +229,7 @@ def test_an_operator_is_measured_from_python() -> None:
         run_backward=False,
     )
     good, bad = found
-    assert [one["arguments"]["other"] for one in found] == [(4, 4), (3,)]
+    assert [result["arguments"]["other"] for result in found] == [(4, 4), (3,)]
     assert good["instructions"] > 5_000
     assert good["p50_s"] > 0
     assert good["allocated_bytes"] == 64

@@ -109,7 +109,7 @@ def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
 
 @pytest.mark.parametrize("error", [DataError("it is full"), UsageError("the run was deleted")])
 def test_a_recorder_that_never_answers_again_ends_no_run(error: UsageError) -> None:
-    """Two errors are told in all: when it begins, and at the end."""
+    """Two errors are reported in all: when it begins, and at the end."""
     recorder, remarks = _Recorder(lambda _: False), _Remarks()
     recorder.error = error
     held = Recording(7, recorder, remarks)

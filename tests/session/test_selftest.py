@@ -55,18 +55,23 @@ def test_four_things_must_not_matter() -> None:
         (True, False, False),
         (False, True, False),
         (False, False, True),
-    ] == [(one.another_directory, one.busy, bool(one.variables)) for one in conditions(0)]
+    ] == [
+        (condition.another_directory, condition.busy, bool(condition.variables))
+        for condition in conditions(0)
+    ]
 
 
 @pytest.mark.parametrize("count", [0, 1, 5])
 def test_layouts_come_after_what_must_not_matter(count: int) -> None:
     """Each of them different from the one that is measured in."""
-    assert [0, 0, 0, 0, *range(1, count + 1)] == [one.layout for one in conditions(count)]
+    assert [0, 0, 0, 0, *range(1, count + 1)] == [
+        condition.layout for condition in conditions(count)
+    ]
 
 
 def test_every_round_has_a_title_of_its_own() -> None:
     """Who waits sees how far it is."""
-    titles = [one.title for one in conditions(3)]
+    titles = [condition.title for condition in conditions(3)]
 
     assert len(titles) == len(set(titles))
 
@@ -76,7 +81,7 @@ def place() -> tuple[str, str, str]:
     return str(Path.cwd()), tempfile.gettempdir(), os.environ.get("TMPDIR", "")
 
 
-ELSEWHERE = next(one for one in conditions(0) if one.another_directory)
+ELSEWHERE = next(condition for condition in conditions(0) if condition.another_directory)
 
 
 def test_another_directory_is_one_with_a_path_of_another_length() -> None:
@@ -174,16 +179,16 @@ def test_rounds_are_gathered_by_case() -> None:
 
 def test_a_failed_round_has_no_count() -> None:
     """It has no windows either."""
-    (one,) = noise_of([A], [{A: counted(10)}, {A: failed()}], [])
+    (noise,) = noise_of([A], [{A: counted(10)}, {A: failed()}], [])
 
-    assert CaseNoise(A, (10, None), (), windows_agree=False) == one
+    assert CaseNoise(A, (10, None), (), windows_agree=False) == noise
 
 
 def test_windows_agree_if_they_do_in_every_round() -> None:
     """One that varies is enough to know better."""
-    (one,) = noise_of([A], [{A: counted(10)}, {A: counted(10, exact=False)}], [])
+    (noise,) = noise_of([A], [{A: counted(10)}, {A: counted(10, exact=False)}], [])
 
-    assert not one.windows_agree
+    assert not noise.windows_agree
 
 
 @pytest.mark.parametrize(
@@ -240,4 +245,4 @@ def test_the_first_round_is_a_run_that_knows_its_noise() -> None:
     run = run_of("default", first, floors([noise(100, 90), noise(None, 5, case=B)]))
 
     assert {"default": FINGERPRINT} == run.builds
-    assert [Noise(0.1), None] == [one.noise for one in run.cases]
+    assert [Noise(0.1), None] == [record.noise for record in run.cases]

@@ -33,7 +33,7 @@ def test_the_size_of_a_case_is_known() -> None:
     """Whatever its label; a label has one size."""
     found = over_sizes(NEG, Overrides(), {"input": ("N", 64)}, [16, 32], {}, named=True)
     assert [(16, (16, 64)), (32, (32, 64))] == [
-        (size, one.subject.shapes["input"])
+        (size, record.subject.shapes["input"])
         for size, several in found.items()
-        for one in several.values()
+        for record in several.values()
     ]

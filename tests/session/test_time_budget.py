@@ -29,8 +29,8 @@ def test_the_store_says_what_moved(tmp_path: Path) -> None:
 
     assert plan is not None
     known = plan.budget.priorities
-    hashes = [one.definition_hash for one in made]
-    assert [2, 0, 1] == [known.moves.get(one, 0) for one in hashes]
+    hashes = [case.definition_hash for case in made]
+    assert [2, 0, 1] == [known.moves.get(definition_hash, 0) for definition_hash in hashes]
     assert {"at::slow"} == known.changed
     assert set(hashes[:2]) == known.known
 

@@ -71,7 +71,7 @@ def test_the_place_is_kept_over_restarts(tmp_path: Path) -> None:
         found.append(len(watch.look()))
 
     assert [0, 0, 0, 1, 1] == found
-    assert [("b", "d")] == [(one["base"], one["new"]) for one in watch.sent]
+    assert [("b", "d")] == [(message["base"], message["new"]) for message in watch.sent]
 
 
 def test_looking_again_tells_nothing_again(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_looking_again_tells_nothing_again(tmp_path: Path) -> None:
     for _ in range(3):
         watch.look()
 
-    assert ["b", "c"] == [one["new"] for one in watch.sent]
+    assert ["b", "c"] == [message["new"] for message in watch.sent]
 
 
 def test_an_alert_that_could_not_be_written_comes_later(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_what_the_command_prints_is_taken() -> None:
     assert "a\nb\n" == listed("echo a; echo b; echo c >&2")
 
 
-def test_a_command_that_fails_is_told() -> None:
+def test_a_command_that_fails_is_reported() -> None:
     """Half of a list would be taken for all of it."""
     with pytest.raises(BuildError, match="--command ends with 3"):
         listed("echo a; exit 3")
@@ -171,7 +171,7 @@ class FakeBuildMeasurer:
 
     def measure(self, builds: Sequence[Build]) -> dict[str, Side]:
         """See `BuildMeasurer`."""
-        self.asked.append((self.selection.only, [one.name for one in builds]))
+        self.asked.append((self.selection.only, [build.name for build in builds]))
         sides = {}
         for count, build in enumerate(builds, 1):
             sides[build.name] = side_of(run_of(1000 * count, 1), "default", build.name)
@@ -215,7 +215,7 @@ def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_p
     found = watched.verify(base, new, [key])
 
     assert [(("Group/add",), names)] == measurer.asked
-    assert ["worse"] == [one.verdict.value for one in found.differences]
+    assert ["worse"] == [difference.verdict.value for difference in found.differences]
 
 
 def verify_after(store: Store, day: int) -> Comparison:

@@ -151,7 +151,7 @@ def outcomes(draw: st.DrawFn) -> Outcome:
     """An outcome whose costs add up to its count."""
     counted, functions = draw(st.none() | counts()), draw(st.none() | FUNCTIONS)
     if counted is not None and functions is not None:
-        rest = counted.per_run * functions.runs - sum(one.exclusive for one in functions.costs)
+        rest = counted.per_run * functions.runs - sum(cost.exclusive for cost in functions.costs)
         costs = (*functions.costs, FunctionCost("", "", "the rest", rest))
         functions = attrs.evolve(functions, costs=costs)
     executed = draw(st.none() | EXECUTED)
@@ -453,7 +453,7 @@ def test_a_value_that_the_schema_forbids_is_refused(place: list[str | int], valu
     with pytest.raises(DataError) as caught:
         from_json(changed(lambda data: in_case(*place)(data, value), EXAMPLE), "bad.json")
 
-    path = "".join(f"[{one}]" if isinstance(one, int) else f".{one}" for one in place)
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in place)
     assert f"bad.json: $.cases[0]{path}" in caught.value.message
 
 
@@ -508,7 +508,7 @@ def test_an_impossible_figure_is_refused_by_name(
         from_json(text, "bad.json")
 
     (problem,) = caught.value.problems
-    path = "".join(f".{one}" for one in place if isinstance(one, str))
+    path = "".join(f".{step}" for step in place if isinstance(step, str))
     assert problem.path.startswith(f"$.cases[0]{path}")
     assert expected in problem.expected
     assert "measure again" in caught.value.remedy
@@ -519,7 +519,7 @@ def places_in(value: Any, above: tuple[str | int, ...] = ()) -> list[tuple[str |
     inner: Iterable[tuple[str | int, Any]] = ()
     if isinstance(value, dict | list):
         inner = value.items() if isinstance(value, dict) else enumerate(value)
-    below = [way for key, one in inner for way in places_in(one, (*above, key))]
+    below = [way for key, value in inner for way in places_in(value, (*above, key))]
     return [above, *below] if above else below
 
 

@@ -33,7 +33,7 @@ ACTIONS: TypeAlias = dict[int, Callable[[], None]]
 
 
 class _Remarks(Silent):
-    """Keeps what it is told."""
+    """Keeps what it is given."""
 
     def __init__(self) -> None:
         self.notes: list[str] = []

@@ -269,7 +269,7 @@ def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
 def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The rest is measured; that the file lacks it is told."""
+    """The rest is measured; that the file does not have it is reported."""
     exporters = [Exporter(tmp_path / "run.json")]
     recorder = _FakeRecorder(lost=True)
     measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
@@ -305,7 +305,7 @@ def measured_without_folder(
 def test_a_file_that_cannot_be_written_any_more_does_not_end_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """All is measured and stored; which file lacks it is known, and told once."""
+    """All is measured and stored; which file does not have it is known, and reported once."""
     measured, exporter, recorder = measured_without_folder(tmp_path)
 
     assert 4 == len(measured.run.cases)

@@ -129,7 +129,9 @@ def rows(where: str) -> dict[str, int]:
 
 def without_doubles(run: Run) -> Run:
     """A run that holds no case on one build twice, as real ones."""
-    return attrs.evolve(run, cases=tuple({one.identity: one for one in run.cases}.values()))
+    return attrs.evolve(
+        run, cases=tuple({record.identity: record for record in run.cases}.values())
+    )
 
 
 SOME = settings(
@@ -190,7 +192,7 @@ def test_noise_that_is_found_after_a_run_is_stored_with_it(store: Store) -> None
     loaded = store.load(number)
     assert (attrs.evolve(first, noise=noise), other) == loaded.cases
     counts = store.counts([first.key, other.key])
-    assert [noise, None] == [one.noise for one in counts]
+    assert [noise, None] == [count.noise for count in counts]
     assert loaded == store.load(store.import_run(loaded))
 
 
@@ -423,7 +425,7 @@ def test_a_run_is_found_by_number_and_tag(store: Store) -> None:
     store.tag(1, "bäse 2.1")
     odd = ["2", "-1", "base", "", "1.0", " 1", "\ud800", "\0", "9" * 30, "9" * 5000, "١"]
 
-    assert [1, 1, *[None] * len(odd)] == [store.find(one) for one in ["1", "bäse 2.1", *odd]]
+    assert [1, 1, *[None] * len(odd)] == [store.find(text) for text in ["1", "bäse 2.1", *odd]]
 
 
 @pytest.mark.parametrize(
@@ -568,7 +570,7 @@ def start(where: str, *code: str) -> subprocess.Popen[str]:
         "from instruction_counts.storage.store import Store",
         "from instruction_counts.storage.store_database import Database",
         "from tests.fakes import make_record, make_run",
-        *(textwrap.dedent(one) for one in code),
+        *(textwrap.dedent(part) for part in code),
     ]
     return subprocess.Popen(
         [sys.executable, "-c", "\n".join(lines), where],
@@ -601,15 +603,15 @@ def test_a_killed_process_leaves_every_finished_outcome(where: str) -> None:
     for _ in range(20):
         process.stdout.readline()
     process.kill()
-    told = 20 + len(process.stdout.readlines())
+    announced = 20 + len(process.stdout.readlines())
     finish(process)
     with Store.open(where) as store:
         found = [record.label[0] for record in store.load(1).cases]
         store.add(1, make_record("more"))
 
-        # One may have been stored that nobody was told of.
+        # One may have been stored that nobody heard of.
         state = "running" if "://" in where else "killed"
-        assert found == [str(name) for name in range(told + (len(found) > told))]
+        assert found == [str(name) for name in range(announced + (len(found) > announced))]
         assert state == store.summary(1).state
         assert len(found) + 1 == len(store.load(1).cases)
 
@@ -663,7 +665,7 @@ def test_processes_write_at_once(where: str) -> None:
     expected = make_run(*[make_record(str(name)) for name in range(25)])
     with Store.open(where) as store:
         assert [(0, "")] * 3 == ends
-        assert [expected] * 3 == [store.load(one.id) for one in store.summaries()]
+        assert [expected] * 3 == [store.load(run.id) for run in store.summaries()]
 
 
 def test_threads_write_at_once(store: Store) -> None:
@@ -676,7 +678,7 @@ def test_threads_write_at_once(store: Store) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add, range(60)))
 
-    assert set(map(str, range(60))) == {one.label[0] for one in store.load(number).cases}
+    assert set(map(str, range(60))) == {record.label[0] for record in store.load(number).cases}
 
 
 def test_runs_are_written_while_others_are_deleted(store: Store, where: str) -> None:
@@ -695,7 +697,7 @@ def test_runs_are_written_while_others_are_deleted(store: Store, where: str) -> 
     assert 3 == len(store.summaries())
 
 
-def test_a_database_that_stays_locked_is_told(where: str) -> None:
+def test_a_database_that_stays_locked_is_reported(where: str) -> None:
     """After some patience."""
     holder = Database.at(where)
     with Store.open(where, lock_timeout_s=0.1) as store, holder.writing() as connection:
@@ -726,21 +728,21 @@ def test_the_counts_of_a_case_come_in_order_of_time(store: Store) -> None:
     newer = attrs.evolve(make_run(make_record("a")), started_at="2026-01-02")
     numbers = [store.import_run(run) for run in (newer, older)]
     store.tag(numbers[0], "nightly")
-    (name,) = (one for one in store.case_keys() if one.label == ("a",))
+    (name,) = (key for key in store.case_keys() if key.label == ("a",))
     found = store.counts([name])
 
     assert [(numbers[1], ()), (numbers[0], ("nightly",))] == [
-        (one.run_id, one.tags) for one in found
+        (run.run_id, run.tags) for run in found
     ]
     assert {(name, FINGERPRINT, "timer", make_record("a").definition_hash, 8899)} == {
         (
-            one.case,
-            one.fingerprint,
-            one.engine,
-            one.definition_hash,
-            one.instructions.per_run if one.instructions else None,
+            count.case,
+            count.fingerprint,
+            count.engine,
+            count.definition_hash,
+            count.instructions.per_run if count.instructions else None,
         )
-        for one in found
+        for count in found
     }
 
 
@@ -750,17 +752,17 @@ def test_cases_keep_their_name_when_their_code_changes(store: Store) -> None:
         store.import_run(make_run(make_record("a", stmt=code)))
     (name,) = store.case_keys()
 
-    assert 2 == len({one.definition_hash for one in store.counts([name])})
+    assert 2 == len({count.definition_hash for count in store.counts([name])})
 
 
 def test_a_case_that_failed_is_found_with_the_reason(store: Store) -> None:
     """In one line, and without a count."""
     store.import_run(make_run(make_record("a", outcome=failed(message="bad\nworse"))))
-    (one,) = store.counts(store.case_keys())
+    (count,) = store.counts(store.case_keys())
 
-    assert Status.FAILED == one.status
-    assert one.instructions is None
-    assert "bad" == one.failure
+    assert Status.FAILED == count.status
+    assert count.instructions is None
+    assert "bad" == count.failure
 
 
 def test_all_builds_of_a_run_are_found(store: Store) -> None:
@@ -768,7 +770,7 @@ def test_all_builds_of_a_run_are_found(store: Store) -> None:
     records = [make_record("a", build=name) for name in ("old", "new")]
     store.import_run(make_run(*records, builds=("old", "new")))
 
-    assert ["old", "new"] == [one.build for one in store.counts(store.case_keys())]
+    assert ["old", "new"] == [count.build for count in store.counts(store.case_keys())]
 
 
 def test_counts_of_nothing_are_none(store: Store) -> None:
@@ -786,7 +788,7 @@ def test_costs_per_function_are_read_for_one_case(store: Store) -> None:
     outcome = attrs.evolve(OK, functions=CALLED)
     records = [make_record("a"), make_record("b", outcome=outcome)]
     number = store.import_run(make_run(*records))
-    names = {one.label: one for one in store.case_keys()}
+    names = {key.label: key for key in store.case_keys()}
 
     assert [OK.functions, CALLED] == [
         store.details(number, "default", names[label]).functions for label in (("a",), ("b",))
@@ -823,7 +825,7 @@ def test_a_record_that_was_added_comes_back_without_details(store: Store) -> Non
     assert make_record() == store.completed(light)
 
 
-def test_damaged_costs_are_told_when_they_are_read(store: Store) -> None:
+def test_damaged_costs_are_reported_when_they_are_read(store: Store) -> None:
     """With the run that they are of."""
     number = store.import_run(make_run(make_record()))
     with store._database.writing() as connection:

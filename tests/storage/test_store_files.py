@@ -1,4 +1,4 @@
-"""What can be wrong with a database: told with its remedy, and nothing is overwritten."""
+"""What can be wrong with a database: reported with its remedy, and nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_an_empty_file_becomes_a_database(tmp_path: Path) -> None:
 
 
 def test_a_database_that_has_to_be_there_is_not_made(tmp_path: Path) -> None:
-    """A wrong name is told instead."""
+    """A wrong name is reported instead."""
     with pytest.raises(UsageError, match="there is no such database"):
         Store.open(tmp_path / "runs.db", must_exist=True)
 
@@ -115,7 +115,9 @@ def test_places_that_cannot_be_a_file_are_named(tmp_path: Path) -> None:
         f"{tmp_path}: is a folder",
         f"{tmp_path}/no/runs.db: there is no folder {tmp_path}/no",
         f"{tmp_path}/file/runs.db: there is no folder {tmp_path}/file",
-    ] == [problem(tmp_path / one).partition("\n")[0] for one in ("", "no/runs.db", "file/runs.db")]
+    ] == [
+        problem(tmp_path / path).partition("\n")[0] for path in ("", "no/runs.db", "file/runs.db")
+    ]
 
 
 def test_a_folder_that_takes_no_file_is_named() -> None:
@@ -137,7 +139,7 @@ def test_a_read_only_folder_is_named(path: Path, mode: int) -> None:
     finally:
         path.parent.chmod(0o700)
 
-    assert [True, True] == ["cannot be written: " in one for one in problems]
+    assert [True, True] == ["cannot be written: " in problem for problem in problems]
 
 
 # Contents
@@ -186,7 +188,7 @@ def test_an_emptied_file_with_a_log_is_left_alone(path: Path) -> None:
 
 
 def test_damage_anywhere_gives_no_traceback(path: Path) -> None:
-    """Each page in turn is overwritten: runs are read as they were, or it is told."""
+    """Each page in turn is overwritten: runs are read as they were, or it is reported."""
     whole = path.read_bytes()
     for page in range(len(whole) // 4096):
         for garbage in (bytes(4096), b"\xa5" * 4096):
@@ -207,7 +209,7 @@ def test_a_database_of_a_newer_program_stays_as_it_is(path: Path) -> None:
     assert before == path.read_bytes()
 
 
-def test_values_that_no_program_of_ours_writes_are_told(path: Path) -> None:
+def test_values_that_no_program_of_ours_writes_are_reported(path: Path) -> None:
     """The number of the run says which one to delete."""
     execute(path, "UPDATE outcomes SET status = 'splendid'")
     with Store.open(path) as store, pytest.raises(DataError, match="run 1 cannot be read: 'splen"):
@@ -246,7 +248,7 @@ def test_a_server_that_is_not_there_is_named() -> None:
         "sqlite:///:memory:",
     ],
 )
-def test_no_password_is_told(url: str) -> None:
+def test_no_password_is_shown(url: str) -> None:
     """Terminals and logs are read by others."""
     assert "secret" not in problem(url)
 

@@ -93,10 +93,10 @@ class TestKeys:
         [(("a", "b"), ("ab",)), (("a", "b"), ("b", "a")), (("a",), ("a", "")), (("é",), ("e",))],
     )
     def test_different_parts_give_different_keys(
-        self, one: tuple[str, ...], other: tuple[str, ...]
+        self, parts: tuple[str, ...], other: tuple[str, ...]
     ) -> None:
         """Neither joining nor reordering the parts gives the same key."""
-        assert key_of(*one) != key_of(*other)
+        assert key_of(*parts) != key_of(*other)
 
     def test_a_key_is_32_hexadecimal_digits(self) -> None:
         """It is the name of a folder, the same on every machine."""

@@ -18,7 +18,7 @@ def test_where_a_file_can_be_written_nothing_is_said_and_nothing_left(
     (tmp_path / "old.json").write_text("old")
     check_writable(tmp_path / name, "--output")
 
-    assert [("old.json", "old")] == [(one.name, one.read_text()) for one in tmp_path.iterdir()]
+    assert [("old.json", "old")] == [(path.name, path.read_text()) for path in tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize(

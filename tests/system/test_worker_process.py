@@ -216,7 +216,7 @@ def test_garbage_on_the_channel_is_shown(start: START, line: str) -> None:
         ),
     ],
 )
-def test_an_end_without_an_answer_is_told(
+def test_an_end_without_an_answer_is_reported(
     start: START, code: str, kind: FailureKind, message: str
 ) -> None:
     """Also a successful one; signals have names, since numbers are for machines."""

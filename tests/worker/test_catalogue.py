@@ -17,7 +17,7 @@ from worker.catalogue import public_operators as answer_to_public_operators
 @pytest.fixture(scope="module")
 def operators() -> dict[str, dict[str, Any]]:
     """The public operators of the installed torch, by name."""
-    return {one["name"]: one for one in answer_to_public_operators({})["operators"]}
+    return {operator["name"]: operator for operator in answer_to_public_operators({})["operators"]}
 
 
 # Names

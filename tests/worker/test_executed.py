@@ -108,7 +108,7 @@ def test_generators_are_counted_where_they_go_on(tmp_path: Path) -> None:
     assert found["numbers"]["bytecodes"] > 0
 
 
-def test_generated_code_is_told_by_its_digest() -> None:
+def test_generated_code_is_known_by_its_digest() -> None:
     """Its file is a name that anybody could have given."""
     setup = "names = {}\nexec('def f(): return 1', names)\nf = names['f']"
     other = setup.replace("return 1", "return 2")

@@ -56,7 +56,7 @@ def test_a_process_that_left_its_session_ends_with_the_command(tmp_path: Path) -
 
 
 def test_the_exit_code_is_that_of_the_command() -> None:
-    """A program that ends by itself is told from one that was killed."""
+    """A program that ends by itself is distinguished from one that was killed."""
     assert keep("/bin/sh", "-c", "exit 7").wait() == 7
 
 

@@ -88,7 +88,9 @@ def test_messages_are_received_one_by_one(
 
 def test_a_result_is_ok() -> None:
     """With what the function returned."""
-    assert {"status": "ok", "asked": 3} == as_value(lambda one: {"asked": one["n"]}, {"n": 3})
+    assert {"status": "ok", "asked": 3} == as_value(
+        lambda request: {"asked": request["n"]}, {"n": 3}
+    )
 
 
 @pytest.mark.parametrize(
@@ -283,7 +285,7 @@ compilation terminated.
         ("/x.h:3: error: old\n", {}, "error: old", "", ""),
     ],
 )
-def test_the_first_error_of_a_compiler_is_told(
+def test_the_first_error_of_a_compiler_is_reported(
     output: str, parts: dict[str, str], message: str, place: str, code: str
 ) -> None:
     """At the user's line where it shows one."""

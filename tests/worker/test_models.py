@@ -77,7 +77,7 @@ def test_a_call_knows_its_place_in_the_model() -> None:
     assert ["blocks.0.conv", "blocks.0.act", "blocks.0", "blocks.1.conv"] == paths[:4]
 
 
-def test_a_module_is_told_by_the_arguments_that_are_not_the_default() -> None:
+def test_a_module_is_known_by_the_arguments_that_are_not_the_default() -> None:
     """A size of (1, 1) is the default of 1."""
     conv = traced("net", IMAGE)["calls"][0]
 
@@ -124,7 +124,7 @@ def test_an_input_that_is_not_contiguous_keeps_its_strides() -> None:
     """Other kernels run for it."""
     inputs = traced("attention", WORDS)["calls"][2]["inputs"]
 
-    assert [None, [40, 1, 8]] == [one["stride"] for one in inputs]
+    assert [None, [40, 1, 8]] == [tensor["stride"] for tensor in inputs]
 
 
 def test_an_output_in_a_mapping_is_picked_by_its_name() -> None:
@@ -184,7 +184,7 @@ def test_the_type_of_parameters_is_noted() -> None:
     """bfloat16 runs other kernels."""
     answer = traced("half_net", {**IMAGE, "dtype": "bfloat16"})
 
-    assert {"torch.bfloat16"} == {one["dtype"] for one in answer["calls"] if "dtype" in one} - {
+    assert {"torch.bfloat16"} == {call["dtype"] for call in answer["calls"] if "dtype" in call} - {
         "torch.float32"  # of what has no parameters
     }
 
@@ -200,7 +200,7 @@ def test_without_backward_no_input_has_a_gradient() -> None:
     """Layers that differ in it alone are one."""
     calls = traced("net", IMAGE)["calls"]
 
-    assert not any(one["needs_grad"] for call in calls for one in call["inputs"])
+    assert not any(tensor["needs_grad"] for call in calls for tensor in call["inputs"])
 
 
 ROWS = {**IMAGE, "shape": [2, 4]}
@@ -211,7 +211,7 @@ def test_a_frozen_layer_hands_a_gradient_on_and_computes_none_of_its_own() -> No
     first, frozen, *_ = traced("partly_frozen", ROWS, backward=True)["calls"]
 
     assert [(False, True), (True, False)] == [
-        (one["is_frozen"], one["has_parameters"]) for one in (first, frozen)
+        (call["is_frozen"], call["has_parameters"]) for call in (first, frozen)
     ]
 
 
@@ -220,7 +220,7 @@ def test_a_layer_of_which_a_part_is_frozen_is_written_as_its_operators() -> None
     answer = traced("partly_frozen", ROWS, backward=True)
     (linear,) = (call for call in answer["calls"] if call["kind"] == "operator")
 
-    assert [True, True, False] == [one["needs_grad"] for one in linear["inputs"]]
+    assert [True, True, False] == [tensor["needs_grad"] for tensor in linear["inputs"]]
 
 
 def test_without_backward_it_is_the_same_whether_a_layer_is_frozen() -> None:
@@ -255,11 +255,13 @@ def test_every_call_that_is_written_can_be_executed(factory: str) -> None:
     failed = Counter[str]()
     for call in traced(factory, *inputs)["calls"]:
         named: dict[str, Any] = {"torch": torch}
-        for one in call["inputs"]:
-            shape, dtype = one["shape"], getattr(torch, one["dtype"])
-            named[one["name"]] = torch.zeros(shape, dtype=dtype)
+        for tensor in call["inputs"]:
+            shape, dtype = tensor["shape"], getattr(torch, tensor["dtype"])
+            named[tensor["name"]] = torch.zeros(shape, dtype=dtype)
         if call["kind"] == "module":
-            tupled = [tuple(one) if isinstance(one, list) else one for one in call["positional"]]
+            tupled = [
+                tuple(part) if isinstance(part, list) else part for part in call["positional"]
+            ]
             named["model"] = getattr(torch.nn, call["type"])(*tupled, **call["keywords"])
         output = eval(call["call"], named)  # noqa: S307 - what the test is about
         output = output[0] if isinstance(output, tuple) else output
@@ -277,7 +279,7 @@ def test_an_exported_program_tells_the_modules_that_it_came_from(tmp_path: Path)
 
     assert "aten.conv2d" == answer["calls"][0]["type"]
     assert "blocks.0.conv" == answer["calls"][0]["path"]
-    assert [[1, 4, 8, 8]] == [one["shape"] for one in answer["inputs"]]
+    assert [[1, 4, 8, 8]] == [tensor["shape"] for tensor in answer["inputs"]]
 
 
 @pytest.fixture
@@ -312,7 +314,7 @@ def test_an_exported_program_refuses_other_inputs(
 
 
 def test_an_exported_program_of_other_inputs_than_tensors_is_refused(tmp_path: Path) -> None:
-    """A number was built into the program; what to do is told."""
+    """A number was built into the program; the message says what to do."""
     path = tmp_path / "scaled.pt2"
     example = (torch.ones(2, 4), 3)
     torch.export.save(torch.export.export(small_models.Scaled(), example), path)
@@ -381,7 +383,7 @@ def test_each_input_keeps_its_limit_whatever_their_order() -> None:
     inputs = traced("Named", *named, row)["inputs"]
 
     assert [(None, None), ("x", None), ("model", 7), ("class", None)] == [
-        (one["name"], one["high"]) for one in inputs
+        (tensor["name"], tensor["high"]) for tensor in inputs
     ]
 
 

@@ -45,7 +45,9 @@ def resources(stmt: str, setup: str = SETUP) -> dict[str, Any]:
         ("z = x + y\nz = None\nz = x + y", 8000, 4000),
     ],
 )
-def test_what_is_allocated_is_told_from_what_is_held(stmt: str, allocated: int, peak: int) -> None:
+def test_what_is_allocated_is_distinguished_from_what_is_held(
+    stmt: str, allocated: int, peak: int
+) -> None:
     """What was freed can be had again."""
     found = resources(stmt)
 
@@ -72,7 +74,7 @@ def test_what_a_run_before_left_is_not_freed_in_the_next() -> None:
     ],
 )
 def test_operations_are_those_that_torch_has_a_formula_for(stmt: str, expected: int | None) -> None:
-    """Nothing to compute is told from nothing known."""
+    """Nothing to compute is distinguished from nothing known."""
     found = resources(stmt, MATRICES)
 
     assert expected == found["flops"]
@@ -132,10 +134,10 @@ def test_memory_that_is_shared_counts_once(setup: str, expected: int) -> None:
     assert expected == resources("x", setup)["moved_bytes"]
 
 
-# What cannot be told
+# What cannot be known
 
 
-def test_a_part_that_cannot_be_told_leaves_the_others() -> None:
+def test_a_part_that_cannot_be_known_leaves_the_others() -> None:
     """With the reason."""
     found = resources("x + x", "x = torch.ones(10).to_mkldnn()")
 

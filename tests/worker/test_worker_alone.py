@@ -89,7 +89,7 @@ def test_without_descriptors_it_explains_itself(alone: Path) -> None:
 
 
 def test_an_unknown_request_ends_it(alone: Path) -> None:
-    """A controller that asks for it is of another version; the failure is told."""
+    """A controller that asks for it is of another version; the failure is reported."""
     with (
         WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker,
         pytest.raises(WorkerError, match="exit code 1") as caught,

@@ -34,7 +34,7 @@ def costs_of(
 
 def change_of(found: FunctionDifference, name: str) -> FunctionChange:
     """The only function of that name."""
-    (change,) = (one for one in found.functions if one.key.name == name)
+    (change,) = (change for change in found.functions if change.key.name == name)
     return change
 
 
@@ -70,4 +70,4 @@ def costs(draw: st.DrawFn, least: int = -9) -> FunctionCosts:
 
 def total(costs: FunctionCosts) -> Fraction:
     """Instructions per run."""
-    return Fraction(sum(one.exclusive for one in costs.costs), costs.runs)
+    return Fraction(sum(cost.exclusive for cost in costs.costs), costs.runs)

@@ -60,7 +60,7 @@ def test_a_function_that_only_moved_did_not_change() -> None:
     assert changes(with_forward(line=140)) == ()
 
 
-def test_an_edit_that_executes_as_much_is_told() -> None:
+def test_an_edit_that_executes_as_much_is_reported() -> None:
     """It can cost other instructions."""
     text = "torch/nn/modules/linear.py:130 Linear.forward  edited, 20 bytecodes as before"
 
@@ -78,13 +78,13 @@ def test_edited_functions_come_before_what_they_call_more_often() -> None:
     edited = attrs.evolve(FORWARD, bytecodes=21, digest="bb")
     found = executed_changes(BASE, attrs.evolve(BASE, functions=(more_calls, edited)))
 
-    assert [one.name for one in found.functions] == ["Linear.forward", "Module._call_impl"]
+    assert [change.name for change in found.functions] == ["Linear.forward", "Module._call_impl"]
 
 
 def test_functions_of_one_name_in_one_file_are_taken_together() -> None:
     """Lambdas can trade places."""
     both = (attrs.evolve(FORWARD, name="<lambda>"), attrs.evolve(FORWARD, name="<lambda>", line=9))
-    swapped = tuple(attrs.evolve(one, line=one.line + 1) for one in both[::-1])
+    swapped = tuple(attrs.evolve(function, line=function.line + 1) for function in both[::-1])
     sides = [attrs.evolve(BASE, functions=functions) for functions in (both, swapped)]
 
     assert changes(sides[1], sides[0]) == ()

@@ -14,7 +14,7 @@ def test_layers_and_libraries_add_up_to_the_same(base: FunctionCosts, new: Funct
     """They are other ways to group the same functions."""
     found = difference(base, new)
     sums = [
-        (sum(one.base for one in shares), sum(one.new for one in shares))
+        (sum(share.base for share in shares), sum(share.new for share in shares))
         for shares in (found.by_layer(), found.by_library())
     ]
 
@@ -27,21 +27,21 @@ def test_calls_into_a_function_are_summed_over_its_callers() -> None:
     new = costs_of(
         {"f": 2, "g": 2, "malloc": 132}, [("f", "malloc", 18, 108), ("g", "malloc", 4, 24)], runs=2
     )
-    one = change_of(difference(base, new), "malloc")
+    change = change_of(difference(base, new), "malloc")
 
-    assert 10 == one.base_calls
-    assert 11 == one.new_calls
-    assert 1 == one.more_calls
+    assert 10 == change.base_calls
+    assert 11 == change.new_calls
+    assert 1 == change.more_calls
 
 
 def test_calls_are_unknown_where_they_were_not_stored() -> None:
     """And then there is no change of calls."""
     base, new = costs_of({"f": 5}), costs_of({"g": 1, "f": 5}, [("g", "f", 1, 5)])
-    one = change_of(difference(base, new), "f")
+    change = change_of(difference(base, new), "f")
 
-    assert one.base_calls is None
-    assert 1 == one.new_calls
-    assert 0 == one.more_calls
+    assert change.base_calls is None
+    assert 1 == change.new_calls
+    assert 0 == change.more_calls
 
 
 def test_callers_are_unknown_where_calls_were_not_stored() -> None:
@@ -50,10 +50,10 @@ def test_callers_are_unknown_where_calls_were_not_stored() -> None:
     found = difference(base, new)
 
     assert () == found.callers(change_of(found, "f").key)
-    assert [(None, 6, 0)] == [(one.base, one.new, one.delta) for one in found.calls]
+    assert [(None, 6, 0)] == [(call.base, call.new, call.delta) for call in found.calls]
 
 
-def test_callers_are_told_with_what_is_below_them() -> None:
+def test_callers_are_reported_with_what_is_below_them() -> None:
     """On both sides, the largest change first, and without the function itself."""
     base = costs_of(
         {"f": 1, "g": 1, "h": 5}, [("f", "h", 1, 3), ("g", "h", 1, 3), ("h", "h", 1, 1)]
@@ -62,6 +62,6 @@ def test_callers_are_told_with_what_is_below_them() -> None:
     found = difference(base, new)
 
     assert [("g", 1, 2, 3, 9), ("f", 1, 1, 3, 3)] == [
-        (one.caller.name, one.base_calls, one.new_calls, one.base, one.new)
-        for one in found.callers(change_of(found, "h").key)
+        (call.caller.name, call.base_calls, call.new_calls, call.base, call.new)
+        for call in found.callers(change_of(found, "h").key)
     ]

@@ -16,7 +16,7 @@ def test_a_side_without_functions_spends_nothing() -> None:
     """All functions of the other one enter."""
     found = difference(None, costs_of({"f": 5, "g": 6}))
 
-    assert [ChangeKind.ENTERED] * 2 == [one.kind for one in found.functions]
+    assert [ChangeKind.ENTERED] * 2 == [change.kind for change in found.functions]
     assert 11 == found.delta
 
 
@@ -24,7 +24,7 @@ def test_a_function_of_another_library_is_another_one() -> None:
     """Inline functions are compiled into each library that uses them."""
     found = difference(costs_of({"f": 5}, library="a.so"), costs_of({"f": 5}, library="b.so"))
 
-    assert {ChangeKind.ENTERED, ChangeKind.LEFT} == {one.kind for one in found.functions}
+    assert {ChangeKind.ENTERED, ChangeKind.LEFT} == {change.kind for change in found.functions}
 
 
 def test_versions_of_a_library_are_the_same_one() -> None:
@@ -46,14 +46,14 @@ def test_clones_of_a_function_are_one() -> None:
 
 
 def test_a_name_with_functions_of_two_layers_is_two() -> None:
-    """Its reduced template arguments told whose it is."""
+    """Its reduced template arguments say whose it is."""
     hashtable = "std::_Hashtable<int, std::pair<int const, {}>, std::allocator<int> >::clear()"
     base = costs_of(
         {hashtable.format("dnnl::memory"): 5, hashtable.format("torch::autograd::Node*"): 6}
     )
 
     assert {Layer.KERNELS, Layer.AUTOGRAD} == {
-        one.key.layer for one in difference(base, None).functions
+        change.key.layer for change in difference(base, None).functions
     }
 
 
@@ -62,7 +62,7 @@ def test_a_function_with_a_new_parameter_is_the_same_function() -> None:
     found = difference(costs_of({"at::f(int)": 5}), costs_of({"at::f(int, bool)": 7}))
 
     assert [("at::f(int, bool)", "at::f(int)", 2)] == [
-        (one.key.name, one.was, one.delta) for one in found.functions
+        (change.key.name, change.was, change.delta) for change in found.functions
     ]
 
 
@@ -74,7 +74,7 @@ def test_callers_know_a_function_by_its_new_name() -> None:
     )
 
     assert [(1, 2, 5, 7)] == [
-        (one.base_calls, one.new_calls, one.base, one.new) for one in found.calls
+        (call.base_calls, call.new_calls, call.base, call.new) for call in found.calls
     ]
 
 
@@ -83,7 +83,7 @@ def test_overloads_are_not_taken_for_each_other() -> None:
     found = difference(costs_of({"at::f(int)": 5, "at::f(long)": 6}), costs_of({"at::f(bool)": 7}))
 
     assert 3 == len(found.functions)
-    assert ["", "", ""] == [one.was for one in found.functions]
+    assert ["", "", ""] == [change.was for change in found.functions]
 
 
 def test_a_function_that_stays_gives_its_name_to_no_other() -> None:

@@ -39,18 +39,18 @@ def test_each_side_adds_up_to_its_count(base: FunctionCosts, new: FunctionCosts)
 def test_calls_add_up(base: FunctionCosts, new: FunctionCosts) -> None:
     """To those that are stored, per run."""
     found = difference(base, new)
-    expected = [Fraction(sum(one.calls for one in side.calls), side.runs) for side in (base, new)]
+    expected = [Fraction(sum(call.calls for call in side.calls), side.runs) for side in (base, new)]
 
     assert expected == [
-        sum(one.base_calls or 0 for one in found.calls),
-        sum(one.new_calls or 0 for one in found.calls),
+        sum(call.base_calls or 0 for call in found.calls),
+        sum(call.new_calls or 0 for call in found.calls),
     ]
 
 
 @given(costs(), costs())
 def test_every_function_is_there_once(base: FunctionCosts, new: FunctionCosts) -> None:
     """By its name, its library and its layer."""
-    keys = [one.key for one in difference(base, new).functions]
+    keys = [change.key for change in difference(base, new).functions]
 
     assert len(set(keys)) == len(keys)
 
@@ -70,8 +70,8 @@ def test_the_way_back_is_the_opposite(base: FunctionCosts, new: FunctionCosts) -
     """Layer by layer."""
     there, back = difference(base, new), difference(new, base)
 
-    assert {one.title: one.delta for one in there.by_layer()} == {
-        one.title: -one.delta for one in back.by_layer()
+    assert {share.title: share.delta for share in there.by_layer()} == {
+        share.title: -share.delta for share in back.by_layer()
     }
 
 
@@ -82,7 +82,7 @@ def test_the_largest_change_comes_first(base: FunctionCosts, new: FunctionCosts)
     everything = (found.functions, found.by_layer(), found.by_library(), found.calls)
 
     for ones in everything:
-        sizes = [abs(one.delta) for one in ones]
+        sizes = [abs(change.delta) for change in ones]
         assert sorted(sizes, reverse=True) == sizes
 
 

@@ -13,11 +13,11 @@ from tests.analysis.attribution.made import costs, costs_of
 
 @given(costs(), costs())
 def test_moves_tell_each_function_once(base: FunctionCosts, new: FunctionCosts) -> None:
-    """So that no change is told twice."""
+    """So that no change is reported twice."""
     moves = inlinings(difference(base, new))
-    told = [key for move in moves for key in (move.caller, *move.functions)]
+    reported = [key for move in moves for key in (move.caller, *move.functions)]
 
-    assert len(set(told)) == len(told)
+    assert len(set(reported)) == len(reported)
 
 
 def inlined() -> tuple[FunctionCosts, FunctionCosts]:

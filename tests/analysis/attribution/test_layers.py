@@ -129,7 +129,7 @@ def test_a_program_in_c_is_system_allocator_and_what_is_its_own(path: Path) -> N
     """Nothing of PyTorch is seen in programs that have nothing of it."""
     functions = read(path).exclusive.keys()
 
-    assert {layer_of(one.name, one.object_name) for one in functions} <= {
+    assert {layer_of(function.name, function.object_name) for function in functions} <= {
         Layer.SYSTEM,
         Layer.ALLOCATOR,
         Layer.OTHER,
@@ -142,6 +142,6 @@ def test_every_function_has_a_layer(function: str, library: str) -> None:
     assert layer_of(function, library) in Layer
 
 
-def test_a_layer_is_told_by_the_name_of_the_library_alone() -> None:
+def test_a_layer_is_known_by_the_name_of_the_library_alone() -> None:
     """Its folder does not matter."""
     assert layer_of("f", "/opt/libpython3.11.so.1.0") is layer_of("f", "libpython3.11.so.1.0")

@@ -177,7 +177,11 @@ def test_a_name_of_many_brackets_is_left_as_it_is() -> None:
 def test_names_of_real_profiles_stay_apart(path: Path) -> None:
     """But those that are known by their address alone."""
     functions = read(path).exclusive.keys()
-    named = {(one.library, one.name) for one in functions if not one.name.startswith("0x")}
+    named = {
+        (function.library, function.name)
+        for function in functions
+        if not function.name.startswith("0x")
+    }
 
     assert len(named) == len({(library, normalised(name, library)) for library, name in named})
 

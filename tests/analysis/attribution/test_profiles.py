@@ -51,7 +51,7 @@ def costs_of(profile: CallgrindProfile, runs: int = 1) -> FunctionCosts:
 
 def per_run(costs: FunctionCosts) -> int:
     """The count, rounded as counts are."""
-    return round(Fraction(sum(one.exclusive for one in costs.costs), costs.runs))
+    return round(Fraction(sum(cost.exclusive for cost in costs.costs), costs.runs))
 
 
 # Callgrind
@@ -65,8 +65,8 @@ def test_a_recorded_profile_survives_the_way_through_stored_costs(path: Path) ->
 
     assert profile.totals == written.totals
     assert sorted(profile.exclusive.values()) == sorted(written.exclusive.values())
-    assert sorted((one.calls, one.instructions) for one in profile.calls) == sorted(
-        (one.calls, one.instructions) for one in written.calls
+    assert sorted((call.calls, call.instructions) for call in profile.calls) == sorted(
+        (call.calls, call.instructions) for call in written.calls
     )
 
 
@@ -88,7 +88,7 @@ def test_what_is_written_can_be_read(side: FunctionCosts) -> None:
 @given(costs(least=-50))
 def test_the_totals_are_the_count(side: FunctionCosts) -> None:
     """A function that cost less than nothing takes off others."""
-    stored = sum(one.exclusive for one in side.costs)
+    stored = sum(cost.exclusive for cost in side.costs)
 
     assert max(0, stored) == callgrind_profile(side, side.runs, "a case").totals
 
@@ -185,7 +185,7 @@ def test_what_grew_and_what_shrank_add_up_to_the_changes(
     base: FunctionCosts, new: FunctionCosts
 ) -> None:
     """Of the functions that did the one and the other."""
-    deltas = [one.delta for one in difference(base, new).functions]
+    deltas = [change.delta for change in difference(base, new).functions]
     expected = [round(sum(max(sign * delta, 0) for delta in deltas)) for sign in (1, -1)]
 
     assert expected == [sum(profile["weights"]) for profile in profiles_of(base, new)[2:]]
@@ -209,7 +209,9 @@ def test_the_document_is_in_the_format_of_speedscope(
         assert len(profile["samples"]) == len(profile["weights"])
         assert profile["endValue"] == sum(profile["weights"])
         assert all(weight > 0 for weight in profile["weights"])
-        assert set(range(len(frames))) >= {place for one in profile["samples"] for place in one}
+        assert set(range(len(frames))) >= {
+            place for sample in profile["samples"] for place in sample
+        }
 
 
 @given(costs(least=0))
@@ -235,13 +237,13 @@ def test_the_cost_of_a_function_is_shared_among_its_callers() -> None:
 
 def test_what_grew_is_shared_among_the_calls_that_grew() -> None:
     """A new allocation belongs to the one who makes it, and not to all who allocate."""
-    base, names = chain(), [one.function for one in chain().costs]
+    base, names = chain(), [cost.function for cost in chain().costs]
     more = {"often": 10, "malloc": 131}
     new = FunctionCosts(
         1,
         tuple(
-            FunctionCost(CPU, "???", one.function, more.get(one.function, one.exclusive))
-            for one in base.costs
+            FunctionCost(CPU, "???", cost.function, more.get(cost.function, cost.exclusive))
+            for cost in base.costs
         ),
         tuple(
             CallCost(*row) for row in [(0, 1, 1, 85), (0, 2, 1, 66), (1, 3, 3, 75), (2, 3, 2, 56)]
@@ -267,7 +269,7 @@ def test_a_function_that_calls_itself_is_one_frame() -> None:
     )
 
 
-def test_stacks_that_are_too_small_are_told_together() -> None:
+def test_stacks_that_are_too_small_are_shown_together() -> None:
     """At their caller, so that no instruction is lost."""
     side = FunctionCosts(
         10,
@@ -299,7 +301,7 @@ def test_a_recorded_profile_becomes_a_flame_graph(path: Path) -> None:
     shown = {name for stack in stacks(document, 0) for name in stack}
 
     assert profile.totals == sum(document["profiles"][0]["weights"])
-    assert {"main"} & {one.name for one in profile.exclusive} <= shown
+    assert {"main"} & {function.name for function in profile.exclusive} <= shown
 
 
 def ladder(rungs: int) -> Iterator[tuple[int, int]]:

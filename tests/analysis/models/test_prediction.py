@@ -34,7 +34,8 @@ def test_layers_of_a_type_are_one_line_and_the_dearest_is_first() -> None:
     types = predict(measured(RECORDS, "Net")).types
 
     assert [("Conv2d", 4, 2, 350), ("ReLU", 4, 1, 40)] == [
-        (one.type, one.calls, one.unique, one.cost.instructions) for one in types
+        (predicted.type, predicted.calls, predicted.unique, predicted.cost.instructions)
+        for predicted in types
     ]
 
 
@@ -43,7 +44,7 @@ def test_unexplained_is_what_the_whole_costs_beyond_its_layers() -> None:
     assert 110 == predict(measured(RECORDS, "Net")).unexplained.instructions
 
 
-def test_unexplained_instructions_are_told_by_where_they_are_spent() -> None:
+def test_unexplained_instructions_are_listed_by_where_they_are_spent() -> None:
     """The largest part first; a layer that is called twice is taken off twice."""
     conv = layer_record("one", spent(100, kernels=80, interpreter=20), {"Net": 2})
     whole = whole_record("Net", spent(500, kernels=150, interpreter=350))
@@ -54,7 +55,7 @@ def test_unexplained_instructions_are_told_by_where_they_are_spent() -> None:
     assert 300 == prediction.unexplained.instructions
 
 
-def test_where_functions_of_a_layer_are_unknown_nothing_is_told_by_place() -> None:
+def test_where_functions_of_a_layer_are_unknown_nothing_is_attributed_by_place() -> None:
     """The rest would look as if it lay where only this layer lies."""
     whole = whole_record("Net", spent(500, interpreter=500))
 
@@ -69,7 +70,7 @@ def test_nothing_is_unexplained_where_the_whole_was_not_measured() -> None:
     assert 100 == prediction.total.instructions
 
 
-def test_what_was_not_measured_is_told() -> None:
+def test_what_was_not_measured_is_reported() -> None:
     """A sum without it would be too small in silence."""
     bad = layer_record("bad", failed(), {"Net": 1})
 
@@ -85,9 +86,9 @@ def test_what_was_not_measured_is_told() -> None:
 )
 def test_a_run_without_times_or_counts_has_the_others(outcome: Outcome, expected: Amount) -> None:
     """Neither stands for the other."""
-    one = layer_record("one", outcome, {"Net": 2})
+    record = layer_record("one", outcome, {"Net": 2})
 
-    assert expected == predict(measured([one], "Net")).layers
+    assert expected == predict(measured([record], "Net")).layers
 
 
 def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
@@ -102,7 +103,7 @@ def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
     assert 900 == prediction.whole.instructions
 
 
-def test_layers_that_count_with_their_forward_pass_are_told() -> None:
+def test_layers_that_count_with_their_forward_pass_are_reported() -> None:
     """Who reads a sum of both has to know what is no such sum."""
     both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
 
@@ -112,7 +113,7 @@ def test_layers_that_count_with_their_forward_pass_are_told() -> None:
     assert found.has_autograd is True
 
 
-def test_what_was_not_measured_is_not_told_as_forward() -> None:
+def test_what_was_not_measured_is_not_reported_as_forward() -> None:
     """It is in no sum."""
     both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
     bad = layer_record("bad", failed(), {"Net": 1})

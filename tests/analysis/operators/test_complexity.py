@@ -13,20 +13,20 @@ from instruction_counts.analysis.operators.complexity import COMPLEXITIES, fit
 SIZES = [4**power for power in range(2, 9)]
 
 
-@pytest.mark.parametrize("complexity", COMPLEXITIES, ids=lambda one: one.name)
+@pytest.mark.parametrize("complexity", COMPLEXITIES, ids=lambda complexity: complexity.name)
 @given(overhead=st.integers(1_000, 20_000), unit=st.floats(0.5, 20))
 def test_the_complexity_of_exact_counts_is_found(
     complexity: object, overhead: int, unit: float
 ) -> None:
     """Overhead and work with it, although counts are whole numbers."""
-    one = next(known for known in COMPLEXITIES if known is complexity)
-    unit = max(unit, 300.0) if one.name == "log N" else unit
-    counts = {size: round(overhead + unit * one.grown(size)) for size in SIZES}
+    known = next(known for known in COMPLEXITIES if known is complexity)
+    unit = max(unit, 300.0) if known.name == "log N" else unit
+    counts = {size: round(overhead + unit * known.grown(size)) for size in SIZES}
     found = fit(counts)
     assert found is not None
-    assert found.complexity.name == one.name
+    assert found.complexity.name == known.name
     assert found.overhead == pytest.approx(overhead, rel=0.05)
-    if one.name != "1":
+    if known.name != "1":
         assert found.per_unit == pytest.approx(unit, rel=0.05)
 
 

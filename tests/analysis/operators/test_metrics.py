@@ -39,7 +39,10 @@ def test_what_has_no_metrics_is_known() -> None:
 
 def test_only_operators_have_metrics() -> None:
     """Each language is a line of its own."""
-    assert [one.language for one in metrics_of(RUN.cases)] == [Language.PYTHON, Language.CPP]
+    assert [metrics.language for metrics in metrics_of(RUN.cases)] == [
+        Language.PYTHON,
+        Language.CPP,
+    ]
 
 
 def test_what_is_moved_and_computed_holds_for_every_language() -> None:

@@ -21,7 +21,7 @@ def spending(counts: Mapping[str, int], **facts: Any) -> Side:
 
 def verdicts(comparison: Comparison) -> dict[str, Verdict]:
     """The verdict on each case, by name."""
-    return {one.key.label[0]: one.verdict for one in comparison.differences}
+    return {difference.key.label[0]: difference.verdict for difference in comparison.differences}
 
 
 BASE = spending({"same": 1000, "worse": 1000, "better": 1000, "missing": 1000})
@@ -62,19 +62,22 @@ def test_what_is_known_of_the_noise_of_either_build_counts() -> None:
 
 def test_what_changed_by_enough_is_a_suspect() -> None:
     """In both directions."""
-    assert ["worse", "better"] == [one.key.label[0] for one in compare(BASE, NEW).suspects]
+    assert ["worse", "better"] == [suspect.key.label[0] for suspect in compare(BASE, NEW).suspects]
 
 
 def test_suspects_are_judged_by_what_was_counted_again() -> None:
     """The others keep their verdict."""
     comparison = compare(BASE, NEW)
-    keys = {one.key.label[0]: one.key for one in comparison.suspects}
+    keys = {suspect.key.label[0]: suspect.key for suspect in comparison.suspects}
     again = verified(
         comparison,
         [{keys["worse"]: 1000 + 400 * n, keys["better"]: 1000} for n in range(3)],
         [{keys["worse"]: 2000 - 400 * n, keys["better"]: 500} for n in range(3)],
     )
-    found = {one.key.label[0]: (one.reason, one.verified) for one in again.differences}
+    found = {
+        difference.key.label[0]: (difference.reason, difference.verified)
+        for difference in again.differences
+    }
 
     assert {
         "same": (Reason.IDENTICAL, False),
@@ -91,7 +94,7 @@ def test_a_suspect_that_failed_in_a_layout_is_not_verified() -> None:
     worse = comparison.suspects[0].key
     again = verified(comparison, [{worse: 1000}, {}], [{worse: 2000}, {worse: 2000}])
 
-    assert [False, False] == [one.verified for one in again.suspects]
+    assert [False, False] == [suspect.verified for suspect in again.suspects]
 
 
 def test_the_number_of_layouts_is_kept() -> None:

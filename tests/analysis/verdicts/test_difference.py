@@ -46,9 +46,9 @@ def judged(base: int, new: int, **options: Any) -> Difference:
     return judge(KEY, record(base, noise=STEADY), record(new), **options)
 
 
-def said(one: Difference) -> tuple[Verdict, Reason]:
+def said(difference: Difference) -> tuple[Verdict, Reason]:
     """The verdict and its reason."""
-    return one.verdict, one.reason
+    return difference.verdict, difference.reason
 
 
 @given(COUNT)
@@ -94,17 +94,17 @@ def test_the_minimum_effect_itself_is_a_change() -> None:
 )
 def test_what_windows_disagree_by_is_noise(new: int, expected: tuple[Verdict, Reason]) -> None:
     """Of either side; beyond it is a change, but not one to the instruction."""
-    one = judge(KEY, record(1000, exact=False, spread=80, noise=STEADY), record(new))
+    difference = judge(KEY, record(1000, exact=False, spread=80, noise=STEADY), record(new))
 
-    assert expected == said(one)
-    assert 80 == one.noise
+    assert expected == said(difference)
+    assert 80 == difference.noise
 
 
 def test_what_layouts_were_seen_to_move_is_ambiguous() -> None:
     """A single layout cannot tell a change from another layout."""
-    one = judge(KEY, record(10_000), record(10_100, noise=Noise(0.0, 0.01, 4)))
+    difference = judge(KEY, record(10_000), record(10_100, noise=Noise(0.0, 0.01, 4)))
 
-    assert (Verdict.AMBIGUOUS, Reason.NOT_VERIFIED) == said(one)
+    assert (Verdict.AMBIGUOUS, Reason.NOT_VERIFIED) == said(difference)
 
 
 @pytest.mark.parametrize(
@@ -122,17 +122,17 @@ def test_without_knowledge_layouts_move_what_they_usually_do(
     """That is more for Python."""
     key = attrs.evolve(KEY, language=language)
 
-    one = judge(key, record(100_000), record(100_000 + change), min_effect=Effect(0.0, 1))
+    difference = judge(key, record(100_000), record(100_000 + change), min_effect=Effect(0.0, 1))
 
-    assert verdict is one.verdict
+    assert verdict is difference.verdict
 
 
 def test_a_selftest_without_layouts_says_nothing_of_them() -> None:
     """Zero spread over zero layouts is no knowledge."""
     least, unknown = Effect(0.0, 1), Noise(0.0, 0.0, 0)
-    one = judge(KEY, record(100_000, noise=unknown), record(100_010), min_effect=least)
+    difference = judge(KEY, record(100_000, noise=unknown), record(100_010), min_effect=least)
 
-    assert Verdict.AMBIGUOUS is one.verdict
+    assert Verdict.AMBIGUOUS is difference.verdict
 
 
 @pytest.mark.parametrize(
@@ -148,9 +148,9 @@ def test_a_noise_floor_says_where_it_comes_from(
     spread: int, noise: Noise | None, origin: Origin
 ) -> None:
     """The largest of what is known of the case; what nobody measured is assumed."""
-    one = judge(KEY, record(10_000, spread=spread), record(11_000, noise=noise))
+    difference = judge(KEY, record(10_000, spread=spread), record(11_000, noise=noise))
 
-    assert origin is one.noise_origin
+    assert origin is difference.noise_origin
 
 
 @pytest.mark.parametrize(
@@ -196,9 +196,9 @@ def test_a_case_that_cannot_be_compared_says_why(
 
 def test_fingerprints_can_forbid_to_compare() -> None:
     """Another allocator, say."""
-    one = judged(1, 1, comparable=False)
+    difference = judged(1, 1, comparable=False)
 
-    assert (Verdict.INCOMPARABLE, Reason.FINGERPRINT_DIFFERS) == said(one)
+    assert (Verdict.INCOMPARABLE, Reason.FINGERPRINT_DIFFERS) == said(difference)
 
 
 def test_faster_because_wrong_is_not_better() -> None:
@@ -216,9 +216,9 @@ def test_a_change_of_interest_is_a_suspect(new: int, suspect: bool) -> None:
 
 def test_a_change_within_the_windows_is_a_suspect() -> None:
     """Several layouts can tell what windows cannot."""
-    one = judge(KEY, record(1000, exact=False, spread=80, noise=STEADY), record(1040))
+    difference = judge(KEY, record(1000, exact=False, spread=80, noise=STEADY), record(1040))
 
-    assert is_suspect(one, MIN_EFFECT)
+    assert is_suspect(difference, MIN_EFFECT)
 
 
 @pytest.mark.parametrize("other", [None, record(1, outcome=failed())])
@@ -231,10 +231,10 @@ def test_what_was_not_counted_is_no_suspect(other: Record | None) -> None:
 def test_a_change_in_every_layout_is_verified(base: int, change: int) -> None:
     """Where layouts move neither side, it is exact."""
     new = base + change + base // 10
-    one = judge_verified(judged(base, new), Layouts((base,) * 3, (new,) * 3))
+    difference = judge_verified(judged(base, new), Layouts((base,) * 3, (new,) * 3))
 
-    assert (Verdict.WORSE, Reason.EXACT_DIFFERENCE) == said(one)
-    assert 0 == one.noise
+    assert (Verdict.WORSE, Reason.EXACT_DIFFERENCE) == said(difference)
+    assert 0 == difference.noise
 
 
 @given(st.lists(COUNT, min_size=4, max_size=4), st.permutations(range(4)))
@@ -242,9 +242,9 @@ def test_the_same_counts_in_other_layouts_are_no_change(counts: list[int], order
     """Two builds of the same code differ by which layout they happen to have."""
     other = [counts[place] for place in order]
     layouts = Layouts(tuple(counts[1:]), tuple(other[1:]))
-    one = judge_verified(judged(counts[0], other[0]), layouts, Effect(0.0, 1))
+    difference = judge_verified(judged(counts[0], other[0]), layouts, Effect(0.0, 1))
 
-    assert one.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
+    assert difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
 
 
 @pytest.mark.parametrize(
@@ -259,26 +259,26 @@ def test_a_change_has_to_be_beyond_what_layouts_move_either_side_by(
     base: tuple[int, ...], new: int, expected: tuple[Verdict, Reason], noise: int
 ) -> None:
     """Else it stays open."""
-    one = judge_verified(judged(base[0], new), Layouts(base[1:], (new,) * 3))
+    difference = judge_verified(judged(base[0], new), Layouts(base[1:], (new,) * 3))
 
-    assert expected == said(one)
-    assert noise == one.noise
+    assert expected == said(difference)
+    assert noise == difference.noise
 
 
 def test_a_change_seen_once_is_not_reported() -> None:
     """In all other layouts it is gone."""
-    one = judge_verified(judged(10_000, 10_300), Layouts((10_000,) * 3, (10_000,) * 3))
+    difference = judge_verified(judged(10_000, 10_300), Layouts((10_000,) * 3, (10_000,) * 3))
 
-    assert Verdict.SAME is one.verdict
+    assert Verdict.SAME is difference.verdict
 
 
 def test_the_change_of_a_verified_case_is_the_median() -> None:
     """Over all layouts, the first included."""
-    one = judge_verified(
+    difference = judge_verified(
         judged(10_000, 10_300), Layouts((10_000,) * 4, (10_310, 10_320, 10_330, 9))
     )
 
-    assert 310 == one.change
+    assert 310 == difference.change
 
 
 def test_the_change_is_relative_to_base() -> None:
@@ -288,10 +288,10 @@ def test_the_change_is_relative_to_base() -> None:
 
 def test_a_case_on_one_side_has_no_change() -> None:
     """There is nothing to subtract."""
-    one = judge(KEY, record(1), None)
+    difference = judge(KEY, record(1), None)
 
-    assert one.change is None
-    assert one.relative is None
+    assert difference.change is None
+    assert difference.relative is None
 
 
 # What both sides executed
@@ -350,8 +350,8 @@ def test_another_program_need_not_be_verified() -> None:
 
 def test_layouts_do_not_hide_another_program() -> None:
     """They were counted before it was clear which way it goes."""
-    one = by_program(Program.PYTHON_DIFFERS, 100_000, 99_920, more=6)
-    found = judge_verified(one, Layouts((100_000, 100_500), (100_080, 100_700)))
+    difference = by_program(Program.PYTHON_DIFFERS, 100_000, 99_920, more=6)
+    found = judge_verified(difference, Layouts((100_000, 100_500), (100_080, 100_700)))
 
     assert (Verdict.WORSE, Reason.PYTHON_DIFFERS) == said(found)
 

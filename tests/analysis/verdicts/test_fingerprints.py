@@ -29,5 +29,6 @@ def test_what_differs_is_named(
 ) -> None:
     """With whether it is expected, and whether counts cannot be compared because of it."""
     assert expected == [
-        (one.name, one.expected, one.prevents) for one in disagreements(side(), side(**other))
+        (disagreement.name, disagreement.expected, disagreement.prevents)
+        for disagreement in disagreements(side(), side(**other))
     ]

@@ -44,5 +44,6 @@ def test_a_metric_that_differs_on_the_same_code_is_a_change(
 ) -> None:
     """Both sides have to know it."""
     assert expected == [
-        (one.metric.name, one.base, one.new, one.verdict) for one in metric_changes(base, new)
+        (change.metric.name, change.base, change.new, change.verdict)
+        for change in metric_changes(base, new)
     ]

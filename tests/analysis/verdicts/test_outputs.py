@@ -73,15 +73,15 @@ def test_more_than_rounding_is_a_difference(dtype: str, difference: float) -> No
     assert texts(base, new)[0]
 
 
-def test_the_largest_difference_is_told() -> None:
+def test_the_largest_difference_is_reported() -> None:
     """In absolute terms and relative to base."""
     found = compare_outputs(output(tensor(1.0, 100.0)), output(tensor(1.5, 110.0)))
 
     assert found is not None
-    (one,) = found.tensors
-    assert "z" == one.name
-    assert 10.0 == one.largest_absolute
-    assert 0.5 == one.largest_relative
+    (difference,) = found.tensors
+    assert "z" == difference.name
+    assert 10.0 == difference.largest_absolute
+    assert 0.5 == difference.largest_relative
 
 
 @pytest.mark.parametrize(
@@ -120,11 +120,11 @@ def test_an_infinite_value_is_the_same_as_itself_alone(
     rest: list[float], infinite: float, other: float
 ) -> None:
     """In either direction, and whatever is beside it."""
-    one, two = (output(tensor(*rest, value, nans=0)) for value in (infinite, other))
+    first, second = (output(tensor(*rest, value, nans=0)) for value in (infinite, other))
     expected = infinite != other
 
-    assert expected == texts(one, two)[0]
-    assert expected == texts(two, one)[0]
+    assert expected == texts(first, second)[0]
+    assert expected == texts(second, first)[0]
 
 
 @pytest.mark.parametrize(("base", "new"), [(INF, 5.0), (5.0, INF), (INF, -INF), (5.0, NAN)])
@@ -150,7 +150,7 @@ def test_whole_numbers_outside_the_sample_count_too() -> None:
         (output(), Output("others", ()), "the setup made different inputs"),
     ],
 )
-def test_what_cannot_be_told_is_no_difference(base: Output, new: Output, why: str) -> None:
+def test_what_is_unknown_is_no_difference(base: Output, new: Output, why: str) -> None:
     """It says why."""
     assert (False, why) == texts(base, new)
 

@@ -36,7 +36,7 @@ def test_digests_tell_what_differs(changes: dict[str, str], expected: Program) -
     assert program(record(), record(attrs.evolve(DIGESTS, **changes))) is expected
 
 
-def test_a_side_that_told_nothing_leaves_it_unknown() -> None:
+def test_a_side_that_reported_nothing_leaves_it_unknown() -> None:
     """It was measured by an engine that cannot tell, or failed."""
     assert program(record(), record(None)) is Program.UNKNOWN
 

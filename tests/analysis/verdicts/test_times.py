@@ -38,7 +38,7 @@ def test_times_that_overlap_are_not_significant() -> None:
 
 def test_a_case_that_was_not_timed_has_no_change() -> None:
     """On either side."""
-    one = times(1.0)
+    timed = times(1.0)
 
-    assert time_change(one, None) is None
-    assert time_change(None, one) is None
+    assert time_change(timed, None) is None
+    assert time_change(None, timed) is None

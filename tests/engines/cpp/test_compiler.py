@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from instruction_counts.engines.cpp.source import (
     Prelude,
 )
 from instruction_counts.system.cache import Cache
+from tests.engines.shared_headers import cache_with_shared_headers
 from tests.small_disk import fill, small_disk
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
@@ -162,7 +163,7 @@ def is_cached(compiler: Compiler, case: CppSource) -> bool:
 class TestRunning:
     """What the entry point does."""
 
-    def test_each_window_runs_as_often_as_it_is_told(self, compiler: Compiler) -> None:
+    def test_each_window_runs_as_often_as_it_is_asked_to(self, compiler: Compiler) -> None:
         """The setup runs once, before the first window; begin and end enclose each."""
         library = loaded(compiler.case(source(setup="seen = 1000;")))
         assert (0, "", [1000, 1002, 1002, 1002, 1002, 1007]) == run(library, 2, 0, 5)
@@ -427,9 +428,9 @@ class TestCaching:
     def test_the_same_source_gives_the_same_bytes(self, facts: BuildFacts, tmp_path: Path) -> None:
         """In whichever folder, whatever was compiled before."""
         case = source("static int n = __LINE__; seen = n; puts(__FILE__);", "struct {} s;")
-        one, other = (tiny_compiler(facts, tmp_path / name) for name in ("one", "a longer name"))
+        first, other = (tiny_compiler(facts, tmp_path / name) for name in ("one", "a longer name"))
         other.case(source("seen = tiny::nn::thrice(1);"))
-        bytes_of_one = one.case(case).read_bytes()
+        bytes_of_one = first.case(case).read_bytes()
         assert bytes_of_one == other.case(case).read_bytes()
         assert str(tmp_path).encode() not in bytes_of_one
 
@@ -544,7 +545,7 @@ class TestShim:
         assert caught.value.remedy.startswith("Make room on the disk of the cache")
 
     def test_a_compiler_that_fails_is_not_missing(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """Its own words are told."""
+        """Its own words are shown."""
         broken = scripted(facts, tmp_path, 'echo "error: no cc1"; exit 1')
         environment = {**ENVIRONMENT, "CC": broken.compiler}
         with pytest.raises(CompileError, match="no cc1") as caught:
@@ -593,13 +594,10 @@ def torch_facts() -> BuildFacts:
 
 
 @pytest.fixture(scope="session")
-def torch_compiler(
-    torch_facts: BuildFacts, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Compiler]:
-    """A compiler for this torch, whose cache (a gigabyte) goes with it."""
-    folder = tmp_path_factory.mktemp("torch-cache")
-    yield Compiler(torch_facts, Cache(folder), environment(torch_facts.build))
-    shutil.rmtree(folder)
+def torch_compiler(torch_facts: BuildFacts, tmp_path_factory: pytest.TempPathFactory) -> Compiler:
+    """A compiler for this torch."""
+    cache = cache_with_shared_headers(tmp_path_factory.mktemp("torch-cache"))
+    return Compiler(torch_facts, cache, environment(torch_facts.build))
 
 
 def printed_by(library: Path, *arguments: Path) -> str:

@@ -32,7 +32,7 @@ def test_the_words_of_torch(code: str, expected: str) -> None:
 def test_most_of_the_standard_suite_takes_the_smallest() -> None:
     """The full prelude costs three times as much, and is for those that need it."""
     suite = load(STANDARD)
-    cases = [one.timer_args for one in suite if one.autolabels.language is Language.CPP]
-    sources = [CppSource(one.global_setup, one.setup, one.stmt) for one in cases]
-    names = [candidates(one, PRELUDES)[0].name for one in sources]
+    cases = [case.timer_args for case in suite if case.autolabels.language is Language.CPP]
+    sources = [CppSource(case.global_setup, case.setup, case.stmt) for case in cases]
+    names = [candidates(source, PRELUDES)[0].name for source in sources]
     assert names.count("tensors") > 2 * (names.count("script") + names.count("full"))

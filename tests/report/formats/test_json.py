@@ -37,8 +37,8 @@ def case(base: Outcome, new: Outcome) -> dict[str, Any]:
         raise AssertionError(f"{constant} is no JSON")
 
     text = comparison(ComparisonReport(compare(side(base), side(new))))
-    one: dict[str, Any] = json.loads(text, parse_constant=refuse)["cases"][0]
-    return one
+    found: dict[str, Any] = json.loads(text, parse_constant=refuse)["cases"][0]
+    return found
 
 
 def test_an_interval_without_a_bound_ends_in_null() -> None:
@@ -55,8 +55,8 @@ def test_an_interval_with_bounds_has_both() -> None:
 
 @pytest.mark.parametrize(("base", "new"), [(ONE, INFINITE), (INFINITE, ONE)])
 def test_a_difference_that_is_infinite_is_null(base: str, new: str) -> None:
-    """In words it is told, too."""
-    one, other = (attrs.evolve(OK, output=computed(sample)) for sample in (base, new))
+    """It is said in words, too."""
+    first, other = (attrs.evolve(OK, output=computed(sample)) for sample in (base, new))
 
     assert [
         {
@@ -65,4 +65,4 @@ def test_a_difference_that_is_infinite_is_null(base: str, new: str) -> None:
             "largest_absolute": None,
             "largest_relative": None,
         }
-    ] == case(one, other)["output"]["tensors"]
+    ] == case(first, other)["output"]["tensors"]

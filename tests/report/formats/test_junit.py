@@ -44,11 +44,13 @@ def tags(fail_on: FailOn) -> list[tuple[str | None, list[str]]]:
     """What each test case holds."""
     gate = apply_limits(comparison(*CASES), LIMITS, fail_on)
     root = parsed(shown(gate))
-    return [(one.get("name"), [child.tag for child in one]) for one in root.iter("testcase")]
+    return [
+        (element.get("name"), [child.tag for child in element]) for element in root.iter("testcase")
+    ]
 
 
 def test_failures_are_what_exceeds_a_hard_limit() -> None:
-    """Soft limits are told, unguarded cases are skipped, failed ones are errors."""
+    """Soft limits are reported, unguarded cases are skipped, failed ones are errors."""
     assert [
         ("fails · C++ · Eager · Forward", ["failure"]),
         ("soft · C++ · Eager · Forward", ["system-out"]),

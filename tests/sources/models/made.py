@@ -48,7 +48,7 @@ def make_trace(name: str, *calls: tuple[ModelLayer, str], **fields: Any) -> Mode
     """A model that makes these calls."""
     trace = ModelTrace(
         source=Source(name, f"models:{name}", "factory"),
-        calls=tuple(Call(*one) for one in calls),
+        calls=tuple(Call(*call) for call in calls),
         inputs=(attrs.evolve(IMAGE, name=""),),
         result=OUTPUT,
         taken_apart={},

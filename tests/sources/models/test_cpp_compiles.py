@@ -78,10 +78,11 @@ def code_of(module: nn.Module) -> str:
 
 def test_every_type_that_has_code_is_among_the_examples() -> None:
     """What is not compiled here may fail where it is measured."""
-    assert {*cpp._OPTIONS, *cpp._WITHOUT_OPTIONS} == {type(one).__name__ for one in MODULES}
+    assert {*cpp._OPTIONS, *cpp._WITHOUT_OPTIONS} == {type(module).__name__ for module in MODULES}
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_the_code_of_every_type_compiles(tmp_path: Path) -> None:
     """Torch's headers decide which constructors there are."""
     facts = probe(Build("here", sys.executable))

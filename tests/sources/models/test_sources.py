@@ -36,7 +36,7 @@ def test_a_factory_is_called_by_its_name(text: str, expected: Source) -> None:
 @pytest.mark.parametrize(
     ("file", "kind"), [("n.pt2", ".pt2"), ("n.ts", ".ts"), ("n.pt", ".ts"), ("n.onnx", ".onnx")]
 )
-def test_a_file_is_told_by_its_ending(tmp_path: Path, file: str, kind: str) -> None:
+def test_a_file_is_known_by_its_ending(tmp_path: Path, file: str, kind: str) -> None:
     """Nothing is read yet."""
     path = tmp_path / file
     path.touch()
@@ -98,7 +98,7 @@ def test_a_model_with_inputs_of_its_own_takes_no_other() -> None:
     specs = [InputSpec((1, 2)), InputSpec((3,), model="A")]
 
     assert [((3,),), ((1, 2),)] == [
-        tuple(one.shape for one in inputs_of(Source(name, "m:f", "factory"), specs, None))
+        tuple(tensor.shape for tensor in inputs_of(Source(name, "m:f", "factory"), specs, None))
         for name in ("A", "B")
     ]
 

@@ -52,11 +52,11 @@ def backward_of(*layers: ModelLayer) -> ModelTrace:
     """A model of layers whose inputs have a gradient."""
     ready = [
         attrs.evolve(
-            one, inputs=tuple(attrs.evolve(tensor, needs_grad=True) for tensor in one.inputs)
+            layer, inputs=tuple(attrs.evolve(tensor, needs_grad=True) for tensor in layer.inputs)
         )
-        for one in layers
+        for layer in layers
     ]
-    return make_trace("Net", *((one, "") for one in ready))
+    return make_trace("Net", *((layer, "") for layer in ready))
 
 
 def test_the_head_may_have_quotes(tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path, kind: str) -
     found = []
     for name in ("one", "another/below"):
         (tmp_path / name).mkdir(parents=True)
-        found.append([one.definition_hash for one in cases(tmp_path / name, content)])
+        found.append([case.definition_hash for case in cases(tmp_path / name, content)])
 
     assert found[0] == found[1]
 
@@ -254,7 +254,7 @@ def test_there_are_variables_for_any_number_of_inputs(tmp_path: Path) -> None:
 def test_no_two_inputs_share_a_variable(names: list[str]) -> None:
     """Whatever their arguments are called; each argument is in one input at most."""
     kept = [name for i, name in enumerate(names) if not name or name not in names[:i]]
-    trace = make_trace("Net", inputs=tuple(Tensor(one, (2,), "float32") for one in kept))
+    trace = make_trace("Net", inputs=tuple(Tensor(name, (2,), "float32") for name in kept))
 
     signature = parse_signature(of_model(trace, [], Mode(), Path("gen")).signature)
 

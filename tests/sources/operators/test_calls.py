@@ -109,7 +109,7 @@ def test_an_index_into_a_dimension_that_a_shape_lacks_is_refused() -> None:
 def test_integers_have_no_backward_pass() -> None:
     """Although the operator differentiates."""
     entry = OperatorEntry("torch.neg", "arithmetic", {"input": SQUARE})
-    assert [call_of(entry, dtypes=(one,)).differentiates for one in ("float64", "int64")] == [
+    assert [call_of(entry, dtypes=(dtype,)).differentiates for dtype in ("float64", "int64")] == [
         True,
         False,
     ]

@@ -192,7 +192,9 @@ def test_the_installed_torch_tells_samples(cache: Cache) -> None:
     scalar = {"tensor": [], "dtype": "float32", "requires_grad": False}
 
     assert [("torch.add", 2, ""), ("linalg_norm", 2, "")] == [
-        (one.name, len(one.samples), one.reason) for one in found if not one.variant
+        (operator.name, len(operator.samples), operator.reason)
+        for operator in found
+        if not operator.variant
     ]
     assert Sample(scalar, (scalar,), {}) == found[0].samples[0]
     assert found == load_samples(default_build(), names, "float32", 2, cache)
@@ -205,7 +207,7 @@ def test_samples_require_a_gradient_where_there_is_one(cache: Cache) -> None:
     found = load_samples(default_build(), names, "float32", 1, cache, requires_grad=True)
 
     assert [("torch.add", True), ("torch.argmax", False)] == [
-        (one.name, one.samples[0].input["requires_grad"]) for one in found
+        (operator.name, operator.samples[0].input["requires_grad"]) for operator in found
     ]
 
 
@@ -214,7 +216,7 @@ def test_samples_require_a_gradient_where_there_is_one(cache: Cache) -> None:
 
 def test_the_installed_torch_tells_its_schemas(cache: Cache) -> None:
     """With the arguments that everybody knows."""
-    by_name = {one.full_name: one for one in load_schemas(default_build(), cache)}
+    by_name = {schema.full_name: schema for schema in load_schemas(default_build(), cache)}
 
     assert (
         Argument("self", "Tensor", is_write=True),
@@ -226,7 +228,9 @@ def test_the_installed_torch_tells_its_schemas(cache: Cache) -> None:
 
 def test_the_installed_torch_tells_its_public_operators(cache: Cache) -> None:
     """Each with its native name, what it does, and how often it is called."""
-    by_name = {one.name: one for one in load_public_operators(default_build(), cache)}
+    by_name = {
+        operator.name: operator for operator in load_public_operators(default_build(), cache)
+    }
     add, sum_ = by_name["torch.add"], by_name["torch.Tensor.sum"]
 
     assert "add" == add.native

@@ -19,7 +19,7 @@ def public(name: str, native: str = "", uses: int = 0, *tags: str) -> PublicOper
 
 def of(found: tuple[Coverage, ...], category: str) -> Coverage:
     """The coverage of one category."""
-    return next(one for one in found if one.category == category)
+    return next(coverage for coverage in found if coverage.category == category)
 
 
 ADD = public("torch.add", "add", 5)
@@ -83,10 +83,10 @@ def test_what_is_called_most_comes_first() -> None:
         ("torch.fft", ["torch.fft.c", "torch.fft.b"]),
         ("torch.linalg", ["torch.linalg.d"]),
         ("torch", []),
-    ] == [(one.category, [below.name for below in one.uncovered]) for one in found]
+    ] == [(coverage.category, [below.name for below in coverage.uncovered]) for coverage in found]
 
 
-def test_coverage_is_told_by_operators_and_by_calls() -> None:
+def test_coverage_is_reported_by_operators_and_by_calls() -> None:
     """One of three operators may be most of the calls."""
     operators = [ADD, METHOD, public("torch.sub", "sub", 2)]
     everything = total(coverage(operators, [OperatorEntry("torch.add", "x")]))
@@ -99,7 +99,7 @@ def test_coverage_is_told_by_operators_and_by_calls() -> None:
 NAMES = some.sampled_from(["torch.a", "torch.b", "torch.fft.a", "torch.Tensor.a", "torch.Tensor.b"])
 OPERATORS = some.lists(
     some.builds(public, NAMES, some.sampled_from(["", "a", "b"]), some.integers(0, 9)),
-    unique_by=lambda one: one.name,
+    unique_by=lambda operator: operator.name,
 )
 
 
@@ -109,7 +109,9 @@ def test_every_operator_is_counted_once(operators: list[PublicOperator], names: 
     entries = [OperatorEntry(name.replace("torch.Tensor", "Tensor"), "x") for name in names]
     everything = total(coverage(operators, entries))
     counted = [*everything.named, *everything.shared, *everything.uncovered]
-    assert sorted(one.name for one in operators) == sorted(one.name for one in counted)
+    assert sorted(operator.name for operator in operators) == sorted(
+        operator.name for operator in counted
+    )
 
 
 SOME = [
@@ -134,7 +136,7 @@ def test_a_category_is_asked_for_as_a_whole_or_by_a_part(
     patterns: tuple[str, ...], expected: list[str]
 ) -> None:
     """Where operators stand, what they do, or both."""
-    assert expected == [one.name for one in in_categories(SOME, patterns)]
+    assert expected == [entry.name for entry in in_categories(SOME, patterns)]
 
 
 def test_a_category_that_there_is_not_tells_what_is_near() -> None:

@@ -18,14 +18,14 @@ def schema(name: str, *arguments: tuple[Any, ...], returns: tuple[str, ...] = ("
     overload = name.partition(".")[2]
     made = tuple(
         Argument(
-            one[0].removeprefix("*"),
-            one[1],
-            kwarg_only=one[0].startswith("*"),
-            has_default=len(one) > 2,
-            default=one[2] if len(one) > 2 else None,
-            is_write=one[0] == "*out",
+            argument[0].removeprefix("*"),
+            argument[1],
+            kwarg_only=argument[0].startswith("*"),
+            has_default=len(argument) > 2,
+            default=argument[2] if len(argument) > 2 else None,
+            is_write=argument[0] == "*out",
         )
-        for one in arguments
+        for argument in arguments
     )
     return Schema(name.partition(".")[0], overload, made, returns)
 
@@ -151,7 +151,9 @@ def test_a_call_in_cpp_is_exactly_this(
 
 def by_name(schemas: list[Schema]) -> Mapping[str, list[Schema]]:
     """All overloads by name."""
-    return {one.name: [other for other in schemas if other.name == one.name] for one in schemas}
+    return {
+        schema.name: [other for other in schemas if other.name == schema.name] for schema in schemas
+    }
 
 
 @pytest.mark.parametrize(
@@ -177,7 +179,7 @@ def by_name(schemas: list[Schema]) -> Mapping[str, list[Schema]]:
         (OperatorEntry("torch.neg", "a", {"input": SQUARE}, python="-input"), [], "needs C++ code"),
     ],
 )
-def test_where_no_cpp_can_be_derived_the_reason_is_told(
+def test_where_no_cpp_can_be_derived_the_reason_is_reported(
     entry: OperatorEntry, schemas: list[Schema], reason: str
 ) -> None:
     """Never a guess."""

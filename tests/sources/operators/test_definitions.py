@@ -19,7 +19,7 @@ NEG = OperatorEntry("torch.neg", "arithmetic", {"input": Tensor((3,))})
         (NEG, {("arithmetic", "torch.neg", "typical", "float64"): "float64"}),
         (OperatorEntry("torch.zeros", "creation"), {("creation", "torch.zeros", "typical"): None}),
     ],
-    ids=lambda one: getattr(one, "name", ""),
+    ids=lambda value: getattr(value, "name", ""),
 )
 def test_labels_and_subjects_have_the_dtype_of_the_tensors(
     entry: OperatorEntry, expected: dict[tuple[str, ...], str | None]

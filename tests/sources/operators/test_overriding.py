@@ -56,7 +56,7 @@ def test_overrides_come_from_a_file(tmp_path: Path) -> None:
         ("seed: 1\ninput: {x: [[1], [2]], y: [[1], [2], [3]]}", 2, "2 of x, 3 of y"),
     ],
 )
-def test_a_mistake_in_overrides_is_told_with_its_line(
+def test_a_mistake_in_overrides_is_reported_with_its_line(
     tmp_path: Path, text: str, line: int, expected: str
 ) -> None:
     """And with what was expected."""

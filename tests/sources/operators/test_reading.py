@@ -1,4 +1,4 @@
-"""Files of operators: what an entry may say, and where each mistake is told to be."""
+"""Files of operators: what an entry may say, and the place that each mistake is reported at."""
 
 from __future__ import annotations
 
@@ -280,7 +280,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize(("lines", "line", "found", "expected"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_is_told_with_its_file_line_entry_and_field(
+def test_a_mistake_is_reported_with_its_file_line_entry_and_field(
     tmp_path: Path, lines: list[str], line: int, found: str, expected: str
 ) -> None:
     """What was found there, and what was expected."""
@@ -305,7 +305,7 @@ def test_a_method_needs_its_receiver(tmp_path: Path) -> None:
         entry_of(tmp_path, "category: a", name="Tensor.add_")
 
 
-def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+def test_all_mistakes_of_a_file_are_reported_at_once(tmp_path: Path) -> None:
     """In several entries, too."""
     with pytest.raises(DataError) as caught:
         entries_of(

@@ -40,9 +40,9 @@ def sample(input_: Any, *args: Any, **kwargs: Any) -> Sample:
     return Sample(input_, args, kwargs)
 
 
-def only(one: Sample, schemas: Mapping[str, list[Schema]] | None = None, **more: str) -> Call:
+def only(sample: Sample, schemas: Mapping[str, list[Schema]] | None = None, **more: str) -> Call:
     """The call that one sample gives."""
-    (call,) = calls_of([samples(one, **more)], schemas or {}).calls
+    (call,) = calls_of([samples(sample, **more)], schemas or {}).calls
     return call
 
 
@@ -246,9 +246,9 @@ def test_a_method_without_a_receiver_is_left_out() -> None:
 
 def test_an_operator_without_samples_is_left_out_in_one_line() -> None:
     """The database fails with texts of any length."""
-    one = OperatorSamples("torch.f", "", (), "RuntimeError: no\nmore")
+    operator = OperatorSamples("torch.f", "", (), "RuntimeError: no\nmore")
     assert (LeftOut("torch.f", "RuntimeError: no", is_sample=False),) == (
-        calls_of([one], {}).left_out
+        calls_of([operator], {}).left_out
     )
 
 
@@ -283,7 +283,7 @@ def test_each_sample_is_a_call_or_is_left_out(several: list[Sample]) -> None:
     found = calls_of([samples(*several)], {})
     names = [[value.name for value in call.values] for call in found.calls]
     assert len(several) == len(found.calls) + len(found.left_out)
-    assert [len(one) for one in names] == [len(set(one)) for one in names]
+    assert [len(labels) for labels in names] == [len(set(labels)) for labels in names]
 
 
 # Which operators

@@ -90,7 +90,7 @@ STATED = OperatorEntry("torch.not", "bits", {"input": TWO_SHAPES}, cpp="~input")
     ],
     ids=["shape", "all shapes", "dtype", "C++"],
 )
-def test_what_operators_do_not_have_is_told(
+def test_what_operators_do_not_have_is_reported(
     names: str, changes: dict[str, Any], asked: dict[str, Any], expected: list[str]
 ) -> None:
     """They are measured as they are."""

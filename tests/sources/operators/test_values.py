@@ -12,7 +12,7 @@ from instruction_counts.sources.operators.entries import DISTRIBUTIONS, DTYPES, 
 from instruction_counts.sources.operators.values import drawn
 
 
-@pytest.mark.parametrize("name", [one for one in DISTRIBUTIONS if one != "index_of"])
+@pytest.mark.parametrize("name", [name for name in DISTRIBUTIONS if name != "index_of"])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_distribution_makes_a_tensor_of_its_shape_and_dtype(name: str, dtype: str) -> None:
     """Torch itself says so; but complex numbers have no order to be sorted in."""

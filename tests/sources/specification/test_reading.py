@@ -65,7 +65,7 @@ def problem(path: Path) -> str:
 
 def python_cases(path: Path) -> list[Case]:
     """The cases in Python."""
-    return [one for one in load(str(path)) if one.autolabels.language is Language.PYTHON]
+    return [case for case in load(str(path)) if case.autolabels.language is Language.PYTHON]
 
 
 # What it gives
@@ -78,13 +78,13 @@ def test_each_shape_is_a_case_with_its_placeholders(write: WRITE) -> None:
     assert [
         (("Two", "1 32x128 float32"), "x = torch.randn([32, 128])", "w = torch.ones(128, 4)"),
         (("Two", "2 1x64 float32"), "x = torch.randn([1, 64])", "w = torch.ones(64, 4)"),
-    ] == [(one.label, *one.timer_args.setup.splitlines()[1:]) for one in cases]
+    ] == [(case.label, *case.timer_args.setup.splitlines()[1:]) for case in cases]
 
 
 def test_braces_of_code_stay(write: WRITE) -> None:
     """C++ is full of them."""
     case = next(
-        one for one in load(str(write(TWO_SHAPES))) if one.autolabels.language is Language.CPP
+        case for case in load(str(write(TWO_SHAPES))) if case.autolabels.language is Language.CPP
     )
 
     assert "auto w = torch::ones({128, 4});" in case.timer_args.setup
@@ -102,7 +102,7 @@ def test_json_is_as_good_as_yaml(tmp_path: Path) -> None:
     path = tmp_path / "spec.json"
     path.write_text(json.dumps({"version": 1, "benchmarks": [{"id": "a", "statement": "x = 1"}]}))
 
-    assert [("spec", "a")] == [one.label for one in load(str(path))]
+    assert [("spec", "a")] == [case.label for case in load(str(path))]
 
 
 def test_numbers_of_json_are_read_as_json_writes_them(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_each_shape_meets_each_dtype(write: WRITE) -> None:
     )
 
     assert ["1 2 float32", "2 2 int64", "3 scalar float32", "4 scalar int64"] == [
-        one.label[0] for one in load(str(path))
+        case.label[0] for case in load(str(path))
     ]
 
 
@@ -144,14 +144,16 @@ def test_labels_that_are_not_stated_tell_shapes_and_dtypes_apart(
     """By the first shape, or a number where that is not enough."""
     path = write(f"{HEAD}  - {{id: a, statement: y = x, inputs: {{{inputs}}}}}\n")
 
-    assert [f"spec/{one}" for one in labels] == ["/".join(one.label) for one in load(str(path))]
+    assert [f"spec/{label}" for label in labels] == [
+        "/".join(case.label) for case in load(str(path))
+    ]
 
 
 def test_an_entry_of_several_operators_needs_no_label(write: WRITE) -> None:
     """They are numbered."""
     path = write(f"{HEAD}  - {{id: a, operator: 'torch.log*'}}\n")
 
-    assert {("spec", "a", "1"), ("spec", "a", "2")} < {one.label for one in load(str(path))}
+    assert {("spec", "a", "1"), ("spec", "a", "2")} < {case.label for case in load(str(path))}
 
 
 def test_paths_may_begin_with_the_home_folder(
@@ -183,7 +185,7 @@ def test_the_screen_can_be_switched_off(write: WRITE, stated: str, screen: bool)
 
 def test_the_example_gives_cases_of_every_kind() -> None:
     """Without torch, but for the operators, whose schemas are known."""
-    labels = {one.label for one in load(str(EXAMPLE))}
+    labels = {case.label for case in load(str(EXAMPLE))}
 
     assert {
         ("Linear", "matmul 1", "32x128"),
@@ -240,7 +242,7 @@ ADD = HEAD + "  - {{id: a, label: '{{ID}} {{dtype}}', operator: torch.add, input
 def added(write: WRITE, inputs: str) -> list[str]:
     """How the setup of torch.add makes its inputs, once for each label."""
     setups = {
-        one.label: one.timer_args.setup for one in python_cases(write(ADD.format(inputs=inputs)))
+        case.label: case.timer_args.setup for case in python_cases(write(ADD.format(inputs=inputs)))
     }
     lines = [line for setup in setups.values() for line in setup.splitlines()]
     return [line for line in lines if line.startswith(("input", "other"))]
@@ -311,7 +313,7 @@ def test_what_an_input_of_an_operator_does_not_state_is_as_in_its_entry(write: W
         ),
     ],
 )
-def test_what_cannot_apply_to_an_operator_is_told(
+def test_what_cannot_apply_to_an_operator_is_reported(
     write: WRITE, operator: str, inputs: str, said: str
 ) -> None:
     """At its place, and not passed over."""
@@ -352,7 +354,7 @@ def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "net.pt").write_bytes(b"a model")
         (tmp_path / name / "spec.yaml").write_text(text, encoding="utf-8")
-        found.append([one.definition_hash for one in load(str(tmp_path / name / "spec.yaml"))])
+        found.append([case.definition_hash for case in load(str(tmp_path / name / "spec.yaml"))])
 
     assert found[0] == found[1]
 
@@ -369,7 +371,7 @@ def test_a_model_that_was_changed_is_refused(write: WRITE, tmp_path: Path) -> No
     assert f"expected  the checksum of net.pt: {now}" in said
 
 
-def test_a_model_that_is_not_there_is_told(write: WRITE) -> None:
+def test_a_model_that_is_not_there_is_reported(write: WRITE) -> None:
     """At its name."""
     assert "4: benchmarks[0].model.file\n  found     No such file" in problem(
         write(model_entry("0" * 64))
@@ -433,18 +435,18 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("place", "found", "expected"), PLACES)
-def test_every_mistake_is_told_with_its_place(
+def test_every_mistake_is_reported_with_its_place(
     write: WRITE, place: str, found: str, expected: str
 ) -> None:
     """All of a file at once: what is there, and what should be."""
-    told = [part for part in problem(write(TWELVE_MISTAKES)).split("\n") if part]
-    blocks = dict(zip(told[::3], zip(told[1::3], told[2::3], strict=True), strict=True))
+    message = [part for part in problem(write(TWELVE_MISTAKES)).split("\n") if part]
+    blocks = dict(zip(message[::3], zip(message[1::3], message[2::3], strict=True), strict=True))
 
     assert f"  found     {found}" in blocks[place][0]
     assert expected in blocks[place][1]
 
 
-def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
+def test_no_mistake_is_reported_that_is_none(write: WRITE) -> None:
     """What follows from another mistake is not one."""
     assert len(PLACES) == problem(write(TWELVE_MISTAKES)).count("\n  expected  ")
 
@@ -488,7 +490,7 @@ def test_no_mistake_is_told_that_is_none(write: WRITE) -> None:
         (f"{{id: a, statement: x, expected: {{y: {{sum: 0x{'f' * 400}}}}}}}", "a number"),
     ],
 )
-def test_a_mistake_in_an_entry_is_told(write: WRITE, entry: str, said: str) -> None:
+def test_a_mistake_in_an_entry_is_reported(write: WRITE, entry: str, said: str) -> None:
     """One message, and no traceback."""
     assert said in problem(write(f"{HEAD}  - {entry}\n"))
 
@@ -535,20 +537,20 @@ def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
         (f"seed: {2**63}", f"a whole number, at least 0, at most {2**63 - 1}"),
     ],
 )
-def test_a_mistake_around_the_entries_is_told(write: WRITE, line: str, said: str) -> None:
+def test_a_mistake_around_the_entries_is_reported(write: WRITE, line: str, said: str) -> None:
     """A password is not repeated."""
-    told = problem(write(f"{HEAD}  - {{id: a, statement: x}}\n{line}\n"))
+    message = problem(write(f"{HEAD}  - {{id: a, statement: x}}\n{line}\n"))
 
-    assert said in told
-    assert "secret" not in told
+    assert said in message
+    assert "secret" not in message
 
 
-def test_a_build_that_is_named_twice_is_told_at_its_place(write: WRITE) -> None:
+def test_a_build_that_is_named_twice_is_reported_at_its_place(write: WRITE) -> None:
     """Whatever stands before it."""
     builds = "builds:\n- {name: bad}\n- {name: a, source_cmd: b}\n- {name: a, source_cmd: c}\n"
-    told = problem(write(f"{builds}{HEAD}  - {{id: a, statement: x}}\n"))
+    message = problem(write(f"{builds}{HEAD}  - {{id: a, statement: x}}\n"))
 
-    assert '4: builds[2]\n  found     "a" again' in told
+    assert '4: builds[2]\n  found     "a" again' in message
 
 
 WHOLE = f"""\
