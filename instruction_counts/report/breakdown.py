@@ -82,20 +82,30 @@ class Breakdown:
             functions = [function for function in self.spent.functions if function.new]
             room = max(_NARROWEST_NAME, width - _BESIDE_NAME)
             rows = [
-                (short(one.key.name, room), one.new or Fraction(), one.key.layer.value)
-                for one in functions
+                (
+                    short(function.key.name, room),
+                    function.new or Fraction(),
+                    function.key.layer.value,
+                )
+                for function in functions
             ]
             yield self._limited("by function", "instructions", rows)
 
     def _executed(self, executed: Executed, width: int) -> Iterator[RenderableType]:
         if "python" in self.sections and executed.functions is not None:
             room = max(_NARROWEST_NAME, width - _BESIDE_PLACE)
-            largest = sorted(executed.functions, key=lambda one: -one.bytecodes)
-            places = [(_end(f"{one.place} {one.name}", room), one.bytecodes, "") for one in largest]
+            largest = sorted(executed.functions, key=lambda function: -function.bytecodes)
+            places = [
+                (_end(f"{function.place} {function.name}", room), function.bytecodes, "")
+                for function in largest
+            ]
             yield self._limited("by Python function", "bytecodes", places)
         if "operator" in self.sections:
-            most = sorted(executed.operators, key=lambda one: -one.calls)
-            rows = [(one.name, one.calls, "backward" if one.backward else "") for one in most]
+            most = sorted(executed.operators, key=lambda operator: -operator.calls)
+            rows = [
+                (operator.name, operator.calls, "backward" if operator.backward else "")
+                for operator in most
+            ]
             yield self._limited("by operator", "calls", rows)
 
     def _limited(self, title: str, unit: str, rows: Sequence[_Row]) -> Table:

@@ -73,8 +73,8 @@ def summaries(connection: Connection) -> tuple[RunSummary, ...]:
 def changed_files_of(row: Any) -> dict[str, ChangedFiles]:
     """What a row of `runs` says of files that changed, by build."""
     return {
-        name: ChangedFiles(one["number"], tuple(one["first"]))
-        for name, one in row.changed_files.items()
+        name: ChangedFiles(files["number"], tuple(files["first"]))
+        for name, files in row.changed_files.items()
     }
 
 

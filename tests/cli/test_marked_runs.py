@@ -90,7 +90,7 @@ def test_a_check_says_so(folder: Path, program: Program) -> None:
     baseline, files = folder / "baseline.json", (folder / "o.md", folder / "o.json")
     program.output("baseline", "accept", "1", f"--output={baseline}")
     shown = program.output(
-        "baseline", "check", baseline, "2", *(f"--output={one}" for one in files)
+        "baseline", "check", baseline, "2", *(f"--output={file}" for file in files)
     )
 
     assert SAID in shown
@@ -131,4 +131,4 @@ def test_the_history_as_json_says_of_which_run(program: Program) -> None:
     (case,) = json.loads(program.output("history", "Group/add", "--format", "json"))["cases"]
     points = case["segments"][0]["points"]
 
-    assert {1: False, 2: True} == {one["run"]: one["has_changed_files"] for one in points}
+    assert {1: False, 2: True} == {point["run"]: point["has_changed_files"] for point in points}

@@ -29,8 +29,8 @@ EXECUTED = Executed(
 
 def made(executed: Executed | None = None, **options: Any) -> Breakdown:
     """What is said of a side that executed this."""
-    one = side(cpp("add", outcome=attrs.evolve(OUTCOME, executed=executed)), title="run 2")
-    return Breakdown(key("add"), one, difference(None, OUTCOME.functions), **options)
+    found = side(cpp("add", outcome=attrs.evolve(OUTCOME, executed=executed)), title="run 2")
+    return Breakdown(key("add"), found, difference(None, OUTCOME.functions), **options)
 
 
 def shown(executed: Executed | None = None, **options: Any) -> list[str]:
@@ -98,11 +98,11 @@ def test_json_holds_both_levels() -> None:
     """Everything, with digests of the code."""
     document = json.loads(explained.breakdown(made(EXECUTED)))
 
-    assert [10, 30] == [one["bytecodes"] for one in document["executed"]["functions"]]
+    assert [10, 30] == [function["bytecodes"] for function in document["executed"]["functions"]]
     assert "aa" == document["executed"]["functions"][1]["digest"]
-    assert [1, 3] == [one["calls"] for one in document["executed"]["operators"]]
-    assert [60, 40] == [one["instructions"] for one in document["functions"]]
-    assert 100 == sum(one["instructions"] for one in document["layers"])
+    assert [1, 3] == [operator["calls"] for operator in document["executed"]["operators"]]
+    assert [60, 40] == [function["instructions"] for function in document["functions"]]
+    assert 100 == sum(layer["instructions"] for layer in document["layers"])
 
 
 def test_json_has_null_where_what_ran_is_not_known() -> None:

@@ -74,8 +74,8 @@ class ExecutedChanges:
     def changed(self) -> ExecutedChanges:
         """Without what is the same on both sides."""
         return ExecutedChanges(
-            tuple(one for one in self.functions if one.edited or one.delta),
-            tuple(one for one in self.operators if one.delta),
+            tuple(change for change in self.functions if change.edited or change.delta),
+            tuple(change for change in self.operators if change.delta),
         )
 
     @property

@@ -74,26 +74,26 @@ def breakdown(report: Breakdown) -> str:
         "side": _explained_side(report.side, report.side.records[report.key]),
         "executed": _executed(report.executed),
         **{
-            name: [{"name": one.title, "instructions": _number(one.new)} for one in shares]
+            name: [{"name": share.title, "instructions": _number(share.new)} for share in shares]
             for name, shares in (("layers", spent.by_layer()), ("libraries", spent.by_library()))
         },
         "functions": [
             {
-                "function": one.key.name,
-                "library": one.key.library,
-                "layer": one.key.layer.value,
-                "instructions": _number(one.new),
-                "calls": _number(one.new_calls),
+                "function": function.key.name,
+                "library": function.key.library,
+                "layer": function.key.layer.value,
+                "instructions": _number(function.new),
+                "calls": _number(function.new_calls),
             }
-            for one in spent.functions
+            for function in spent.functions
         ],
         "calls": [
             {
-                **_names(one),
-                "instructions": _number(one.new),
-                "calls": _number(one.new_calls),
+                **_names(call),
+                "instructions": _number(call.new),
+                "calls": _number(call.new_calls),
             }
-            for one in spent.calls
+            for call in spent.calls
         ],
     }
     return _text(document)
@@ -105,8 +105,10 @@ def _executed(executed: Executed | None) -> dict[str, Any] | None:
     functions = executed.functions
     return {
         **_executed_totals(executed),
-        "functions": None if functions is None else [attrs.asdict(one) for one in functions],
-        "operators": [attrs.asdict(one) for one in executed.operators],
+        "functions": None
+        if functions is None
+        else [attrs.asdict(function) for function in functions],
+        "operators": [attrs.asdict(operator) for operator in executed.operators],
     }
 
 
@@ -120,11 +122,13 @@ def _executed_on_both(base: Executed | None, new: Executed | None) -> dict[str, 
         return {**sides, "functions": None, "operators": None}
     found = executed_on_both(base, new)
     are_comparable = base.bytecodes is not None and base.python == new.python
-    functions = [{**attrs.asdict(one), "change": one.delta} for one in found.functions]
+    functions = [{**attrs.asdict(change), "change": change.delta} for change in found.functions]
     return {
         **sides,
         "functions": functions if are_comparable else None,
-        "operators": [{**attrs.asdict(one), "change": one.delta} for one in found.operators],
+        "operators": [
+            {**attrs.asdict(change), "change": change.delta} for change in found.operators
+        ],
     }
 
 

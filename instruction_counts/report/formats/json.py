@@ -111,7 +111,9 @@ def difference_fields(difference: Difference) -> dict[str, Any]:
 def check(report: CheckReport) -> str:
     """Everything that the terminal shows, case by case; the next check reads it."""
     differences = report.gate.comparison.differences
-    return to_check_json(report.gate, {one.key: texts(one.causes) for one in differences})
+    return to_check_json(
+        report.gate, {difference.key: texts(difference.causes) for difference in differences}
+    )
 
 
 # Histories

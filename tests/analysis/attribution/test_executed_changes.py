@@ -115,5 +115,5 @@ def test_all_that_either_side_executes_can_be_asked_for() -> None:
     functions = executed_on_both(BASE, with_forward(bytecodes=21)).functions
 
     assert [("Linear.forward", 1), ("Module._call_impl", 0)] == [
-        (one.name, one.delta) for one in functions
+        (change.name, change.delta) for change in functions
     ]
