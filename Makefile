@@ -1,7 +1,7 @@
 # make run    set up, then measure (ARGS="--only 'Pointwise/*'" narrows it)
 #             TORCH='torch==2.14.1' installs another torch; BUILD=/path/to/venv uses an existing one
 # make test   set up, then lint, type-check and test
-# make test-all   the same with the tests of whole workflows, which take minutes each
+# make test-all   the same with the tests that take long and that few changes touch
 # make test-faults  the tests that inject faults; FAULT_SEEDS=50 runs that many disturbed at random
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make bench  set up, then compare the engines' speed (about 10 minutes)
