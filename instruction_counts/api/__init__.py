@@ -128,6 +128,10 @@ def measure(
         that failed is a record, too: ``record.outcome.status`` says how it ended.
         ``record.outcome.metrics`` holds allocations and other metrics by name.
 
+        Two faults end no run, and have to be looked at: ``run.is_stored`` is false where ``db``
+        does not have all of the run, because it could not be written (the records are all here),
+        and ``run.changed_files`` names the builds of which files changed meanwhile.
+
     Raises:
         UsageError: no case is selected, or an argument is not known.
         DefinitionErrors: there are mistakes in the definitions.
@@ -143,7 +147,7 @@ def measure(
         if measured.interrupted:
             raise KeyboardInterrupt
         records = tuple(runner.completed(record) for record in measured.run.cases)
-        return attrs.evolve(measured.run, cases=records)
+        return attrs.evolve(measured.run, cases=records, is_stored=measured.is_stored)
 
 
 def compare(
@@ -184,6 +188,8 @@ def compare(
     Returns:
         The comparison: ``differences`` has a case each, with its verdict, its noise floor and both
         records. Noise floors are those that either side's records hold (``record.noise``).
+        ``is_sound`` is false where ``db`` does not have all that was measured, or files of a build
+        changed meanwhile.
 
     Raises:
         UsageError: a side does not exist, or has no selected case.
@@ -204,7 +210,9 @@ def compare(
     require_names(builds)
     with LazyStore(database_of(db), must_exist=db is None or not builds) as runs:
         compared = compare_sides(given_side(base), given_side(new), request, runs, observer)
-        comparison = _with_details(compared.comparison, runs.completed)
+        comparison = attrs.evolve(
+            _with_details(compared.comparison, runs.completed), is_sound=compared.is_sound
+        )
     if compared.interrupted:
         raise KeyboardInterrupt
     return comparison
@@ -266,6 +274,7 @@ def check(
 
     Returns:
         The check: ``gate.fails`` says whether a limit is exceeded, ``comparison`` holds the cases.
+        ``is_sound``: see `compare`.
 
     Raises:
         UsageError: the run cannot be compared with the baseline.

@@ -103,6 +103,7 @@ def _make_converter() -> cattrs.Converter:
     converter.register_structure_hook(
         Outcome, lambda data, kind: _with_digests(read_outcome(data, kind))
     )
+    _register(converter, Run, is_stored=omitted)
     _register(
         converter,
         Record,

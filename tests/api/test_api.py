@@ -15,8 +15,10 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.records import Run
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
-from tests.fakes import make_record, make_run
+from tests.fakes import OK, FakeEngine, make_case, make_record, make_run
 from tests.gate.fakes import counted
+from tests.session.fakes import fake_engines
+from tests.small_disk import fill, small_disk
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,6 +71,30 @@ def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_side_or_two_are_explained(new: Run | None, expected: int) -> None:
     """The difference is from nothing to all that the case spends, or between the two."""
     assert expected == api.explain(run_of(1000), "Group/add", new=new).difference.delta
+
+
+@pytest.mark.slow
+@pytest.mark.faults
+def test_what_cannot_be_stored_says_so(tmp_path: Path) -> None:
+    """It has all its records, and nobody need observe it to know."""
+    cases, settings = [make_case("a"), make_case("b")], api.MeasurementSettings("fake", jobs=1)
+    build = api.Build("fake", sys.executable)
+    with small_disk(tmp_path / "small", "2m") as disk:
+        database = disk / "runs.db"
+        with fake_engines({"fake": FakeEngine()}):
+            sound = api.measure(cases, settings=settings, builds=build, db=database)
+        with fake_engines({"fake": FakeEngine(during=lambda _: fill(disk))}):
+            lost = api.measure(cases, settings=settings, builds=build, db=database)
+            (disk / "filler").unlink()
+            comparison = api.compare(
+                sound, build, definitions=cases, settings=settings, db=database
+            )
+
+    assert sound.is_stored
+    assert not lost.is_stored
+    assert [OK.functions] * 2 == [one.outcome.functions for one in lost.cases]
+    assert not comparison.is_sound
+    assert {Verdict.SAME: 2} == comparison.tally
 
 
 @pytest.mark.slow

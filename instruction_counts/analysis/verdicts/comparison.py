@@ -44,6 +44,8 @@ class Comparison:
     """In how many layouts suspects were counted again; 0 where nothing was verified."""
     skipped_by_budget: Mapping[CaseKey, str] = attrs.field(factory=dict)
     """Cases that did not start within a time budget, with the budget; they have no verdict."""
+    is_sound: bool = True
+    """Whether all that was measured for it is stored, where it was to be, of builds that stayed."""
 
     @property
     def tally(self) -> Counter[Verdict]:
