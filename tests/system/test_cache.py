@@ -89,7 +89,7 @@ class TestKeys:
     """Keys stand for contents."""
 
     @pytest.mark.parametrize(
-        ("one", "other"),
+        ("parts", "other"),
         [(("a", "b"), ("ab",)), (("a", "b"), ("b", "a")), (("a",), ("a", "")), (("é",), ("e",))],
     )
     def test_different_parts_give_different_keys(
