@@ -19,7 +19,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, m
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.storage.store_tables import HEAD, VERSION
+from instruction_counts.storage.store_tables import HEAD, VERSION, misfits
 from instruction_counts.system.files import locked
 from instruction_counts.system.folders import make_data_folder
 from instruction_counts.system.program import DATABASE_VARIABLE
@@ -32,6 +32,7 @@ _ADVISORY_LOCK = 0x69636E74
 """On PostgreSQL writers take turns by this lock (any number will do), as they do on SQLite."""
 
 _MAGIC = b"SQLite format 3\0"
+_MOST_MISFITS = 3
 _ELSEWHERE = "Name another database with --db."
 _RECOVER = "Restore a copy of it, or save what is left into a new one: sqlite3 {} .recover"
 _CHECK = "See what is damaged with `runs check`. "
@@ -132,8 +133,9 @@ class Database:
         else:
             with self.reading() as connection:
                 found = self._revision(connection)
-        if found == HEAD:
-            return
+                if found == HEAD:
+                    self._refuse_misfits(connection)
+                    return
         with self._locked():
             if self._path is not None and self._is_new:
                 with self._explained():
@@ -167,6 +169,18 @@ class Database:
             "Another version of instruction-counts wrote it: use that one, or name another "
             "database with --db.",
         )
+
+    def _refuse_misfits(self, connection: Connection) -> None:
+        found = list(misfits(connection))
+        if found:
+            more = f"; and {len(found) - _MOST_MISFITS} more" if len(found) > _MOST_MISFITS else ""
+            raise DataError(
+                f"{self.name} has other tables than this program expects of revision {HEAD}: "
+                f"{'; '.join(found[:_MOST_MISFITS])}{more}",
+                "An unreleased version of instruction-counts made it. Export its runs with that "
+                "version (runs export RUN FILE.json), or name a new database with --db. "
+                "Nothing was changed.",
+            )
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:

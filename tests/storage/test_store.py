@@ -553,6 +553,43 @@ def test_a_database_of_a_newer_program_is_refused(where: str) -> None:
     assert "Another version of instruction-counts" in caught.value.remedy
 
 
+@pytest.mark.faults
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("ALTER TABLE runs DROP COLUMN changed_files", "no runs.changed_files"),
+        ("DROP TABLE times", "no times.outcome_id; no times.summary; no times.values_s"),
+        (
+            "ALTER TABLE cases RENAME COLUMN subject TO stated",
+            "no cases.subject",
+        ),
+        (
+            "DROP TABLE tags; CREATE TABLE tags (stated TEXT NOT NULL)",
+            "no tags.name; no tags.run_id; tags.stated, which it does not know",
+        ),
+    ],
+    ids=["column", "table", "nullable", "needed"],
+)
+def test_a_database_of_other_tables_is_refused(where: str, change: str, expected: str) -> None:
+    """It is of the same revision: the first migration was changed before there was a release."""
+    with Store.open(where) as store:
+        store.import_run(make_run(make_record("a")))
+    with closing(Database.at(where)) as database:
+        with database.writing() as connection:
+            for statement in change.split("; "):
+                connection.execute(text(statement))
+        with pytest.raises(DataError) as caught:
+            Store.open(where)
+        with database.reading() as connection:
+            assert 1 == connection.scalar(text("SELECT count(*) FROM outcomes"))
+
+    assert caught.value.message.endswith(
+        f"has other tables than this program expects of revision v1_0001: {expected}"
+    )
+    assert caught.value.message.startswith(database.name)
+    assert all(words in caught.value.remedy for words in ("runs export", "--db"))
+
+
 def test_an_empty_database_is_filled(where: str) -> None:
     """And is current when it is opened the next time."""
     Store.open(where).close()
