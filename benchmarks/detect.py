@@ -47,7 +47,7 @@ def experiments(folder: Path) -> list[Experiment]:
     """All of them; their files are made in ``folder``."""
     python = sys.executable
     names = list(ARGUMENTS)
-    call = r"PyEval|PyFunction|PyObject"
+    call = "wrapper"
     moved = injected.moved("new", python, folder / "moved", 901)
     wrapped = injected.wrapped("new", python, folder / "wrapped", names)
     wrong = injected.wrong("new", python, folder / "wrong", names)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from instruction_counts.analysis.verdicts.shared_causes import shared_causes
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.gating import Gating, exit_code
+from instruction_counts.cli.shown_comparison import show_shared_causes
 from instruction_counts.report import comparison as comparison_report
 from instruction_counts.report import gate as gate_report
 from instruction_counts.report import skipped_by_budget
@@ -46,11 +48,13 @@ def show_check(check: Check, limit: int) -> None:
     gate = check.gate
     for text in comparison_report.head(gate.comparison):
         console.render(text)
+    shared = shared_causes(gate.comparison.differences)
+    show_shared_causes(shared, limit)
     for section in gate_report.sections(gate):
         console.line("")
         console.line(section.title, style=section.style)
         for finding in section.findings[: limit or None]:
-            for text in gate_report.lines(finding):
+            for text in gate_report.lines(finding, shared):
                 console.render(text)
         left = len(section.findings) - limit
         if limit and left > 0:

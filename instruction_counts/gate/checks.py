@@ -28,8 +28,10 @@ FORMAT_VERSION = 1
 Causes: TypeAlias = Mapping[CaseKey, Sequence[str]]
 
 
-def to_check_json(gate: Gate, causes: Causes) -> str:
-    """Everything that the terminal shows, case by case."""
+def to_check_json(
+    gate: Gate, causes: Causes, shared_causes: Sequence[Mapping[str, Any]] = ()
+) -> str:
+    """Everything that the terminal shows, case by case, and what cases share."""
     document = {
         "check_version": FORMAT_VERSION,
         "fails": gate.fails,
@@ -45,6 +47,7 @@ def to_check_json(gate: Gate, causes: Causes) -> str:
             }
             for finding in gate.findings
         ],
+        "causes": list(shared_causes),
         "skipped_by_budget": [
             {**key.as_values, "time_budget": budget, "exceeded_before": key in gate.carried}
             for key, budget in gate.comparison.skipped_by_budget.items()

@@ -8,7 +8,10 @@ from fractions import Fraction
 from instruction_counts.analysis.attribution.functions import shown
 from instruction_counts.analysis.attribution.names import UNKNOWN, short
 from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.analysis.verdicts.shared_causes import SharedCauses
 from instruction_counts.domain.causes import Cause, CauseKind
+
+NOTHING_SHARED = SharedCauses()
 
 CAUSES = 3
 """So many causes are shown with a case."""
@@ -16,9 +19,16 @@ CAUSES = 3
 _NAME_WIDTH = 32
 
 
-def of_case(difference: Difference) -> tuple[str, ...]:
-    """The first causes of a case; none where they are not known."""
-    return texts(difference.causes[:CAUSES])
+def of_case(difference: Difference, shared: SharedCauses = NOTHING_SHARED) -> tuple[str, ...]:
+    """The first causes of a case; none where they are not known.
+
+    What it shares with other cases is a reference: ``causes 1, 3``, the groups of ``shared``.
+    """
+    numbers = [str(place + 1) for place in shared.places.get(difference.key, ())]
+    plural = "s" if len(numbers) > 1 else ""
+    references = (f"cause{plural} {', '.join(numbers)}",) if numbers else ()
+    own = [cause for cause in difference.causes[:CAUSES] if not shared.has(difference.key, cause)]
+    return references + texts(own)
 
 
 def texts(causes: Iterable[Cause]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from core.types import CaseKey
 from instruction_counts.analysis.models.impact import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.shared_causes import SharedCauses
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.analysis.verdicts.times import TimeChange
 from instruction_counts.report import causes, skipped_by_budget
@@ -136,18 +137,24 @@ def skipped_sentence(comparison: Comparison) -> str:
     return skipped_by_budget.sentence(skipped_titles(comparison), len(comparison.differences))
 
 
-def lines(difference: Difference, models: Models | None = None) -> Iterator[Text]:
+def lines(
+    difference: Difference,
+    models: Models | None = None,
+    shared: SharedCauses = causes.NOTHING_SHARED,
+) -> Iterator[Text]:
     """A case: its title, its counts with their change, its impact on models, its causes.
 
     ``models`` are those of base.
     """
     yield from figures_lines(difference, models)
-    yield from cause_lines(difference)
+    yield from cause_lines(difference, shared)
 
 
-def cause_lines(difference: Difference) -> Iterator[Text]:
+def cause_lines(
+    difference: Difference, shared: SharedCauses = causes.NOTHING_SHARED
+) -> Iterator[Text]:
     """What caused a change."""
-    for text in wrapped(causes.of_case(difference), " · "):
+    for text in wrapped(causes.of_case(difference, shared), " · "):
         yield Text(f"     {text}", style="dim")
 
 

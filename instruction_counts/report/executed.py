@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from instruction_counts.analysis.attribution.causes import causes_of_execution
+from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import (
     ExecutedChanges,
     executed_on_both,
@@ -37,7 +37,7 @@ def blocks(base: Executed, new: Executed, sections: Sequence[str], limit: int) -
         yield _python(base, new, found, limit)
     if "operator" in sections:
         totals = _totals(base.operator_calls, new.operator_calls, "call")
-        changes = texts(causes_of_execution(ExecutedChanges((), found.changed.operators)))
+        changes = texts(causes_of_case(ExecutedChanges((), found.changed.operators)))
         yield _block("by operator", totals, changes, len(found.operators), limit)
 
 
@@ -46,7 +46,7 @@ def _python(base: Executed, new: Executed, found: ExecutedChanges, limit: int) -
     if base.python != new.python:
         return Block(f"{title}: Python {base.python} and {new.python} cannot be compared")
     totals = _totals(base.bytecodes or 0, new.bytecodes or 0, "bytecode")
-    changes = texts(causes_of_execution(ExecutedChanges(found.changed.functions)))
+    changes = texts(causes_of_case(ExecutedChanges(found.changed.functions)))
     return _block(title, totals, changes, len(found.functions), limit)
 
 

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from core.types import CaseKey
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
+from instruction_counts.analysis.verdicts.shared_causes import SharedCauses
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase
@@ -61,13 +62,13 @@ def _largest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     return tuple(sorted(findings, key=lambda finding: -abs(finding.difference.relative or 0)))
 
 
-def lines(finding: Finding) -> Iterator[Text]:
+def lines(finding: Finding, shared: SharedCauses = causes.NOTHING_SHARED) -> Iterator[Text]:
     """A case: its counts, the limit, and what caused the change."""
     difference = finding.difference
     yield from report.figures_lines(difference)
     if finding.why and finding.why != difference.reason.value:
         yield Text(f"     {finding.why}")
-    yield from report.cause_lines(difference)
+    yield from report.cause_lines(difference, shared)
 
 
 def brief(gate: Gate) -> Iterator[Text]:

@@ -106,7 +106,7 @@ def test_many_cases_are_cut_short(files: Files, compare: Program) -> None:
         Path(path).write_text(to_json(run_of(counts)))
     shown = [compare(*files, *more).out for more in ([], ["--limit", "0"])]
 
-    assert [20, 30] == [text.count("Group / case") for text in shown]
+    assert [20, 30] == [text.count("1,000 → 2,000") for text in shown]
     assert "… and 10 more (--limit 0 shows all)" in shown[0]
 
 

@@ -34,14 +34,6 @@ class PythonChange:
         """Bytecodes that new executes more."""
         return self.new - self.base
 
-    @property
-    def text(self) -> str:
-        """For people: ``torch/nn/modules/linear.py:130 Linear.forward  20 → 30 bytecodes``."""
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        if not self.delta:
-            return f"{place} {self.name}  edited, {self.new:,} bytecodes as before"
-        return f"{place} {self.name}  {self.base:,} → {self.new:,} bytecodes"
-
 
 @attrs.frozen
 class OperatorChange:
@@ -56,11 +48,6 @@ class OperatorChange:
     def delta(self) -> int:
         """Calls that new has more."""
         return self.new - self.base
-
-    @property
-    def text(self) -> str:
-        """For people: ``+1 aten::contiguous``."""
-        return f"{self.delta:+,} {self.name}{' (backward)' if self.backward else ''}"
 
 
 @attrs.frozen
@@ -77,12 +64,6 @@ class ExecutedChanges:
             tuple(change for change in self.functions if change.edited or change.delta),
             tuple(change for change in self.operators if change.delta),
         )
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """For people, functions first."""
-        functions = tuple(change.text for change in self.functions)
-        return functions + tuple(change.text for change in self.operators)
 
 
 def executed_changes(base: Executed | None, new: Executed | None) -> ExecutedChanges:
@@ -102,15 +83,13 @@ def executed_on_both(base: Executed, new: Executed) -> ExecutedChanges:
         functions = _function_changes(base.functions or (), new.functions or ())
     operators = _operator_changes(base, new)
     return ExecutedChanges(
-        tuple(
-            sorted(functions, key=lambda change: (not change.edited, *_size(change), change.text))
-        ),
-        tuple(sorted(operators, key=lambda change: (*_size(change), change.text))),
+        tuple(sorted(functions, key=lambda change: (not change.edited, *_rank(change)))),
+        tuple(sorted(operators, key=_rank)),
     )
 
 
-def _size(change: PythonChange | OperatorChange) -> tuple[int, int]:
-    return -abs(change.delta), -max(change.base, change.new)
+def _rank(change: PythonChange | OperatorChange) -> tuple[int, int, str]:
+    return -abs(change.delta), -max(change.base, change.new), change.name
 
 
 def _function_changes(

@@ -136,6 +136,15 @@ class FunctionDifference:
         """The libraries, the largest change first."""
         return self._shares(lambda key: key.library)
 
+    def without(self, layer: Layer) -> FunctionDifference:
+        """The same without the functions of a layer, and the calls from and to them."""
+        return FunctionDifference(
+            tuple(function for function in self.functions if function.key.layer is not layer),
+            tuple(
+                call for call in self.calls if layer not in {call.caller.layer, call.callee.layer}
+            ),
+        )
+
     def callers(self, key: FunctionKey) -> tuple[CallerChange, ...]:
         """Who calls a function, the largest change first; not the function itself.
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.attribution.causes import causes_of_execution
+from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
-from instruction_counts.analysis.attribution.functions import difference, top_causes
+from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.attribution.layout_functions import is_layout_alone
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
@@ -80,11 +80,11 @@ def causes_of(compared: Difference, complete: Complete = as_it_is) -> Causes:
         return Causes()
     try:
         before, after = (complete(record).outcome for record in (compared.base, compared.new))
-        executed = causes_of_execution(executed_changes(before.executed, after.executed))
+        executed = executed_changes(before.executed, after.executed)
         if before.functions is None or after.functions is None or not compared.change:
-            return Causes(executed)
+            return Causes(causes_of_case(executed))
         native = difference(before.functions, after.functions)
-        return Causes(executed + top_causes(native), is_layout_alone(native))
+        return Causes(causes_of_case(executed, native), is_layout_alone(native))
     except DataError:  # a verdict does not depend on its causes
         return Causes()
 

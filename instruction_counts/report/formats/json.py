@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.analysis.verdicts.shared_causes import shared_causes
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.stored import StoredCount
@@ -40,6 +41,7 @@ from instruction_counts.report.formats.entry import (
     StepCauses,
 )
 from instruction_counts.report.formats.explained import breakdown, explanation
+from instruction_counts.report.shared_causes import as_json
 from instruction_counts.storage.json_files import json_parts
 
 FORMAT_VERSION = 1
@@ -64,6 +66,7 @@ def comparison(report: ComparisonReport) -> str:
         "layouts": found.layouts,
         "tally": {verdict.value: number for verdict, number in found.tally.items()},
         "cases": [difference_fields(difference) for difference in found.differences],
+        "causes": as_json(shared_causes(found.differences)),
         "skipped_by_budget": [
             {**key.as_values, "time_budget": budget}
             for key, budget in found.skipped_by_budget.items()
@@ -111,9 +114,8 @@ def difference_fields(difference: Difference) -> dict[str, Any]:
 def check(report: CheckReport) -> str:
     """Everything that the terminal shows, case by case; the next check reads it."""
     differences = report.gate.comparison.differences
-    return to_check_json(
-        report.gate, {difference.key: texts(difference.causes) for difference in differences}
-    )
+    by_case = {difference.key: texts(difference.causes) for difference in differences}
+    return to_check_json(report.gate, by_case, as_json(shared_causes(differences)))
 
 
 # Histories

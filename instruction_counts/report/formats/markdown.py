@@ -12,12 +12,14 @@ from instruction_counts.analysis.attribution.inlining import inlinings
 from instruction_counts.analysis.models.impact import Models
 from instruction_counts.analysis.operators.metrics import metrics_of
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.domain.records import Run
 from instruction_counts.gate.gate import Finding
 from instruction_counts.report import causes, explain, gate, operators, skipped_by_budget, table
 from instruction_counts.report import comparison as shared
 from instruction_counts.report import coverage as coverage_report
 from instruction_counts.report import format as fmt
+from instruction_counts.report import shared_causes as shared_causes_report
 from instruction_counts.report.executed import Block
 from instruction_counts.report.formats.entry import (
     CheckReport,
@@ -32,6 +34,9 @@ LONGEST_COMMENT = 65_536
 
 _MOST_ROWS = 100
 """Of a kind; the JSON has all."""
+
+_MOST_CAUSES = 20
+"""Of those that cases share, in a comment."""
 
 _LONGEST_CELL = 300
 
@@ -122,10 +127,12 @@ def comparison(report: ComparisonReport) -> str:
         for disagreement in found.disagreements
         if not disagreement.expected
     ]
+    shared_by_cases = shared_causes(found.differences)
+    texts += _causes(shared_by_cases, "###")
     models = Models(found.base.records.values())
     for section in shared.sections(found):
         note = f" ({section.explanation})" if section.explanation else ""
-        body = _changes(section.differences, models)
+        body = _changes(section.differences, models, shared_by_cases)
         if section.title in {"WORSE", "OUTPUT DIFFERS", "OTHER METRICS CHANGED"}:
             texts += ["", f"### {section.title.capitalize()}{note}", "", *body]
         else:
@@ -135,19 +142,45 @@ def comparison(report: ComparisonReport) -> str:
     return "\n".join([*texts, "", shared.last_line(found)]) + "\n"
 
 
-def _changes(differences: Sequence[Difference], models: Models) -> Iterator[str]:
+def _causes(found: SharedCauses, heading: str, fit: skipped_by_budget.Fit = list) -> Iterator[str]:
+    """What several cases share; as many rows as ``fit``."""
+    if not found.groups:
+        return
+    rows = fit(
+        _row(_cell(text) for text in _group(number, shared_causes_report.texts(group)))
+        for number, group in enumerate(found.groups, 1)
+    )
+    yield from ("", f"{heading} {shared_causes_report.TITLE}", "")
+    yield "| | cause | change | cases |"
+    yield "|---:|---|---|---|"
+    yield from rows
+    left = len(found.groups) - len(rows)
+    if left:
+        yield from ("", f"… and {left:,} more")
+
+
+def _group(number: int, group: shared_causes_report.GroupTexts) -> Iterator[str]:
+    more = (group.more,) if group.more else ()
+    yield from (str(number), " · ".join(group.causes), group.change)
+    yield "; ".join([*group.cases, *more])
+
+
+def _changes(
+    differences: Sequence[Difference], models: Models, shared_by_cases: SharedCauses
+) -> Iterator[str]:
     yield "| case | base | new | change | reason | causes |"
     yield "|---|---:|---:|---:|---|---|"
     for difference in differences:
         differs = difference.output is not None and difference.reason is Reason.OUTPUT_DIFFERS
         output = f": {difference.output.text}" if difference.output is not None and differs else ""
+        impacts = shared.model_impacts(difference, models)
         cells = [
             shared.title_of(difference.key),
             shared.number_text(difference.base_count),
             shared.number_text(difference.new_count),
             shared.change_text(difference),
             "; ".join([shared.reason_of(difference) + output, *shared.metric_texts(difference)]),
-            " · ".join([*shared.model_impacts(difference, models), *causes.of_case(difference)]),
+            " · ".join([*impacts, *causes.of_case(difference, shared_by_cases)]),
         ]
         yield _row(map(escaped, cells))
 
@@ -164,10 +197,13 @@ def check(report: CheckReport) -> str:
     parts = [f"### {escaped(gate.verdict(found))}", "", escaped(shared.tally(found.comparison)), ""]
     head = (f"- {_cell(text.plain)}" for text in [*shared.head(found.comparison)][:-1])
     parts += fitting(head, LONGEST_COMMENT // 4, _MOST_ROWS)
+    shared_by_cases = shared_causes(found.comparison.differences)
+    few = functools.partial(fitting, room=LONGEST_COMMENT // 4, most=_MOST_CAUSES)
+    parts += _causes(shared_by_cases, "####", few)
     sections = list(gate.sections(found))
     room = LONGEST_COMMENT - size(parts) - _FRAME * (len(sections) + 1)
     for section in sections:
-        rows = fitting(_findings(section.findings), room, _MOST_ROWS)
+        rows = fitting(_findings(section.findings, shared_by_cases), room, _MOST_ROWS)
         room -= size(rows)
         parts += _section(section, rows)
     fit = functools.partial(fitting, room=room, most=_MOST_ROWS)
@@ -190,7 +226,7 @@ def _section(section: gate.FindingSection, rows: Sequence[str]) -> list[str]:
     return ["", f"#### {escaped(title)}", "", *lines]
 
 
-def _findings(findings: Iterable[Finding]) -> Iterator[str]:
+def _findings(findings: Iterable[Finding], shared_by_cases: SharedCauses) -> Iterator[str]:
     for finding in findings:
         difference = finding.difference
         has_message = difference.verdict is Verdict.FAILED or difference.reason is Reason.SKIPPED
@@ -201,7 +237,7 @@ def _findings(findings: Iterable[Finding]) -> Iterator[str]:
             shared.change_text(difference),
             shared.noise_text(difference),
             shared.reason_of(difference) if has_message else finding.why,
-            " · ".join(causes.of_case(difference)),
+            " · ".join(causes.of_case(difference, shared_by_cases)),
         ]
         yield _row(map(_cell, cells))
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import (
     ExecutedChanges,
     executed_changes,
     executed_on_both,
 )
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
+from instruction_counts.report.causes import texts
 
 FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
 CALL = PythonFunction("torch/nn/modules/module.py", 1520, "Module._call_impl", "cc", 40)
@@ -20,7 +22,7 @@ BASE = Executed((CALL, FORWARD), (ADD,), "3.11")
 
 def changes(new: Executed, base: Executed = BASE) -> tuple[str, ...]:
     """What people read."""
-    return executed_changes(base, new).texts
+    return texts(causes_of_case(executed_changes(base, new)))
 
 
 def with_forward(**fields: object) -> Executed:
