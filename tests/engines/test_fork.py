@@ -475,6 +475,7 @@ def test_the_core_does_not_matter(lab: Lab, first: Mapping[str, Outcome]) -> Non
     assert counts_of(first["Python"]) == counts_of(outcome)
 
 
+@pytest.mark.thorough
 def test_where_and_how_the_program_was_started_does_not_matter(
     lab: Lab, first: Mapping[str, Outcome], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -511,6 +512,7 @@ GRADIENT = cpp(
 )
 
 
+@pytest.mark.thorough
 def test_the_selection_of_cases_does_not_matter(lab: Lab, first: Mapping[str, Outcome]) -> None:
     """C++ cases compiled by themselves and again among others have the same code."""
     cases = [CONVOLUTION, GRADIENT]
