@@ -434,7 +434,7 @@ class Shim:
         self.running_on_valgrind = library.steady_running_on_valgrind
         self.start, self.toggle = library.steady_start, library.steady_toggle
         self.zero, self.reset = library.steady_zero, library.steady_reset
-        self.clock_s = library.steady_clock_s
+        self.clock_s, self.fill_counters = library.steady_clock_s, library.steady_fill_counters
         self.clock_hooks = (library.steady_clock_begin, library.steady_clock_end)
         # Python loops call these between windows: without releasing the GIL, and without making
         # an object of whatever is in the return register.
@@ -455,6 +455,16 @@ class Shim:
             yield
         finally:
             self._library.steady_after_window(kind())
+
+    def know_counters(self, code: Any) -> None:
+        """Let ``fill_counters`` keep the interpreter from specialising a code object again."""
+        compiled, running = code.co_code, id(code) + type(code).__basicsize__
+        size = len(compiled)
+        # Where the bytecode lies is no part of any interface, but can be checked.
+        if ctypes.string_at(running, size) == getattr(code, "_co_code_adaptive", None):
+            self._library.steady_know_counters(
+                compiled, ctypes.c_uint64(size), ctypes.c_void_p(running)
+            )
 
     def is_preloaded(self) -> bool:
         """Whether this process allocates with the library, and so its counters count."""
@@ -526,7 +536,8 @@ def _rehearse(torch: Any, shim: Shim) -> None:
             request = json.loads(path.read_text(encoding="utf-8"))
             with_model(request["case"], folder)
             torch.set_num_threads(1)
-            PythonLoop(case, shim.idle_hooks).run([1, 3, 2], shim.idle_hooks)
+            loop = PythonLoop(case, shim.idle_hooks)
+            loop.run([1, 3, 2], shim.idle_hooks, CodeSeen())
             describe(ValueError("rehearsed"), {})
             answer = as_value(lambda one: {"windows": [shim.allocations(0)], **one}, request)
             write_whole(path, answer)
@@ -649,6 +660,8 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     lengths = (ctypes.c_uint64 * len(runs))(*runs)
 
     def decide(window: int) -> None:
+        if window >= len(pilot):
+            shim.fill_counters()
         if window == len(pilot) - 1:
             per_run = shim.dump_total(request["base"], request["dumps"], len(pilot)) // pilot[-1]
             warm_up, unit = next(
@@ -661,7 +674,10 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     shim.zero()
     shim.reset()
     with shim.after_each_window(decide):
-        loop.run(lengths, shim.count_hooks)
+        if isinstance(loop, CompiledLoop):
+            loop.run(lengths, shim.count_hooks)
+        else:
+            loop.run(lengths, shim.count_hooks, CodeSeen(shim.know_counters))
     first = len(pilot) + 1
     dumps = "%s.%d" % (request["dumps"], os.getpid())
     return {
@@ -1061,6 +1077,49 @@ def ic_case(ic_windows, ic_repeat):
 _IDLE_WINDOWS = 40
 
 
+# In the first run of a statement, code runs that no further run needs, and the other way round.
+_RUNS_SEEN = 2
+
+
+class CodeSeen:
+    """The code objects that are entered while this is; ``found`` learns of each, at the end."""
+
+    def __init__(self, found: Callable[[Any], None] = lambda _: None) -> None:
+        self._found = found
+        # Held, so that no other object gets the place of one.
+        self._codes: Dict[int, Any] = {}
+        self._tool = 0
+
+    def add(self, code: Any, *_: Any) -> None:
+        """Take in a code object."""
+        self._codes[id(code)] = code
+
+    def __enter__(self) -> None:
+        if sys.version_info < (3, 12):
+            sys.setprofile(self._entered)
+            return
+        # sys.setprofile would undo the specialisation of every call.
+        monitoring = vars(sys)["monitoring"]
+        self._tool = next(tool for tool in range(6) if monitoring.get_tool(tool) is None)
+        monitoring.use_tool_id(self._tool, "instruction-counts")
+        monitoring.register_callback(self._tool, monitoring.events.PY_START, self.add)
+        monitoring.set_events(self._tool, monitoring.events.PY_START)
+
+    def __exit__(self, *_: object) -> None:
+        if sys.version_info < (3, 12):
+            sys.setprofile(None)
+        else:
+            monitoring = vars(sys)["monitoring"]
+            monitoring.set_events(self._tool, 0)
+            monitoring.free_tool_id(self._tool)
+        for code in self._codes.values():
+            self._found(code)
+
+    def _entered(self, frame: Any, event: str, _: Any) -> None:
+        if event == "call":
+            self.add(frame.f_code)
+
+
 class PythonLoop:
     """A Python case: one function that runs the setup, then windows of the loop, as timeit does."""
 
@@ -1081,12 +1140,24 @@ class PythonLoop:
         self._function = namespace["ic_case"]
         self._idle_hooks = tuple(idle_hooks)
 
-    def run(self, lengths: Any, hooks: Sequence[Any]) -> None:
-        """Run the setup, then a window for each number of runs in ``lengths``, read as it comes."""
-        idle = [(0, *self._idle_hooks)] * _IDLE_WINDOWS
-        windows = ((lengths[number], *hooks) for number in range(len(lengths)))
+    def run(self, lengths: Any, hooks: Sequence[Any], seen: Optional[CodeSeen] = None) -> None:
+        """Run the setup, then a window for each number of runs in ``lengths``, read as it comes.
+
+        ``seen`` gets to know the code that runs, from two further runs before the windows.
+        """
+
+        def windows() -> Iterator[Tuple[Any, ...]]:
+            for _ in range(_IDLE_WINDOWS):
+                yield (0, *self._idle_hooks)
+            if seen is not None:
+                seen.add(self._function.__code__)
+                with seen:
+                    yield (_RUNS_SEEN, *self._idle_hooks)
+            for number in range(len(lengths)):
+                yield (lengths[number], *hooks)
+
         try:
-            self._function(itertools.chain(idle, windows), itertools.repeat)
+            self._function(windows(), itertools.repeat)
         except BaseException as error:
             raise MeasurementError(describe(error, self._sources)) from error
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 
-PROFILE_VERSION = 2
+PROFILE_VERSION = 3
 
 INHERITED = ("LD_LIBRARY_PATH", "CC", "CXX")
 """Variables that are passed on where they are set: without them some builds cannot start."""

@@ -46,8 +46,9 @@ SCHEDULE: tuple[tuple[int | None, int, int], ...] = (
 
 CPython 3.11 retries a failed specialisation after 8, 24, 56, 120, 248, … executions of a bytecode
 (the counter doubles, see ``adaptive_counter_backoff`` in its ``Include/internal/pycore_code.h``);
-pilot, warm-up and windows are laid between two retries. Heavier statements get fewer runs, since
-about 12 million instructions are counted in a second.
+pilot, warm-up and windows are laid between two retries. In the windows themselves the worker holds
+these counters, on every version. Heavier statements get fewer runs, since about 12 million
+instructions are counted in a second.
 """
 
 _FIRST_THREAD = "-01"

@@ -6,6 +6,7 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -93,6 +94,7 @@ CASES_BY_NAME = {
     "empty": python("torch.empty((4,))"),
     "in place": cpp("x.add_(y);", CPP_TENSORS),
     "nothing": python("pass"),
+    "inherited": python("x.t()", TENSORS),
     "two threads": python("x + y", "x = y = torch.ones(300_000)", num_threads=2),
 }
 ONE_THREAD = [name for name in CASES_BY_NAME if name != "two threads"]
@@ -332,7 +334,7 @@ def test_a_case_is_timed(first: Mapping[str, Outcome], name: str) -> None:
     assert 1e-10 < times.median_s < 1e-3
 
 
-@pytest.mark.parametrize("name", ["Python", "C++", "in place", "nothing"])
+@pytest.mark.parametrize("name", ["Python", "C++", "in place", "nothing", "inherited"])
 def test_windows_agree(first: Mapping[str, Outcome], name: str) -> None:
     """To the instruction."""
     assert counts_of(first[name]).exact
@@ -385,8 +387,12 @@ def test_functions_of_torch_are_named(first: Mapping[str, Outcome]) -> None:
     )
 
 
+# Torch finds that a tuple is no number by a TypeError, which is an object from Python 3.12 on.
+EMPTY_ALLOCATES = 11 if sys.version_info >= (3, 12) else 10
+
+
 @pytest.mark.parametrize(
-    ("name", "least", "most"), [("empty", 1, 10), ("C++", 1, 10), ("nothing", 0, 0)]
+    ("name", "least", "most"), [("empty", 1, EMPTY_ALLOCATES), ("C++", 1, 10), ("nothing", 0, 0)]
 )
 def test_allocations_are_counted(
     first: Mapping[str, Outcome], name: str, least: int, most: int

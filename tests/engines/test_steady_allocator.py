@@ -14,7 +14,7 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -27,6 +27,8 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+
+from worker.main import Shim
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "instruction_counts" / "engines" / "native" / "steady.c"
@@ -772,3 +774,37 @@ def test_a_dump_that_does_not_exist_is_not_opened(
 ) -> None:
     """Not even one whose name is longer than the buffer."""
     assert None is open_dump(library, tmp_path, prefix, 1)
+
+
+# ---- what the interpreter counts down -----------------------------------------------------------
+
+
+def added(value: Any) -> Any:
+    """What no single specialisation fits, if the types of values alternate."""
+    return value + value
+
+
+def running(code: Any) -> tuple[list[int], list[bytes]]:
+    """The opcodes of some code as they are executed, and the counters behind them."""
+    compiled, now = code.co_code, code._co_code_adaptive
+    places = range(2, len(compiled), 2)
+    opcodes = [now[at] for at in range(0, len(compiled), 2) if compiled[at]]
+    counters = [now[at : at + 2] for at in places if compiled[at - 2] and not compiled[at]]
+    return opcodes, counters
+
+
+def test_code_whose_counters_are_full_is_not_specialised_again(library: Library) -> None:
+    """Whatever it meets; what it does is the same."""
+    shim, code = Shim(str(library.path)), added.__code__
+    values: list[Any] = [1, "text", 1.0, ()]
+    for _ in range(100):
+        added(1)
+    forms = []
+    shim.know_counters(code)
+    for value in values * 300:
+        shim.fill_counters()
+        assert {b"\xfc\xff"} == {*running(code)[1]}
+        assert value + value == added(value)
+        forms.append(running(code)[0])
+
+    assert [forms[0]] * len(forms) == forms

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -13,6 +14,7 @@ import pytest
 from worker.main import (
     MODEL_PATH,
     Channel,
+    CodeSeen,
     MeasurementError,
     PythonLoop,
     Source,
@@ -381,6 +383,29 @@ def test_a_window_may_decide_how_long_the_next_one_is() -> None:
     loop.run(lengths, (list, end))
 
     assert 6 == len(seen)
+
+
+def test_the_code_that_a_loop_enters_is_seen() -> None:
+    """Its own and what it calls, in runs that belong to no window."""
+    found: list[Any] = []
+    setup = "def called(): pass\ndef not_called(): pass"
+    loop = PythonLoop(case(stmt="called()", setup=setup), (list, list))
+    begun: list[int] = []
+    loop.run([1, 1], (lambda: begun.append(len(found)), list), CodeSeen(found.append))
+
+    names = [code.co_name for code in found]
+    assert {"ic_case", "called"} <= {*names}
+    assert "not_called" not in names
+    assert [len(found)] * 2 == begun
+
+
+def test_nothing_looks_any_more_when_the_code_was_seen() -> None:
+    """Neither a profiler nor a monitoring tool is left behind."""
+    PythonLoop(case(stmt="len([])"), (list, list)).run([1], (list, list), CodeSeen())
+
+    assert sys.getprofile() is None
+    if sys.version_info >= (3, 12):
+        assert [None] * 6 == [sys.monitoring.get_tool(tool) for tool in range(6)]
 
 
 def test_a_case_finds_torch() -> None:

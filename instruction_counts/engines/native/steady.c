@@ -1,10 +1,11 @@
 /* steady: what is preloaded into the process that is counted under Callgrind.
  *
- * It holds four things, which only know each other through the counters:
+ * It holds five things, of which the first four know each other through the counters alone:
  *   1. an allocator whose instruction cost does not depend on the past;
  *   2. exact counters of allocation calls, requested bytes and frees;
  *   3. memcmp, whose cost depends on what is compared and not on where it lies;
- *   4. plain C functions that open and close a measured window.
+ *   4. plain C functions that open and close a measured window;
+ *   5. a way to keep the interpreter from specialising bytecodes again.
  *
  * The allocator
  * -------------
@@ -844,6 +845,36 @@ void steady_window(uint64_t number, uint64_t out[3])
 void steady_reset(void)
 {
     windows = 0;
+}
+
+/* ---- what the interpreter counts down ------------------------------------------------------- */
+
+/* CPython keeps a counter behind each bytecode that it can specialise, and tries to do so, or to do
+ * it again, whenever that has run down: hundreds of instructions in an arbitrary window.  A counter
+ * has 12 bits above 4 for the power of two that it starts from next time; this is the largest. */
+enum { FULL_COUNTER = 0xFFFC, MOST_COUNTERS = 1 << 16 };
+
+static uint16_t **counters;
+static size_t known_counters;
+
+/* `code` is a piece of bytecode as it was compiled: an opcode and an argument, then zeros in place of
+ * each two bytes that belong to the interpreter.  `running` is the same as it is executed. */
+void steady_know_counters(const unsigned char *code, uint64_t length, unsigned char *running)
+{
+    if (!counters)
+        counters = map(MOST_COUNTERS * sizeof *counters, MAP_NORESERVE);
+    if (!counters)
+        return;
+    for (uint64_t i = 2; i < length && known_counters < MOST_COUNTERS; i += 2)
+        if (code[i - 2] && !code[i])
+            counters[known_counters++] = (uint16_t *)(running + i);
+}
+
+/* Lets them all start again from the top. */
+void steady_fill_counters(void)
+{
+    for (size_t i = 0; i < known_counters; i++)
+        *counters[i] = FULL_COUNTER;
 }
 
 /* ---- the same windows by the clock ---------------------------------------------------------- */
