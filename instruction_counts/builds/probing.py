@@ -55,6 +55,11 @@ class BuildFacts:
         return ChangedFiles.of(paths) if paths else None
 
     @property
+    def package_folder(self) -> str:
+        """Where torch is installed, with its packages."""
+        return str(Path(self.torch_root).parent)
+
+    @property
     def can_count(self) -> bool:
         """Whether instructions can be counted."""
         return bool(self.fingerprint.valgrind)

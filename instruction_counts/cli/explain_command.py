@@ -25,6 +25,7 @@ from instruction_counts.report.explain import SECTIONS, Explanation, Report
 from instruction_counts.report.registry import Destination
 from instruction_counts.session.explaining import explain_sides
 from instruction_counts.session.lazy_store import LazyStore
+from instruction_counts.session.source_lines import source_changes
 
 
 @click.command("explain", cls=Command)
@@ -39,6 +40,11 @@ from instruction_counts.session.lazy_store import LazyStore
     help="What to show. Repeatable.  [default: all]",
 )
 @limit_option("Functions and operators shown", 15)
+@click.option(
+    "--source",
+    is_flag=True,
+    help="Show the lines of the Python functions that changed, where their files are still there.",
+)
 @output_option("the explanation: .json (everything), or .md for two sides")
 @click.option(
     "--callgrind",
@@ -59,6 +65,7 @@ def command(
     modes: Selection,
     by: tuple[str, ...],
     limit: int,
+    source: bool,
     output: tuple[Path, ...],
     callgrind: Path | None,
     speedscope: Path | None,
@@ -80,8 +87,10 @@ def command(
     names, pattern = ([base, new], label) if label is not None else ([base], new)
     kind = Report if len(names) > 1 else Breakdown
     destinations = [Destination.of(path, kind) for path in output]
-    if len(names) == 1 and (callgrind or speedscope):
-        raise UsageError("--callgrind and --speedscope need two sides", "Name BASE and NEW.")
+    if len(names) == 1 and (callgrind or speedscope or source):
+        raise UsageError(
+            "--source, --callgrind and --speedscope need two sides", "Name BASE and NEW."
+        )
     with LazyStore(db) as runs:
         sides = [read_side(name, runs) for name in names]
         found = explain_sides(sides, attrs.evolve(modes, only=(pattern,)), runs.completed)
@@ -94,7 +103,8 @@ def command(
         else:
             before, after = found.sides
             explanation = Explanation(found.key, before, after, found.difference)
-            report = Report(explanation, sections, limit)
+            lines = source_changes(found.key, before, after) if source else None
+            report = Report(explanation, sections, limit, lines)
             console.render(report)
             title = found.key.title
             if callgrind is not None:

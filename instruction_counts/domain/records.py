@@ -134,5 +134,7 @@ class Run:
     """What the machine can do; None where that was not measured."""
     changed_files: dict[str, ChangedFiles] = attrs.field(factory=dict)
     """By build; those of which no file changed are not in it. Other code may have been measured."""
+    package_folders: dict[str, str] = attrs.field(factory=dict)
+    """By build: where torch was installed, with its packages; those not known are not in it."""
     is_stored: bool = attrs.field(default=True, eq=False)
     """False where it was to be stored, and the database does not have all of it."""

@@ -29,7 +29,8 @@ from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import FunctionCosts, Instructions
 from instruction_counts.domain.records import Record
-from instruction_counts.report import executed
+from instruction_counts.domain.source_lines import SourceChange
+from instruction_counts.report import executed, source_lines
 from instruction_counts.report import format as fmt
 from instruction_counts.report.comparison import changed_files, title_of
 
@@ -111,6 +112,8 @@ class Report:
     sections: tuple[str, ...] = SECTIONS
     limit: int = 15
     """Of functions, and of operators; 0 shows all."""
+    sources: tuple[SourceChange, ...] | None = None
+    """The lines of Python functions that changed; None where nobody asked for them."""
 
     def __rich_console__(
         self, console: Console, options: ConsoleOptions
@@ -124,6 +127,8 @@ class Report:
             yield Text(block.heading, style="bold" if block.lines else "")
             yield from (Padding(Text(line), (0, 0, 0, 2)) for line in block.lines)
         difference = self.explanation.difference
+        if self.sources is not None:
+            yield from source_lines.renderables(self.sources[: self.limit or None], width)
         if "layer" in self.sections:
             remarks = {Layer.ALLOCATOR.value: _allocations(self.explanation)}
             yield Text()

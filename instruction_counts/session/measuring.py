@@ -125,10 +125,12 @@ class Measured:
         machine: Machine | None = None,
         plan: Plan | None = None,
         changed_files: Callable[[], Mapping[str, ChangedFiles]] = dict,
+        package_folders: Mapping[str, str] | None = None,
     ) -> None:
         self._plan, self._observer = plan, observer
         self._look_for_changes = changed_files
         self._changed_files: dict[str, ChangedFiles] = {}
+        self._folders = dict(package_folders or {})
         self._engine, self._exporters, self._engines = engine, exporters, engines
         self._machine = machine
         self._durations, self._recorder = durations, recorder
@@ -162,7 +164,8 @@ class Measured:
             builds = {name: _completed(build, self._before, name) for name, build in builds.items()}
             machine = machine or self._before.machine
         records, changed = tuple(self._records), self._changed_files
-        return Run(__version__, self._engine, builds, records, self._started_at, machine, changed)
+        start = __version__, self._engine, builds, records, self._started_at, machine
+        return Run(*start, changed, self._folders)
 
     def execute(
         self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
@@ -215,6 +218,7 @@ class Measured:
                 )
         self._before = done
         self._changed_files = dict(done.changed_files)
+        self._folders = {**done.package_folders, **self._folders}
 
     def _measure(self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int) -> None:
         possible = []

@@ -197,6 +197,7 @@ class Store:
                 started_at=head.started_at,
                 machine=None if head.machine is None else Machine(**head.machine),
                 changed_files=changed_files_of(head),
+                package_folders=head.package_folders,
             )
 
     def details(self, run_id: int, build: str, key: CaseKey) -> Details:

@@ -202,6 +202,7 @@ runs = Table(
     Column("state", Text, nullable=False),
     Column("machine", _Json),
     Column("changed_files", _Json, nullable=False),
+    Column("package_folders", _Json, nullable=False),
     Column("cases", BigInteger, nullable=False),
     # The number of a deleted run is not given to another one: people may have noted it.
     sqlite_autoincrement=True,

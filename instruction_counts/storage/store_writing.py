@@ -38,6 +38,7 @@ def head_values(run: Run, state: str) -> dict[str, Any]:
         "state": state,
         "machine": None if run.machine is None else attrs.asdict(run.machine),
         "changed_files": {name: attrs.asdict(files) for name, files in run.changed_files.items()},
+        "package_folders": run.package_folders,
     }
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import TypeAlias
 
+import attrs
 import pytest
 
 from core.types import Language, RuntimeMode
+from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.outcomes import (
     CallCost,
     FunctionCost,
@@ -25,6 +28,7 @@ from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from tests.cli.program import Program
 from tests.fakes import failed, make_record, make_run
+from worker.executed import digest
 
 CPU = "libtorch_cpu.so"
 Files: TypeAlias = tuple[str, str]
@@ -195,6 +199,27 @@ def test_a_side_without_calls_is_reported(files: Files, tmp_path: Path, explain:
     assert "old.json was stored without calls" in explain.output(path, files[1], *ADD)
 
 
+def test_the_source_of_changed_functions_is_shown(tmp_path: Path, explain: Program) -> None:
+    """Of what is still there: here, of new alone."""
+    text = "def forward():\n    return 2\n"
+    (tmp_path / "linear.py").write_text(text, encoding="utf-8")
+    forward = compile(text, "linear.py", "exec").co_consts[0]
+    python = ".".join(map(str, sys.version_info[:2]))
+    paths = []
+    for name, code, folder in (("base", "old", "/nowhere"), ("new", digest(forward), tmp_path)):
+        executed = Executed((PythonFunction("linear.py", 1, "forward", code, 7),), (), python)
+        record = make_record("add", outcome=attrs.evolve(counted(1), executed=executed))
+        run = attrs.evolve(make_run(record), package_folders={"default": str(folder)})
+        paths.append(tmp_path / f"{name}.json")
+        paths[-1].write_text(to_json(run))
+    out = explain.output(*paths, "add", "--source", "--by", "python")
+    lines = [line.rstrip() for line in out.splitlines()]
+
+    assert "  linear.py:1 forward  edited, 7 bytecodes as before" in lines
+    assert "  base: /nowhere/linear.py is gone" in lines
+    assert "       2     return 2" in lines
+
+
 # What goes wrong
 
 
@@ -330,6 +355,9 @@ def test_one_side_is_written_as_json(files: Files, tmp_path: Path, explain: Prog
     assert 1070 == json.loads(path.read_text())["side"]["instructions"]
 
 
-def test_flame_graphs_need_two_sides(files: Files, tmp_path: Path, explain: Program) -> None:
+@pytest.mark.parametrize("options", [("--speedscope", "x.json"), ("--source",)])
+def test_flame_graphs_and_source_need_two_sides(
+    options: tuple[str, ...], files: Files, explain: Program
+) -> None:
     """No option is accepted and ignored."""
-    assert "need two sides" in explain.error(files[0], *ADD, "--speedscope", tmp_path / "x.json")
+    assert "need two sides" in explain.error(files[0], *ADD, *options)

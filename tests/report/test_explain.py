@@ -28,6 +28,7 @@ from instruction_counts.domain.outcomes import (
     Status,
     Window,
 )
+from instruction_counts.domain.source_lines import SourceChange, SourceLines
 from instruction_counts.report.explain import SECTIONS, Explanation, Report
 from instruction_counts.report.formats import explained as json_format
 from instruction_counts.report.formats import markdown
@@ -434,6 +435,44 @@ def test_json_has_both_levels() -> None:
         {"name": "aten::contiguous", "backward": False, "base": 0, "new": 1, "change": 1},
         {"name": "aten::add", "backward": False, "base": 1, "new": 1, "change": 0},
     ] == found["operators"]
+
+
+SOURCES = (
+    SourceChange(
+        *("torch/a.py", "f", SourceLines(1, ("def f(): # ```",)), SourceLines(2, ("def f():",))),
+        remarks=("new: a_b",),
+    ),
+)
+
+
+def test_markdown_shows_lines_as_code() -> None:
+    """What a line holds cannot end it."""
+    text = markdown.explanation(attrs.evolve(both_levels(), sources=SOURCES))
+
+    assert "- new: a\\_b\n\n````diff\n-    1 def f(): # ```\n+    2 def f():\n````" in text
+
+
+def test_json_holds_lines_if_they_are_asked_for() -> None:
+    """Otherwise null."""
+    report = both_levels()
+    documents = [
+        json.loads(json_format.explanation(attrs.evolve(report, sources=sources)))["sources"]
+        for sources in (None, (), SOURCES)
+    ]
+
+    assert [None, []] == documents[:2]
+    assert {"first": 2, "lines": ["def f():"], "is_checked": True} == documents[2][0]["new"]
+
+
+def test_lines_stand_below_what_ran() -> None:
+    """Before the native functions."""
+    lines = rendered(both_levels().explanation, sources=SOURCES)
+    places = [
+        next(number for number, line in enumerate(lines) if line.startswith(text))
+        for text in ("by operator", "torch/a.py f", "by layer")
+    ]
+
+    assert places == sorted(places)
 
 
 def test_json_has_null_where_what_ran_is_not_known() -> None:

@@ -143,6 +143,7 @@ def test_a_build_that_changes_marks_its_run(tmp_path: Path) -> None:
         measured = attrs.evolve(runner, facts=(facts,)).run(runner.orders([make_case("a")]))
 
     assert {"new": ChangedFiles(1, (str(file),))} == measured.run.changed_files
+    assert {"new": str(tmp_path)} == measured.run.package_folders
     assert not measured.is_sound
 
 

@@ -390,6 +390,7 @@ EXAMPLE = attrs.evolve(
     ),
     machine=Machine(10**9, 10**10),
     changed_files={"default": ChangedFiles(2, ("/a.py", "/b.py"))},
+    package_folders={"default": "/usr/lib/python3/dist-packages"},
 )
 """A run with a value in each place of a file."""
 

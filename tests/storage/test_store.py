@@ -254,11 +254,24 @@ WHOLE = attrs.evolve(OK, functions=CALLED, output=OUTPUT, duration_s=1.5, attemp
     [
         attrs.evolve(make_run(make_record(outcome=WHOLE)), started_at="2026-01-02T03:04:05"),
         attrs.evolve(make_run(), changed_files={"new": ChangedFiles(12, ("/a/b.py", "/a/é.py"))}),
+        attrs.evolve(make_run(), package_folders={"default": "/é", "new": "/b"}),
         make_run(make_record(build="gone"), make_record(build="default")),
         *map(timed, [float("inf"), float("-inf"), 5e-324, 1.7e308, 0.1 + 0.2]),
         *map(counting, [2**63 - 1, -(2**63)]),
     ],
-    ids=["all", "changed", "unknown", "inf", "-inf", "tiny", "huge", "0.1+0.2", "most", "least"],
+    ids=[
+        "all",
+        "changed",
+        "folders",
+        "unknown",
+        "inf",
+        "-inf",
+        "tiny",
+        "huge",
+        "0.1+0.2",
+        "most",
+        "least",
+    ],
 )
 def test_what_is_rare_comes_back(store: Store, run: Run) -> None:
     """All parts of an outcome, builds without a fingerprint, any time, counts of 64 bits."""

@@ -44,13 +44,18 @@ class Side:
     """The number of the stored run that holds it; None where none does."""
     changed_files: ChangedFiles | None = None
     """Files of the build that changed while it was measured; None where none did."""
+    package_folder: str = ""
+    """Where its torch was installed, with its packages; empty where that is not known."""
 
 
 def side_of(run: Run, build: str, title: str, run_id: int | None = None) -> Side:
     """The side that ``build`` is in ``run``, which is stored under ``run_id``."""
     records = {record.key: record for record in run.cases if record.build == build}
-    changed = run.changed_files.get(build)
-    return Side(title, run.engine, run.builds[build], records, run_id, changed)
+    return Side(
+        *(title, run.engine, run.builds[build], records, run_id),
+        run.changed_files.get(build),
+        run.package_folders.get(build, ""),
+    )
 
 
 def with_outputs(side: Side, outputs: Mapping[CaseKey, Output]) -> Side:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import html
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
@@ -14,8 +15,17 @@ from instruction_counts.analysis.operators.metrics import metrics_of
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.domain.records import Run
+from instruction_counts.domain.source_lines import SourceChange
 from instruction_counts.gate.gate import Finding
-from instruction_counts.report import causes, explain, gate, operators, skipped_by_budget, table
+from instruction_counts.report import (
+    causes,
+    explain,
+    gate,
+    operators,
+    skipped_by_budget,
+    source_lines,
+    table,
+)
 from instruction_counts.report import comparison as shared
 from instruction_counts.report import coverage as coverage_report
 from instruction_counts.report import format as fmt
@@ -258,6 +268,7 @@ def explanation(report: explain.Report) -> str:
         [title],
         [f"- {escaped(remark)}" for remark in explain.remarks_on(found)],
         *(_executed(block) for block in explain.executed_blocks(report)),
+        *(_source(change) for change in report.sources or ()),
         _shares("layer", found.difference.by_layer()),
         _shares("library", found.difference.by_library()),
         _functions(found.difference.changed, report.limit),
@@ -272,6 +283,22 @@ def _executed(block: Block) -> Iterator[str]:
         yield ""
     for line in block.lines:
         yield f"- {escaped(line)}"
+
+
+def _source(change: SourceChange) -> Iterator[str]:
+    yield f"**{escaped(source_lines.title(change))}**"
+    yield ""
+    for remark in change.remarks:
+        yield f"- {escaped(remark)}"
+    yield ""
+    yield from _fenced(list(source_lines.unified(change)), "diff")
+
+
+def _fenced(lines: Sequence[str], language: str) -> Iterator[str]:
+    """Text that no line in it can end."""
+    ticks = max(map(len, re.findall("`+", "\n".join(lines))), default=0)
+    fence = "`" * max(3, ticks + 1)
+    yield from (f"{fence}{language}", *lines, fence)
 
 
 def _shares(heading: str, shares: Sequence[Share]) -> Iterator[str]:

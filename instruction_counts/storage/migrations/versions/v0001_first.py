@@ -62,6 +62,7 @@ def _make_runs() -> None:
         _text("state"),
         _text("machine", nullable=True),
         _text("changed_files"),
+        _text("package_folders"),
         _number("cases", nullable=False),
         sqlite_autoincrement=True,
     )

@@ -1,0 +1,108 @@
+"""Functions in files: found by line and name, with the digests of what a build executes."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from worker.executed import digest
+from worker.source_lines import find
+
+TEXT = '''"""A module."""
+import sys
+
+sys.imported = True  # nothing imports it
+
+
+class Linear:
+    @staticmethod
+    def forward(x):
+        """Call it."""
+        return [y for y in
+                x]
+
+    def outer(self):
+        def inner():
+            return 1
+        return inner
+
+
+double = lambda x: 2 * x
+'''
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file with some functions."""
+    path = tmp_path / "linear.py"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def found(path: Path, line: int, name: str) -> dict[str, Any]:
+    """The only function that is asked for."""
+    answer = find({"functions": [{"path": str(path), "line": line, "name": name}]})
+    (only,) = answer["functions"]
+    assert isinstance(only, dict)
+    return only
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "first", "last", "number"),
+    [
+        (8, "Linear.forward", "    @staticmethod", "                x]", 5),
+        (14, "Linear.outer", "    def outer(self):", "        return inner", 4),
+        (
+            *(15, "Linear.outer.<locals>.inner"),
+            *("        def inner():", "            return 1", 2),
+        ),
+        (20, "<lambda>", "double = lambda x: 2 * x", "double = lambda x: 2 * x", 1),
+    ],
+)
+def test_a_function_is_found_by_its_line_and_name(
+    path: Path, line: int, name: str, first: str, last: str, number: int
+) -> None:
+    """All its lines, with its decorators."""
+    lines = found(path, line, name)["lines"]
+
+    assert (first, last, number) == (lines[0], lines[-1], len(lines))
+
+
+def test_its_digest_is_that_of_what_is_executed(path: Path) -> None:
+    """And nothing of the file was executed to find it."""
+    answer = found(path, 8, "Linear.forward")
+    assert not hasattr(sys, "imported")
+    spec = importlib.util.spec_from_file_location("linear_of_test", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    del sys.imported  # type: ignore[attr-defined]
+
+    assert [digest(module.Linear.forward.__code__)] == answer["digests"]
+
+
+@pytest.mark.parametrize(
+    ("line", "name"), [(9, "Linear.forward"), (8, "Linear.backward"), (99, "f"), (1, "<module>")]
+)
+def test_what_is_not_there_has_changed(path: Path, line: int, name: str) -> None:
+    """The line and the name both have to be right."""
+    assert {"problem": "changed"} == found(path, line, name)
+
+
+@pytest.mark.parametrize("data", [b"def f(:\n", b"\x00", b"\xff\xfe", b"(" * 10_000])
+def test_what_is_no_python_has_changed(path: Path, data: bytes) -> None:
+    """It says so, instead of failing."""
+    path.write_bytes(data)
+
+    assert {"problem": "changed"} == found(path, 1, "f")
+
+
+@pytest.mark.parametrize("name", ["nothing.py", "."])
+def test_what_is_no_file_is_gone(path: Path, name: str) -> None:
+    """A folder is none, nor is a pipe that would never end."""
+    assert {"problem": "gone"} == found(path.parent / name, 1, "f")

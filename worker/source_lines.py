@@ -1,0 +1,74 @@
+"""Finds functions in Python files: their lines, and digests of their code. Imports none of them."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from importlib.util import decode_source
+from pathlib import Path
+from types import CodeType
+from typing import Any, Dict, Iterator, List
+
+from .executed import digest
+from .installed import Message
+
+_NAMES = {
+    ast.Lambda: "<lambda>",
+    ast.ListComp: "<listcomp>",
+    ast.SetComp: "<setcomp>",
+    ast.DictComp: "<dictcomp>",
+    ast.GeneratorExp: "<genexpr>",
+}
+
+GONE, CHANGED = "gone", "changed"
+"""Why a function is not found: its file is not there, or nothing of that name at that line."""
+
+
+def find(request: Message) -> Message:
+    """The ``functions``, each with its ``lines`` and ``digests``, or the ``problem`` with it.
+
+    Each is asked for by ``path``, ``line`` and ``name``. ``python`` is whose digests they are.
+    """
+    python = ".".join(map(str, sys.version_info[:2]))
+    return {"python": python, "functions": [_found(**one) for one in request["functions"]]}
+
+
+def _found(path: str, line: int, name: str) -> Dict[str, Any]:
+    if not Path(path).is_file():
+        return {"problem": GONE}
+    try:
+        data = Path(path).read_bytes()
+        text = decode_source(data)
+        code = compile(data, path, "exec", dont_inherit=True)
+        tree = ast.parse(data)
+    except OSError:
+        return {"problem": GONE}
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return {"problem": CHANGED}
+    last = max(_last_lines(tree, line, name.rpartition(".")[2]), default=0)
+    digests = sorted({digest(one) for one in _codes(code) if _is(one, line, name)})
+    if not last or not digests:
+        return {"problem": CHANGED}
+    return {"lines": text.split("\n")[line - 1 : last], "digests": digests}
+
+
+def _last_lines(tree: ast.AST, line: int, name: str) -> Iterator[int]:
+    for node in ast.walk(tree):
+        called = _NAMES.get(type(node)) or getattr(node, "name", None)
+        if called != name or not isinstance(node, (ast.stmt, ast.expr)):
+            continue
+        # Code begins at the first decorator.
+        first: List[ast.expr] = getattr(node, "decorator_list", [])
+        if line == min([node.lineno, *(one.lineno for one in first)]):
+            yield node.end_lineno or node.lineno
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    for value in code.co_consts:
+        if isinstance(value, CodeType):
+            yield value
+            yield from _codes(value)
+
+
+def _is(code: CodeType, line: int, name: str) -> bool:
+    return code.co_firstlineno == line and getattr(code, "co_qualname", code.co_name) == name
