@@ -18,6 +18,7 @@ from pathlib import Path
 
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
+from instruction_counts.system.shortages import remedy_in
 
 PROFILE_VERSION = 3
 
@@ -51,6 +52,11 @@ def interpreter_of(build: Build) -> str:
         f'build "{build.name}": no python on PATH after: {build.source_cmd}',
         "Add `python: PATH` to the build.",
     )
+
+
+def start_remedy(why: str) -> str:
+    """What to do where an interpreter does not start: the machine may be short of something."""
+    return remedy_in(why) or "Python 3.9 or later on Linux is required."
 
 
 def environment(build: Build, extra: Mapping[str, str] | None = None) -> dict[str, str]:

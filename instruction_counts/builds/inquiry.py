@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from instruction_counts.builds.hermetic import environment, interpreter_of
+from instruction_counts.builds.hermetic import environment, interpreter_of, start_remedy
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.system.work_folders import WorkFolder
@@ -75,7 +75,7 @@ def _run(build: Build, script: str, folder: Path, timeout_s: float, cwd: Path) -
         except OSError as error:
             raise BuildError(
                 f'build "{build.name}": {interpreter} does not start: {error.strerror}',
-                "Python 3.9 or later on Linux is required.",
+                start_remedy(str(error)),
             ) from error
     try:
         returncode = process.wait(timeout_s)

@@ -17,6 +17,7 @@ from instruction_counts.builds.hermetic import (
     PROFILE_VERSION,
     environment,
     interpreter_of,
+    start_remedy,
     without_aslr,
 )
 from instruction_counts.domain.build import Build
@@ -130,10 +131,8 @@ def _identify(build: Build, interpreter: str) -> dict[str, Any]:
                 return worker.ask({"type": "identify"}, _PROBE_TIMEOUT_S)
         except WorkerError as error:
             last = (error.failure.output.splitlines() or [""])[-1]
-            raise BuildError(
-                f'build "{build.name}": {interpreter} does not work: {error} {last}'.rstrip(),
-                "Python 3.9 or later on Linux is required.",
-            ) from error
+            what = f"{interpreter} does not work: {error} {last}".rstrip()
+            raise BuildError(f'build "{build.name}": {what}', start_remedy(what)) from error
 
 
 def _undescribed(build: Build, interpreter: str, reason: str) -> BuildError:

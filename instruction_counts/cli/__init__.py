@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 
 import click
 
@@ -86,6 +87,9 @@ def main(args: list[str] | None = None) -> int:
     Output that nobody reads, or that cannot be written, ends no command: it goes on, saves its
     files, and its exit code still says what it found.
     """
+    if args is None:
+        # Numpy's OpenBLAS interrupts a program in which it cannot start its threads.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with interrupts(final=args is None):
         with lossy_streams() as reasons:
             code = _exit_code(args)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 from instruction_counts.domain.errors import UsageError
 
@@ -16,6 +17,12 @@ _REMEDIES = {
     errno.EMFILE: "Raise the limit: ulimit -n",
     errno.ENFILE: "Stop other processes, or raise the limit: sysctl fs.file-max",
 }
+
+
+def remedy_in(text: str) -> str:
+    """The remedy where another program says what the machine is short of; empty for all else."""
+    known = (remedy for number, remedy in _REMEDIES.items() if os.strerror(number) in text)
+    return next(known, "")
 
 
 def shortage(error: BaseException) -> UsageError | None:

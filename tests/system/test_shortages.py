@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from instruction_counts.system.shortages import shortage
+from instruction_counts.system.shortages import remedy_in, shortage
 
 pytestmark = pytest.mark.faults
 
@@ -56,3 +56,17 @@ def test_what_is_short_is_named(error: BaseException, message: str, remedy: str)
 def test_any_other_error_is_not_explained(error: BaseException) -> None:
     """It may be a mistake of this program, which nobody must hide."""
     assert shortage(error) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [
+        ("python does not start: Resource temporarily unavailable", "ulimit -u"),
+        ("fork: Cannot allocate memory", "ulimit -v"),
+        ("python does not start: Permission denied", ""),
+    ],
+)
+def test_what_another_program_is_short_of_is_found_in_its_words(text: str, remedy: str) -> None:
+    """It has no error number to tell it by."""
+    assert remedy in remedy_in(text)
+    assert bool(remedy) is bool(remedy_in(text))
