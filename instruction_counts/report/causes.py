@@ -8,8 +8,8 @@ from fractions import Fraction
 from instruction_counts.analysis.attribution.functions import shown
 from instruction_counts.analysis.attribution.names import UNKNOWN, short
 from instruction_counts.analysis.verdicts.difference import Difference
-from instruction_counts.analysis.verdicts.shared_causes import SharedCauses
-from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.analysis.verdicts.shared_causes import CauseGroup, SharedCauses
+from instruction_counts.domain.causes import Cause, CauseKind, Unit
 
 NOTHING_SHARED = SharedCauses()
 
@@ -22,13 +22,27 @@ _NAME_WIDTH = 32
 def of_case(difference: Difference, shared: SharedCauses = NOTHING_SHARED) -> tuple[str, ...]:
     """The first causes of a case; none where they are not known.
 
-    What it shares with other cases is a reference: ``causes 1, 3``, the groups of ``shared``.
+    What it shares with other cases is a reference: ``causes 1, 3 (+87)``, the groups of ``shared``.
     """
-    numbers = [str(place + 1) for place in shared.places.get(difference.key, ())]
+    numbers = [
+        f"{place + 1}{_own_change(difference, shared.groups[place])}"
+        for place in shared.places.get(difference.key, ())
+    ]
     plural = "s" if len(numbers) > 1 else ""
     references = (f"cause{plural} {', '.join(numbers)}",) if numbers else ()
     own = [cause for cause in difference.causes[:CAUSES] if not shared.has(difference.key, cause)]
     return references + texts(own)
+
+
+def _own_change(difference: Difference, group: CauseGroup) -> str:
+    """What a cause changed in the case, where the group has one cause and does not say it."""
+    first = group.causes[0]
+    if len(group.causes) > 1 or first.least == first.most:
+        return ""
+    identity = first.causes[0].identity
+    mine = next(cause for cause in difference.causes if cause.identity == identity)
+    unit = mine.kind.unit
+    return f" ({round(mine.change):+,}{'' if unit is Unit.INSTRUCTIONS else f' {unit.value}'})"
 
 
 def texts(causes: Iterable[Cause]) -> tuple[str, ...]:

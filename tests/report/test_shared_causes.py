@@ -146,10 +146,20 @@ def test_a_case_refers_to_what_it_shares() -> None:
     shared = shared_causes(CASES)
     linear, alone = CASES[-3], CASES[-1]
 
-    assert ("cause 2", "+9 malloc") == of_case(linear, shared)
+    assert ("cause 2 (+10 bytecodes)", "+9 malloc") == of_case(linear, shared)
     assert ("+7 free",) == of_case(alone, shared)
-    assert "     cause 2 · +9 malloc" in [
+    assert "     cause 2 (+10 bytecodes) · +9 malloc" in [
         line.plain for line in comparison_report.lines(linear, shared=shared)
+    ]
+
+
+def test_a_reference_says_what_the_range_leaves_open() -> None:
+    """How much of the change of a case its cause explains."""
+    cases = (case("a", 870, native("alloc", 29)), case("b", 580, native("alloc", 580)))
+    shared = shared_causes(cases)
+
+    assert [("cause 1 (+29)",), ("cause 1 (+580)",)] == [
+        of_case(changed, shared) for changed in cases
     ]
 
 
@@ -157,7 +167,7 @@ def test_a_case_in_several_groups_refers_to_each() -> None:
     """In their order."""
     cases = (*CASES, case("both", -900, FORWARD, *LOCKS))
 
-    assert ("causes 1, 2",) == of_case(cases[-1], shared_causes(cases))
+    assert ("causes 1, 2 (+10 bytecodes)",) == of_case(cases[-1], shared_causes(cases))
 
 
 def test_markdown_names_each_cause_once() -> None:
@@ -169,7 +179,7 @@ def test_markdown_names_each_cause_once() -> None:
         assert 1 == text.count("take\\_gil")
         assert row in text
         assert "; and 27 more |" in text
-        assert "| cause 2 · +9 malloc |" in text
+        assert "| cause 2 (+10 bytecodes) · +9 malloc |" in text
 
 
 def test_json_has_every_cause_with_all_of_its_cases() -> None:

@@ -35,16 +35,16 @@ class SharedCause:
     """A cause, as it is in each of the cases of its group, in their order."""
 
     causes: tuple[Cause, ...]
+    least: Fraction
+    """The least change, in the unit of its kind."""
+    most: Fraction
 
-    @property
-    def least(self) -> Fraction:
-        """The least change, in the unit of its kind."""
-        return min(cause.change for cause in self.causes)
-
-    @property
-    def most(self) -> Fraction:
-        """The largest change."""
-        return max(cause.change for cause in self.causes)
+    @classmethod
+    def of(cls, causes: Iterable[Cause]) -> SharedCause:
+        """The cause that all of ``causes``, of which there is at least one, are."""
+        found = tuple(causes)
+        changes = [cause.change for cause in found]
+        return cls(found, min(changes), max(changes))
 
 
 @attrs.frozen
@@ -101,7 +101,7 @@ def shared_causes(differences: Iterable[Difference]) -> SharedCauses:
     together: dict[tuple[CaseKey, ...], list[SharedCause]] = defaultdict(list)
     for causes in found.values():
         if len(causes) > 1:
-            together[tuple(causes)].append(SharedCause(tuple(causes.values())))
+            together[tuple(causes)].append(SharedCause.of(causes.values()))
     by_key = {difference.key: difference for difference in changed}
     groups = [
         CauseGroup(tuple(by_key[key] for key in keys), tuple(causes))
