@@ -660,6 +660,7 @@ def test_a_counting_server_that_dies_is_replaced(lab: Lab, first: Mapping[str, O
     assert counts_of(first["Python"]) == lab.count(CASES_BY_NAME["Python"])
 
 
+@pytest.mark.thorough
 def test_a_case_that_deletes_its_folder_fails_alone(lab: Lab) -> None:
     """With all that it needs, for both servers: the next ones count the same."""
     before = lab.count(CASES_BY_NAME["TorchScript"])
