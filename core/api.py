@@ -301,7 +301,7 @@ class GroupedBenchmark:
         cpp_block: str = "",
         num_threads: int | tuple[int, ...] = 1,
     ) -> dict[Label, GroupedBenchmark]:
-        """Several benchmarks, one a line; see `core.variants` for the form of a block."""
+        """Several benchmarks, one per line; see `core.variants` for the form of a block."""
         raise_if_broken(py_block)
         raise_if_broken(cpp_block)
         py = parse_block(py_block, Language.PYTHON)

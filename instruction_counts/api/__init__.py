@@ -186,8 +186,8 @@ def compare(
         observer: receives remarks and progress while builds are measured.
 
     Returns:
-        The comparison: ``differences`` has a case each, with its verdict, its noise floor and both
-        records. Noise floors are those that either side's records hold (``record.noise``).
+        The comparison: ``differences`` has an entry for each case: its verdict, its noise floor and
+        both records. Noise floors are those that either side's records hold (``record.noise``).
         ``is_sound`` is false where ``db`` does not have all that was measured, or files of a build
         changed meanwhile.
 

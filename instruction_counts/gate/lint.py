@@ -1,4 +1,4 @@
-"""What is doubtful about a baseline and its limits, before they are relied on."""
+"""Problems of a baseline and its limits, found before they are relied on."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Remark:
 
 
 def lint(baseline: Baseline, limits: Limits | None = None) -> tuple[Remark, ...]:
-    """All that is doubtful; about limits only if there are some."""
+    """All problems; those of limits only if there are limits."""
     found: dict[Doubt, list[CaseKey | Rule]] = {doubt: [] for doubt in Doubt}
     if limits is not None:
         for position, rule in enumerate(limits.limits, 1):

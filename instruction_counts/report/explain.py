@@ -175,7 +175,7 @@ def _head(explanation: Explanation) -> Iterator[RenderableType]:
 
 
 def remarks_on(explanation: Explanation) -> Iterator[str]:
-    """What to know before the numbers are believed, a line each."""
+    """What to know before the numbers are believed, one line for each remark."""
     if not explanation.same_definition:
         yield "The definitions differ: the sides did not run the same code."
     differing = list(disagreements(explanation.base, explanation.new))

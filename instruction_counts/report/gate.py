@@ -167,7 +167,7 @@ def baseline_table(cases: Iterable[BaselineCase]) -> Table:
 
 
 def remark(noticed: Remark) -> Iterator[Text]:
-    """What is doubtful, what it is about, and what to do."""
+    """A problem, the cases that it is about, and what to do."""
     yield Text(f"{noticed.doubt.what}: {len(noticed.about):,}", style="yellow")
     for about in noticed.about[:_SHOWN_BY_A_REMARK]:
         yield Text(f"  {report.title_of(about) if isinstance(about, CaseKey) else about}")

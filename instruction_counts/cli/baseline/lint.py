@@ -1,4 +1,4 @@
-"""``baseline lint``: what is doubtful about a baseline and its limits."""
+"""``baseline lint``: problems of a baseline and its limits."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def block(code: str, indent: int) -> str:
 
 
 def literal(value: Any, indent: int, before: int = 0) -> str:
-    """A value: on one line where it fits after ``before`` characters, else an entry a line."""
+    """A value: on one line where it fits after ``before`` characters, else one entry per line."""
     flat = _flat(value)
     if indent + before + len(flat) + 1 <= _WIDTH or not value or not _is_nested(value):
         return flat
@@ -51,7 +51,7 @@ def call(function: str, arguments: Sequence[str], indent: int) -> str:
 
 
 def several(codes: Sequence[str], indent: int, before: int) -> str:
-    """A tuple of values that are code, an entry a line; one alone on one line where it fits."""
+    """A tuple of values that are code, one per line; a single value on one line if it fits."""
     flat = f"({codes[0]},)" if len(codes) == 1 else ""
     fits = flat and "\n" not in flat and indent + before + len(flat) + 1 <= _WIDTH
     return flat if fits else _lines(codes, indent)

@@ -108,7 +108,7 @@ def remarks(
     entries: Iterable[OperatorEntry], overrides: Overrides, made: Iterable[GroupedBenchmark]
 ) -> Iterator[str]:
     """A line for each thing that operators have not: a shape, a dtype to be asked for, C++."""
-    lacking = {
+    without = {
         f"no shape {variant}": [entry.name for entry in entries if variant not in entry.variants]
         for variant in overrides.variants
         # All are asked for where an entry may have any.
@@ -116,10 +116,10 @@ def remarks(
     }
     if overrides.dtypes:
         own = "no input whose dtype can change"
-        lacking[own] = [entry.name for entry in entries if not entry.follows_dtype]
+        without[own] = [entry.name for entry in entries if not entry.follows_dtype]
     operators = [group.subject for group in made if isinstance(group.subject, Operator)]
-    lacking["no C++"] = [operator.name for operator in operators if operator.no_cpp]
-    for what, several in lacking.items():
+    without["no C++"] = [operator.name for operator in operators if operator.no_cpp]
+    for what, several in without.items():
         names = list(dict.fromkeys(several))
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         have = "1 operator has" if len(names) == 1 else f"{len(names)} operators have"
