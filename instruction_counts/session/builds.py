@@ -228,7 +228,7 @@ class BuildRunner:
                 machine=self._machine(waiting, pool),
                 plan=budget,
                 changed_files=self._changed_files,
-                package_folders={one.build.name: one.package_folder for one in self.facts},
+                package_folders={facts.build.name: facts.package_folder for facts in self.facts},
             )
             interrupted = measured.execute(orders, pool, lanes, done)
         for name, files in measured.run.changed_files.items():

@@ -46,9 +46,9 @@ def source_changes(
     if before is None or after is None:
         return ()
     changes = [
-        one
-        for one in executed_changes(before, after).functions
-        if one.edited or not (one.base and one.new)
+        change
+        for change in executed_changes(before, after).functions
+        if change.edited or not (change.base and change.new)
     ]
     asked = []
     for change in changes:
@@ -67,14 +67,18 @@ def source_changes(
 
 def _functions(change: PythonChange, executed: Executed) -> list[PythonFunction]:
     called = change.file, change.name
-    return [one for one in executed.functions or () if (one.file, one.name) == called]
+    return [
+        function
+        for function in executed.functions or ()
+        if (function.file, function.name) == called
+    ]
 
 
 def _first_unlike(
     mine: Iterable[PythonFunction], theirs: Iterable[PythonFunction]
 ) -> PythonFunction | None:
-    known = {one.digest for one in theirs}
-    return next((one for one in mine if one.digest not in known), None)
+    known = {function.digest for function in theirs}
+    return next((function for function in mine if function.digest not in known), None)
 
 
 @attrs.frozen
@@ -126,16 +130,16 @@ _Found: TypeAlias = tuple[SourceLines | None, str]
 
 
 def _answered(asked: list[_Asked], ask: Ask) -> list[_Found]:
-    findable = [one for one in asked if one.path and one.function is not None]
+    findable = [item for item in asked if item.path and item.function is not None]
     request = [
-        {"path": one.path, "line": one.function.line, "name": one.function.name}
-        for one in findable
-        if one.function is not None
+        {"path": item.path, "line": item.function.line, "name": item.function.name}
+        for item in findable
+        if item.function is not None
     ]
     answer = ask({"functions": request}) if request else {"python": "", "functions": ()}
     answers = dict(zip(map(id, findable), answer["functions"], strict=True))
     python = str(answer["python"])
-    return [one.found(answers.get(id(one)), python) for one in asked]
+    return [item.found(answers.get(id(item)), python) for item in asked]
 
 
 def _in_pairs(

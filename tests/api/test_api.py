@@ -92,7 +92,7 @@ def test_what_cannot_be_stored_says_so(tmp_path: Path) -> None:
 
     assert sound.is_stored
     assert not lost.is_stored
-    assert [OK.functions] * 2 == [one.outcome.functions for one in lost.cases]
+    assert [OK.functions] * 2 == [record.outcome.functions for record in lost.cases]
     assert not comparison.is_sound
     assert {Verdict.SAME: 2} == comparison.tally
 

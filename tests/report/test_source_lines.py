@@ -27,8 +27,8 @@ def shown(*changes: SourceChange, width: int = 80) -> list[str]:
     """The lines in a pipe."""
     stream = io.StringIO()
     console = TerminalConsole(width=width, file=stream, emoji=False)
-    for one in renderables(changes, width):
-        console.print(one, highlight=False)
+    for renderable in renderables(changes, width):
+        console.print(renderable, highlight=False)
     return [line.rstrip() for line in stream.getvalue().splitlines() if line.strip()]
 
 

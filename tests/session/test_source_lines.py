@@ -39,7 +39,10 @@ class Files:
     def __call__(self, request: Mapping[str, Any]) -> Mapping[str, Any]:
         """The function that each path stands for."""
         self.asked = request["functions"]
-        return {"python": "3.11", "functions": [self._found(one["path"]) for one in self.asked]}
+        return {
+            "python": "3.11",
+            "functions": [self._found(function["path"]) for function in self.asked],
+        }
 
     def _found(self, path: str) -> dict[str, Any]:
         build = path.split("/")[1]
@@ -145,7 +148,7 @@ def test_a_process_answers_without_importing(tmp_path: Path) -> None:
     """Real files, a real process: one function is found, the other is gone."""
     path = tmp_path / "torch.py"
     path.write_text("raise SystemExit\n\ndef f():\n    return 1\n", encoding="utf-8")
-    asked = [{"path": str(one), "line": 3, "name": "f"} for one in (path, tmp_path / "no.py")]
+    asked = [{"path": str(file), "line": 3, "name": "f"} for file in (path, tmp_path / "no.py")]
     answer = ask_worker({"functions": asked})
 
     assert ["def f():", "    return 1"] == answer["functions"][0]["lines"]

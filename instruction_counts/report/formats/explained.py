@@ -48,7 +48,7 @@ def explanation(report: Report) -> str:
         ],
         "causes": list(texts(top_causes(difference))),
         "executed": _executed_on_both(*found.executed),
-        "sources": report.sources and [attrs.asdict(one) for one in report.sources],
+        "sources": report.sources and [attrs.asdict(source) for source in report.sources],
         "layers": [_share(share) for share in difference.by_layer()],
         "libraries": [_share(share) for share in difference.by_library()],
         "functions": [_function(function) for function in difference.functions],
