@@ -140,6 +140,7 @@ PYTHON = f"python: {sys.executable}"
         ("!!python/object:os.system {}", "found     tag:yaml.org,2002:python/object:os.system"),
     ],
 )
+@pytest.mark.faults
 def test_a_malformed_file_names_itself_and_the_field(
     write: WRITE, text: str, expected: str
 ) -> None:

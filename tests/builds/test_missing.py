@@ -45,6 +45,7 @@ def test_a_whole_build_misses_nothing() -> None:
         ({"compiler": "", "has_cpp_headers": False}, Requirement.COMPILER, "apt-get install g++"),
     ],
 )
+@pytest.mark.faults
 def test_a_missing_requirement_names_the_build_and_the_remedy(
     changes: dict[str, Any], requirement: Requirement, remedy: str
 ) -> None:

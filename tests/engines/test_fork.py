@@ -622,6 +622,7 @@ def test_no_case_leaves_a_file(lab: Lab, first: Mapping[str, Outcome]) -> None:
     assert before == [sorted(folder.iterdir()) for folder in folders]
 
 
+@pytest.mark.faults
 def test_a_process_that_left_its_session_ends_with_its_case(lab: Lab, tmp_path: Path) -> None:
     """One in each server: it forked twice, and belongs to nobody."""
     stmt = f"""
@@ -644,6 +645,7 @@ if not hasattr(torch, "forked"):
     assert not [pid for pid in left if Path(f"/proc/{pid}").exists()]
 
 
+@pytest.mark.faults
 def test_a_counting_server_that_dies_is_replaced(lab: Lab, first: Mapping[str, Outcome]) -> None:
     """The case at hand is counted by the next one, which counts the same."""
     server = lab.engine._counts
@@ -661,6 +663,7 @@ def test_a_counting_server_that_dies_is_replaced(lab: Lab, first: Mapping[str, O
 
 
 @pytest.mark.thorough
+@pytest.mark.faults
 def test_a_case_that_deletes_its_folder_fails_alone(lab: Lab) -> None:
     """With all that it needs, for both servers: the next ones count the same."""
     before = lab.count(CASES_BY_NAME["TorchScript"])
@@ -672,6 +675,7 @@ def test_a_case_that_deletes_its_folder_fails_alone(lab: Lab) -> None:
     assert before == lab.count(CASES_BY_NAME["TorchScript"])
 
 
+@pytest.mark.faults
 def test_a_build_that_changed_is_not_measured_by_another_server(lab: Lab, tmp_path: Path) -> None:
     """The server that imported the old one goes on until it dies."""
     (tmp_path / "linear.py").write_text("old")

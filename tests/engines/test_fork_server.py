@@ -301,6 +301,7 @@ if not {parent_s}:
 
 @pytest.mark.parametrize(("parent_s", "number"), [(0, 2), (1000, 4)], ids=["daemons", "families"])
 @pytest.mark.parametrize("end", ["pass", "os.abort()", "1 / 0"])
+@pytest.mark.faults
 def test_what_a_task_leaves_running_ends_with_it(
     make: MAKE, tmp_path: Path, parent_s: int, number: int, end: str
 ) -> None:
@@ -346,6 +347,7 @@ def test_what_a_failed_child_left_behind_is_swept(make: MAKE, stmt: str, tmp_pat
 # Servers that die
 
 
+@pytest.mark.faults
 def test_a_server_that_died_between_tasks_is_started_again(make: MAKE) -> None:
     """The task does not notice."""
     server = make()
@@ -372,6 +374,7 @@ def fill(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("delete", DELETIONS.values(), ids=DELETIONS)
+@pytest.mark.faults
 def test_a_task_that_deletes_its_folder_fails_alone(make: MAKE, delete: str) -> None:
     """The next ones are carried out in a new folder."""
     notices: list[str] = []
@@ -400,6 +403,7 @@ shutil.rmtree(os.getcwd())
 """
 
 
+@pytest.mark.faults
 def test_a_task_beside_one_that_deletes_the_folder_does_not_fail(make: MAKE) -> None:
     """It is carried out once more; which of them it was shows when each is alone."""
     server = make(fill=fill)
@@ -411,6 +415,7 @@ def test_a_task_beside_one_that_deletes_the_folder_does_not_fail(make: MAKE) -> 
     assert "the statement deleted the folder that it was measured in" == second.result().message
 
 
+@pytest.mark.faults
 def test_a_folder_that_somebody_else_deleted_costs_no_task(make: MAKE) -> None:
     """Such as a program that tidies up."""
     server = make(fill=fill)
@@ -445,6 +450,7 @@ def test_a_server_does_not_start_while_there_is_a_reason(make: MAKE, answers: li
     assert not server.is_ready
 
 
+@pytest.mark.faults
 def test_a_server_does_not_start_again_while_there_is_a_reason(make: MAKE) -> None:
     """The task that the old one was to carry out fails with it."""
     reason = ""
@@ -456,6 +462,7 @@ def test_a_server_does_not_start_again_while_there_is_a_reason(make: MAKE) -> No
         server.run(task("pass"), 60)
 
 
+@pytest.mark.faults
 def test_a_server_that_dies_during_a_task_is_started_again(make: MAKE) -> None:
     """The task is tried once more."""
     server = make()
@@ -473,6 +480,7 @@ def test_a_server_that_dies_during_a_task_is_started_again(make: MAKE) -> None:
     assert 2 == starts_of(server)
 
 
+@pytest.mark.faults
 def test_a_task_that_kills_its_server_each_time_fails(make: MAKE) -> None:
     """After the second try, with the reason; the next one gets a new server."""
     server = make()
@@ -748,6 +756,7 @@ def time_for(name: str) -> float:
 
 @with_torch
 @pytest.mark.parametrize("name", CRASHES)
+@pytest.mark.faults
 def test_a_bad_case_costs_itself_alone(server: ForkServer, name: str) -> None:
     """It says what happened in one line, and the server goes on, the same as before."""
     stmt, message = CRASHES[name]
@@ -761,6 +770,7 @@ def test_a_bad_case_costs_itself_alone(server: ForkServer, name: str) -> None:
 
 
 @with_torch
+@pytest.mark.faults
 def test_the_last_of_what_a_case_printed_is_kept(server: ForkServer) -> None:
     """A tail of 64 KiB, of a hundred megabytes."""
     failure = failure_in(server, case(CRASHES["chatty"][0]))
@@ -777,6 +787,7 @@ def test_the_last_of_what_a_case_printed_is_kept(server: ForkServer) -> None:
         "import sys; sys.stderr.close()",
     ],
 )
+@pytest.mark.faults
 def test_a_case_is_measured_whatever_it_does_to_its_process(server: ForkServer, setup: str) -> None:
     """Results have a way of their own."""
     assert "ok" == server.run(case("pass", setup), 60)["status"]

@@ -262,6 +262,7 @@ def test_torch_takes_the_times_for_its_own(counted: Record) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.faults
 def test_what_a_case_left_running_is_counted_and_ended(measure: MEASURE, tmp_path: Path) -> None:
     """In a session of its own, too."""
     marks = tmp_path / "marks"

@@ -138,6 +138,7 @@ def test_a_suite_takes_little_room() -> None:
         ({"layers": {"magic": 100}}, "$.cases[0].layers.magic"),
     ],
 )
+@pytest.mark.faults
 def test_what_was_edited_wrongly_is_named_with_its_place(
     changes: dict[str, Any], message: str
 ) -> None:

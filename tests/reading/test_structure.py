@@ -181,6 +181,7 @@ def test_a_number_has_an_end(number: float) -> None:
     ],
     ids=["bytes", "null", "empty", "comment", "lists", "mappings", "large"],
 )
+@pytest.mark.faults
 def test_hostile_files_are_refused_with_one_error(
     tmp_path: Path, data: bytes, expected: str
 ) -> None:

@@ -37,6 +37,8 @@ from instruction_counts.report.table import results
 from instruction_counts.report.terminal import TerminalConsole
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
+pytestmark = pytest.mark.faults
+
 HOSTILE = [
     "| a | b |",
     "</td><script>alert(1)</script>",

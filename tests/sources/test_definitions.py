@@ -210,6 +210,7 @@ def test_a_file_without_benchmarks_says_so(write: WRITE, text: str) -> None:
         ("import definitions.setup as s\ns.Setup['NO_SUCH']", "line 2: KeyError: 'NO_SUCH'"),
     ],
 )
+@pytest.mark.faults
 def test_a_file_that_fails_names_the_line(write: WRITE, text: str, expected: str) -> None:
     """The last line of the file itself that was being run."""
     path = write(text)
@@ -225,6 +226,7 @@ def test_a_file_that_fails_names_the_line(write: WRITE, text: str, expected: str
         ("import io, sys\nsys.stderr = io.StringIO()", "it replaces sys.stdout or sys.stderr"),
     ],
 )
+@pytest.mark.faults
 def test_a_file_that_would_break_the_program_is_named(
     write: WRITE, text: str, expected: str
 ) -> None:

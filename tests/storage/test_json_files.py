@@ -310,6 +310,7 @@ def test_text_that_is_no_json_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.9, 0.99])
+@pytest.mark.faults
 def test_a_file_that_was_cut_is_refused(share: float) -> None:
     """Wherever it ends."""
     text = to_json(make_run(make_record("a"), make_record("b")))
@@ -499,6 +500,7 @@ def test_a_file_of_today_that_breaks_the_schema_is_refused(
         (["runtime"], "jit", "one of eager, torchscript, explicit"),
     ],
 )
+@pytest.mark.faults
 def test_an_impossible_figure_is_refused_by_name(
     place: list[str | int], value: Any, expected: str
 ) -> None:
@@ -570,6 +572,7 @@ def nested(depth: int) -> str:
 @pytest.mark.parametrize(
     "text", ["[" * 100_000, '{"schema_version": ' + "[" * 10_000, nested(5000)]
 )
+@pytest.mark.faults
 def test_a_file_that_is_nested_too_deep_is_refused(text: str) -> None:
     """It names the file, and ends in no traceback."""
     with pytest.raises(DataError, match=r"^deep\.json"):
@@ -662,6 +665,7 @@ def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9])
+@pytest.mark.faults
 def test_a_damaged_compressed_file_is_refused(tmp_path: Path, share: float) -> None:
     """With its name and a remedy, and no traceback."""
     data = b"".join(compressed_parts(make_run(make_record())))
@@ -673,6 +677,7 @@ def test_a_damaged_compressed_file_is_refused(tmp_path: Path, share: float) -> N
 
 
 @pytest.mark.parametrize("name", ["bomb.json", "bomb.json.gz"])
+@pytest.mark.faults
 def test_a_file_that_holds_too_much_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
@@ -746,6 +751,7 @@ def test_nothing_is_left_beside_a_written_file(tmp_path: Path) -> None:
     assert ["r.json"] == [path.name for path in tmp_path.iterdir()]
 
 
+@pytest.mark.faults
 def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path) -> None:
     """Nothing else of it is left either."""
     path = tmp_path / "r.json"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import attrs
+import psycopg
 import pytest
 
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
@@ -175,3 +176,20 @@ def test_a_server_that_comes_back_at_the_end_takes_all(server: Server, tmp_path:
         ended = measured_while({last - 1: server.stop, last: server.start}, store, tmp_path)
 
     assert ended.measured.is_stored
+
+
+def test_a_connection_that_the_server_ends_costs_no_result(server: Server, tmp_path: Path) -> None:
+    """The next result goes over another one."""
+
+    def end_all() -> None:
+        with psycopg.connect(host=server.folder, user="postgres", autocommit=True) as connection:
+            others = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> "
+            connection.execute(f"{others} pg_backend_pid() AND backend_type = 'client backend'")
+
+    with Store.open(server.url) as store:
+        ended = measured_while({3: end_all}, store, tmp_path)
+        assert ended.measured.run_id is not None
+        stored = store.load(ended.measured.run_id)
+
+    assert ended.file == stored
+    assert ended.measured.is_stored is True

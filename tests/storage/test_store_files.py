@@ -167,6 +167,7 @@ def test_a_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 15, 16, 50, 100, 4095, 4096, 20_000, -4096, -1])
+@pytest.mark.faults
 def test_a_file_that_was_cut_is_left_alone(path: Path, size: int) -> None:
     """What is in it may be saved yet."""
     path.write_bytes(path.read_bytes()[:size])
@@ -187,6 +188,7 @@ def test_an_emptied_file_with_a_log_is_left_alone(path: Path) -> None:
     assert b"log" == log.read_bytes()
 
 
+@pytest.mark.faults
 def test_damage_anywhere_gives_no_traceback(path: Path) -> None:
     """Each page in turn is overwritten: runs are read as they were, or it is reported."""
     whole = path.read_bytes()
@@ -201,6 +203,7 @@ def test_damage_anywhere_gives_no_traceback(path: Path) -> None:
                 left.unlink()
 
 
+@pytest.mark.faults
 def test_a_database_of_a_newer_program_stays_as_it_is(path: Path) -> None:
     """To the last byte."""
     before = execute(path, "UPDATE alembic_version SET version_num = 'new'")
@@ -228,6 +231,7 @@ def test_deleting_runs_makes_the_file_smaller(path: Path) -> None:
 # Servers
 
 
+@pytest.mark.faults
 def test_a_server_that_is_not_there_is_named() -> None:
     """Without the password, wherever it stands."""
     said = problem("postgresql://me:secret@127.0.0.1:1/runs?password=secret&connect_timeout=5")

@@ -78,6 +78,7 @@ class TestRoot:
             Cache(tmp_path / "file" / "cache")
 
     @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+    @pytest.mark.faults
     def test_a_folder_of_another_user_is_refused(self, tmp_path: Path) -> None:
         """Another user could put code there."""
         os.chown(tmp_path, 12345, -1)
@@ -170,6 +171,7 @@ class TestProcesses:
         assert [0, 0, 0] == [process.exitcode for process in processes]
         assert "built\n" == log.read_text()
 
+    @pytest.mark.faults
     def test_a_killed_process_holds_nobody_up(self, cache: Cache) -> None:
         """Neither its lock nor its half-made folder is in the way."""
 
@@ -185,6 +187,7 @@ class TestProcesses:
         made = cache.entry("cases", "k", writing("text"))
         assert ["file"] == [path.name for path in made.iterdir()]
 
+    @pytest.mark.faults
     def test_what_killed_processes_left_is_swept(self, cache: Cache) -> None:
         """Making any entry removes the half-made folders that nobody is making."""
         for name in (".new-other", ".old-other-123"):
@@ -278,6 +281,7 @@ class TestSize:
         assert (Usage("cases", 2, 200),) == cache.clear()
         assert (Usage("cases", 1, 100),) == cache.usage()
 
+    @pytest.mark.faults
     def test_what_others_put_there_stays(self, filled: Path) -> None:
         """Files, folders without a lock, and what links lead to."""
         (filled / "cases" / "notes").mkdir()

@@ -517,6 +517,7 @@ class TestStopping:
 class TestShim:
     """The C library that is loaded into the counted process."""
 
+    @pytest.mark.faults
     def test_no_c_compiler_is_said(self, facts: BuildFacts, tmp_path: Path) -> None:
         """The engine does not start, and says why."""
         compiler = Compiler(attrs.evolve(facts, compiler=""), Cache(tmp_path), {"PATH": "/nowhere"})
@@ -524,6 +525,7 @@ class TestShim:
             compiler.shim()
         assert "apt-get install gcc" == caught.value.remedy
 
+    @pytest.mark.faults
     def test_a_full_disk_is_no_missing_compiler(self, facts: BuildFacts, tmp_path: Path) -> None:
         """The remedy is room."""
         with small_disk(tmp_path / "cache", "256k") as folder:
@@ -533,6 +535,7 @@ class TestShim:
                 Compiler(facts, cache, ENVIRONMENT).shim()
         assert caught.value.remedy.startswith("Make room on the disk of the cache")
 
+    @pytest.mark.faults
     def test_a_compiler_that_finds_no_room_is_not_at_fault(
         self, facts: BuildFacts, tmp_path: Path
     ) -> None:
@@ -544,6 +547,7 @@ class TestShim:
             Compiler(full, Cache(tmp_path / "cache"), environment).shim()
         assert caught.value.remedy.startswith("Make room on the disk of the cache")
 
+    @pytest.mark.faults
     def test_a_compiler_that_fails_is_not_missing(self, facts: BuildFacts, tmp_path: Path) -> None:
         """Its own words are shown."""
         broken = scripted(facts, tmp_path, 'echo "error: no cc1"; exit 1')
@@ -552,6 +556,7 @@ class TestShim:
             Compiler(broken, Cache(tmp_path / "cache"), environment).shim()
         assert not caught.value.remedy
 
+    @pytest.mark.faults
     def test_a_compiler_that_cannot_be_started_is_named(
         self, facts: BuildFacts, tmp_path: Path
     ) -> None:
