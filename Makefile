@@ -3,6 +3,7 @@
 # make test   set up, then lint, type-check and test
 # make test-all   the same with the tests that take long and that few changes touch
 # make test-faults  the tests that inject faults; FAULT_SEEDS=50 runs that many disturbed at random
+# make test-python  as root: test the engines with Python 3.13, on a Debian 13 made in build/trixie
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about 15 minutes)
@@ -16,7 +17,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-faults lint docs test-fast test-builds bench bench-detect bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-faults lint docs test-fast test-builds test-python bench bench-detect bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -84,6 +85,10 @@ bench-scale: setup
 test-builds: SYSTEM = --for-builds
 test-builds: setup
 	$(BIN)/pytest -m builds $(ARGS)
+
+# Nothing is set up here: the other Debian has all of it.
+test-python:
+	@scripts/test-python
 
 clean:
 	rm -rf $(VENV) build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
