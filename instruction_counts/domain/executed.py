@@ -7,6 +7,7 @@ program.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable
 
 import attrs
@@ -88,11 +89,12 @@ class Executed:
         )
         if self.functions is None:
             return ExecutedDigests(operators)
-        counts = [(function.file, function.name, function.bytecodes) for function in self.functions]
-        code = [
-            (function.file, function.name, function.bytecodes, function.digest)
-            for function in self.functions
-        ]
+        # The same code at several lines of a file is one function: lines take no part.
+        sums: Counter[tuple[str, str, str]] = Counter()
+        for function in self.functions:
+            sums[function.file, function.name, function.digest] += function.bytecodes
+        counts = [(file, name, number) for (file, name, _), number in sums.items()]
+        code = [(file, name, number, code) for (file, name, code), number in sums.items()]
         return ExecutedDigests(operators, _digest(counts), _digest(code), self.python)
 
 

@@ -12,10 +12,11 @@ from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amounts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
-from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
+from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, kept_execution
 
 _NAMED = 3
 
@@ -76,7 +77,7 @@ def accept(
         if record is None:
             continue
         if was is not None and difference.verdict in _NOISE and difference.change:
-            cases[difference.key] = _kept(was, record)
+            cases[difference.key] = _kept(was, complete(record))
             kept.append(difference.key)
         else:
             cases[difference.key] = _case(complete(record), was)
@@ -89,18 +90,28 @@ _NOISE = {Verdict.SAME, Verdict.AMBIGUOUS}
 
 
 def _kept(was: BaselineCase, record: Record) -> BaselineCase:
-    """The count that was accepted, with what has been found out of its noise since."""
+    """The count that was accepted, with what is executed now, and what is known of its noise."""
     counted = record.outcome.instructions
     assert counted is not None, "asked of counted cases only"
     most, noise = was.instructions, record.noise or Noise()
     spread = max(was.spread, counted.spread, math.ceil(noise.server_spread * most))
     moved = math.ceil(noise.layout_spread * most) if noise.layouts else 0
+    executed = kept_execution(record)
+    if executed is not None:
+        was = attrs.evolve(was, executed=executed, metrics=_metrics(was, record))
     return attrs.evolve(
         was,
         spread=min(spread, most),
         layouts=max(was.layouts, noise.layouts),
         layout_spread=min(max(was.layout_spread, moved), most),
     )
+
+
+def _metrics(was: BaselineCase, record: Record) -> Amounts:
+    names = {BYTECODES.name, OPERATOR_CALLS.name}
+    amounts = record.outcome.metrics
+    others = {name: amount for name, amount in was.metrics.items() if name not in names}
+    return Amounts({**others, **{name: amounts[name] for name in names & amounts.keys()}})
 
 
 def _case(record: Record, was: BaselineCase | None) -> BaselineCase:

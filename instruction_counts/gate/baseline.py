@@ -16,19 +16,30 @@ from typing import Any
 import attrs
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.analysis.attribution.causes import causes_of_case
+from instruction_counts.analysis.attribution.executed_changes import executed_changes
 from instruction_counts.analysis.attribution.layer_counts import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.comparison import Causes, Comparison, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
+from instruction_counts.analysis.verdicts.programs import OTHER_PROGRAMS
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
-from instruction_counts.domain.metrics import ALLOCATIONS, Amounts, metrics
+from instruction_counts.domain.metrics import (
+    ALLOCATIONS,
+    BYTECODES,
+    OPERATOR_CALLS,
+    Amounts,
+    Metric,
+    metrics,
+)
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
+from instruction_counts.gate.kept_execution import KeptExecution
 from instruction_counts.reading.structure import (
     Mismatch,
     read_as,
@@ -101,6 +112,8 @@ class BaselineCase:
     """Instructions that these moved it by."""
     layers: Mapping[Layer, int]
     """Instructions by layer, which add up; empty where the costs of functions are not known."""
+    executed: KeptExecution | None
+    """What an iteration executed; None where that is not known."""
 
     def __attrs_post_init__(self) -> None:
         for name in ("instructions", "spread", "layouts", "layout_spread"):
@@ -114,6 +127,16 @@ class BaselineCase:
         total = sum(self.layers.values())
         if self.layers and total != self.instructions:
             raise Mismatch(f"layers that add up to {self.instructions}", str(total), ("layers",))
+        if self.executed is not None:
+            executed = self.executed.executed
+            self._check_total(BYTECODES, executed.bytecodes, "functions")
+            self._check_total(OPERATOR_CALLS, executed.operator_calls, "operators")
+
+    def _check_total(self, metric: Metric, total: int | None, part: str) -> None:
+        expected = self.metrics.get(metric.name, total)
+        if total != expected:
+            text = f"{part} that add up to {expected}, as in metrics"
+            raise Mismatch(text, str(total), ("executed", part))
 
     @classmethod
     def of(cls, record: Record, noises: Sequence[Noise] = ()) -> BaselineCase:
@@ -137,6 +160,7 @@ class BaselineCase:
             max((noise.layouts for noise in seen), default=0),
             min(counted.per_run, math.ceil(moved * counted.per_run)),
             layer_counts(record),
+            kept_execution(record),
         )
 
     @property
@@ -160,7 +184,13 @@ class BaselineCase:
     @property
     def record(self) -> Record:
         """The case as a record, without its code."""
-        outcome = Outcome(Status.OK, self._instructions, metrics=self.metrics)
+        executed = None if self.executed is None else self.executed.executed
+        outcome = Outcome(
+            *(Status.OK, self._instructions),
+            metrics=self.metrics,
+            executed=executed,
+            executed_digests=None if executed is None else executed.digests,
+        )
         return Record(
             **attrs.asdict(self.key, recurse=False),
             definition_hash=self.definition_hash,
@@ -175,6 +205,12 @@ class BaselineCase:
     @property
     def _instructions(self) -> Instructions:
         return Instructions(self.instructions, self.exact, (), self.spread)
+
+
+def kept_execution(record: Record) -> KeptExecution | None:
+    """What is kept of what a record with its details executed; None where that is not known."""
+    executed = record.outcome.executed
+    return None if executed is None else KeptExecution.of(executed)
 
 
 def _kept(amounts: Amounts) -> Amounts:
@@ -204,19 +240,26 @@ class Baseline:
         )
 
     def causes(self, difference: Difference, complete: Complete = as_it_is) -> Causes:
-        """The layers in which a case changed, the largest change first."""
+        """What a case executes that it did not, then the layers in which it changed.
+
+        In each the largest change comes first.
+        """
         case = self.cases.get(difference.key)
-        if case is None or difference.new is None or not case.layers:
+        is_changed = difference.change or difference.program in OTHER_PROGRAMS
+        if case is None or difference.new is None or not is_changed:
             return Causes()
-        after = layer_counts(complete(difference.new))
-        if not after:
-            return Causes()
+        record = complete(difference.new)
+        before = case.record.outcome.executed
+        executed = causes_of_case(executed_changes(before, record.outcome.executed))
+        after = layer_counts(record)
+        if not after or not case.layers or not difference.change:
+            return Causes(executed)
         causes = [
             Cause(CauseKind.LAYER, layer.value, case.layers.get(layer, 0), after.get(layer, 0))
             for layer in Layer
         ]
         causes.sort(key=lambda cause: -abs(cause.change))
-        return Causes(tuple(cause for cause in causes if cause.change))
+        return Causes((*executed, *(cause for cause in causes if cause.change)))
 
 
 def verified_against(

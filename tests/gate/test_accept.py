@@ -11,6 +11,8 @@ import pytest
 from core.types import Language
 from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.executed import Executed, PythonFunction
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.accept import Acceptance, accept
@@ -97,6 +99,37 @@ def test_a_count_that_stays_learns_of_its_noise() -> None:
     assert 50 == kept.spread
     assert 4 == kept.layouts
     assert 700 == kept.layout_spread
+
+
+def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
+    """The next check does not find once more what was accepted."""
+    programs = [
+        Executed((PythonFunction("a.py", 1, "f", digest, number),), (), "3.11")
+        for digest, number in (("aa", 7), ("bb", 8))
+    ]
+    base, new = (
+        side(
+            cpp(
+                "a",
+                outcome=attrs.evolve(
+                    counted(count),
+                    executed=program,
+                    executed_digests=program.digests,
+                    metrics=Amounts({"bytecodes": program.bytecodes or 0, "allocations": count}),
+                ),
+            )
+        )
+        for count, program in zip((100_000, 100_001), programs, strict=True)
+    )
+    before = accept(None, base, {}).after
+    found = accepted(before, new)
+    (case,) = found.after.cases.values()
+
+    assert (key("a"),) == found.kept
+    assert 100_000 == case.instructions
+    assert {"bytecodes": 8, "allocations": 100_000} == case.metrics
+    assert case.executed is not None
+    assert programs[1].digests == case.executed.executed.digests
 
 
 def test_accepting_noise_twice_changes_nothing_the_second_time() -> None:

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.comparison import compare
-from instruction_counts.analysis.verdicts.difference import Difference, Verdict
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.gate.baseline import (
@@ -27,12 +28,29 @@ from instruction_counts.gate.baseline import (
     to_json,
     verified_against,
 )
+from instruction_counts.gate.kept_execution import KeptExecution
 from instruction_counts.report.causes import texts
 from tests.gate.fakes import counted, cpp, key, side
 
 HEAD = Head.of(side())
 STEADY = Noise(0.0, 0.0, 4)
 
+EXECUTED = st.builds(
+    Executed,
+    st.none()
+    | st.lists(
+        st.builds(
+            PythonFunction,
+            *(st.text(max_size=3), st.integers(0, 9), st.text(max_size=3), st.text(max_size=2)),
+            st.integers(1, 10**6),
+        ),
+        max_size=6,
+    ).map(tuple),
+    st.dictionaries(
+        st.tuples(st.text(max_size=3), st.booleans()), st.integers(1, 9), max_size=4
+    ).map(lambda calls: tuple(OperatorCalls(*key, number) for key, number in calls.items())),
+    st.sampled_from(["", "3.11"]),
+)
 LAYERS = st.dictionaries(st.sampled_from(Layer), st.integers(1, 10**12))
 CASES = st.builds(
     lambda noise, **fields: BaselineCase(
@@ -50,6 +68,7 @@ CASES = st.builds(
     metrics=st.builds(Amounts, st.dictionaries(st.just("allocations"), st.integers(0, 10**6))),
     layouts=st.integers(0, 9),
     layers=st.just({}),
+    executed=st.none() | st.builds(KeptExecution.of, EXECUTED),
 )
 
 
@@ -74,6 +93,21 @@ def document(**changes: Any) -> dict[str, Any]:
     data: dict[str, Any] = json.loads(to_json(baseline(add=100)))
     data["cases"][0].update(changes)
     return data
+
+
+def executed(**parts: Any) -> dict[str, Any]:
+    """What changes in the case of `document`: what it executed."""
+    nothing: dict[str, Any] = {"python": "", "functions": None, "operators": {}, "backward": {}}
+    return {"executed": {**nothing, **parts}}
+
+
+@given(EXECUTED)
+def test_a_baseline_knows_what_was_executed(made: Executed) -> None:
+    """All but lines, which say nothing of it."""
+    kept = KeptExecution.of(made)
+
+    assert made.digests == kept.executed.digests
+    assert kept == KeptExecution.of(kept.executed)
 
 
 @given(st.lists(CASES, max_size=4), LAYERS)
@@ -115,6 +149,7 @@ def test_a_suite_takes_little_room() -> None:
         BaselineCase.of(cpp("add", outcome=counted(1))),
         instructions=len(Layer) * 123_456,
         layers=dict.fromkeys(Layer, 123_456),
+        executed=KeptExecution.of(Executed((FORWARD,) * 2, (MM, *OTHERS), "3.11")),
     )
     cases = [attrs.evolve(case, label=("Pointwise", "Math", f"case {n}")) for n in range(300)]
 
@@ -136,6 +171,19 @@ def test_a_suite_takes_little_room() -> None:
         ({"exact": 1}, "$.cases[0].exact\n  found     1 (int)\n  expected  true or false"),
         ({"time": 1}, '$.cases[0].time\n  found     a field "time"'),
         ({"layers": {"magic": 100}}, "$.cases[0].layers.magic"),
+        ({"executed": {}}, '$.cases[0].executed\n  found     none\n  expected  a field "python"'),
+        (executed(operators={"aten::mm": 0}), 'operators["aten::mm"]\n  found     0 (int)'),
+        (executed(operators={"aten::mm": "1"}), 'operators["aten::mm"]\n  found     "1"'),
+        (executed(functions={"a.py": {"f": {"aa": -1}}}), "expected  1 or more"),
+        (executed(functions={"a.py": {"f": 7}}), "expected  a mapping"),
+        (
+            {"metrics": {"bytecodes": 8}, **executed(functions={"a.py": {"f": {"aa": 7}}})},
+            "found     7\n  expected  functions that add up to 8, as in metrics",
+        ),
+        (
+            {"metrics": {"operator_calls": 2}, **executed(operators={"aten::mm": 1})},
+            "found     1\n  expected  operators that add up to 2, as in metrics",
+        ),
     ],
 )
 @pytest.mark.faults
@@ -242,6 +290,72 @@ def test_a_change_is_explained_by_layer() -> None:
     (found,) = compare(kept.side_for(new, "b.json"), new).differences
 
     assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == texts(kept.causes(found).found)
+
+
+FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
+MM = OperatorCalls("aten::mm", backward=False, calls=1)
+
+
+OTHERS = tuple(OperatorCalls(f"aten::operator_{n}", backward=False, calls=1) for n in range(8))
+
+
+def checked(count: int, *parts: Any, python: str = "3.11") -> tuple[Difference, tuple[str, ...]]:
+    """A case of 1,000 instructions that is checked after it executed something else."""
+    base, new = (
+        side(cpp("add", outcome=attrs.evolve(counted(number), **fields)))
+        for number, fields in (
+            (1000, executing(Executed((FORWARD,), (MM,), "3.11"))),
+            (count, executing(Executed(*parts, python))),
+        )
+    )
+    kept = Baseline(HEAD, {key: BaselineCase.of(one) for key, one in base.records.items()})
+    kept = _read(to_json(kept))
+    (found,) = compare(kept.side_for(new, "b.json"), new, causes=kept.causes).differences
+    return found, texts(found.causes)
+
+
+def executing(found: Executed) -> dict[str, Any]:
+    """What an outcome says of it."""
+    amounts = {"bytecodes": found.bytecodes, "operator_calls": found.operator_calls}
+    metrics = Amounts({name: number for name, number in amounts.items() if number is not None})
+    return {"executed": found, "executed_digests": found.digests, "metrics": metrics}
+
+
+def test_a_check_names_the_python_code_that_changed() -> None:
+    """Its verdict needs no other layout, as that of a comparison."""
+    edited = attrs.evolve(FORWARD, line=140, digest="bb", bytecodes=30)
+    found, causes = checked(1100, (edited,), (MM,))
+
+    assert (Verdict.WORSE, Reason.PYTHON_DIFFERS, True) == (
+        *(found.verdict, found.reason),
+        found.verified,
+    )
+    assert ("torch/nn/modules/linear.py:140 Linear.forward  20 → 30 bytecodes",) == causes[:1]
+    assert "+100 kernels" in causes
+
+
+def test_a_check_names_the_operators_that_changed() -> None:
+    """And whether they belong to the backward pass."""
+    more = OperatorCalls("aten::mul", backward=True, calls=2)
+    found, causes = checked(1100, (FORWARD,), (MM, more))
+
+    assert Reason.OPERATORS_DIFFER is found.reason
+    assert "+2 aten::mul (backward)" == causes[0]
+
+
+def test_a_function_that_only_moved_is_no_change() -> None:
+    """Lines are not kept."""
+    found, causes = checked(1000, (attrs.evolve(FORWARD, line=7),), (MM,))
+
+    assert (Verdict.SAME, Reason.IDENTICAL) == (found.verdict, found.reason)
+    assert () == causes
+
+
+def test_a_check_does_not_compare_bytecodes_of_other_pythons() -> None:
+    """Where it is allowed at all."""
+    found, _ = checked(1100, (attrs.evolve(FORWARD, bytecodes=30),), (MM,), python="3.13")
+
+    assert Reason.EXACT_DIFFERENCE is found.reason
 
 
 def test_what_is_known_of_noise_is_kept() -> None:
