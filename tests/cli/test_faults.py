@@ -93,3 +93,25 @@ def test_a_folder_for_temporary_files_that_is_full_is_named(script: str, message
     assert 1 == done.returncode
     assert line.startswith(message)
     assert "df -h /tmp" in remedy
+
+
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [(["runs", "list"], "XDG_DATA_HOME"), (["cache", "show"], "INSTRUCTION_COUNTS_CACHE")],
+    ids=["data", "cache"],
+)
+def test_a_home_that_takes_no_folder_is_named(command: list[str], remedy: str) -> None:
+    """Where a daemon runs the program, for example."""
+    done = subprocess.run(
+        [sys.executable, "main.py", *command],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "HOME": "/proc"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 1 == done.returncode
+    assert done.stderr.startswith("the folder /proc/.")
+    assert 2 == len(done.stderr.splitlines())
+    assert remedy in done.stderr
