@@ -635,6 +635,7 @@ def test_tensors_compile_and_run(torch_compiler: Compiler) -> None:
 
 @needs_torch
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_a_scripted_model_is_loaded_from_where_it_lies(
     torch_compiler: Compiler, tmp_path: Path
 ) -> None:
