@@ -88,12 +88,14 @@ def run_selftest(
     others: list[Round] = []
     for condition in conditions(layouts):
         observer.note(f"{len(cases)} cases, {condition.title}")
-        found = measure(cases, facts, condition, allocator, observer)
+        # The first round becomes a run, which baselines are made from, too.
+        found = measure(cases, facts, condition, allocator, observer, executed=not repeats)
         (others if condition.layout else repeats).append(found)
     noises = noise_of(
         cases, *([measured.outcomes for measured in rounds] for rounds in (repeats, others))
     )
-    return Selftest(noises, run_of(build.name, repeats[0], floors(noises)))
+    run = run_of(build.name, repeats[0], floors(noises), facts.package_folder)
+    return Selftest(noises, run)
 
 
 def selftest_cases(definitions: Definitions, selection: Selection) -> tuple[Case, ...]:
@@ -202,10 +204,14 @@ def measure(
     condition: Condition,
     allocator: str,
     observer: Observer,
+    *,
+    executed: bool = False,
 ) -> Round:
     """Count ``cases`` once, in servers of their own, under ``condition``."""
     facts = _anchored(facts)
-    orders = [WorkOrder(case, facts.build, times=False, retries=1) for case in cases]
+    orders = [
+        WorkOrder(case, facts.build, times=False, retries=1, executed=executed) for case in cases
+    ]
     cores = available_cores()
     pool = CorePool(cores)
     refusals = {order.case: refused(order, pool) for order in orders}
@@ -224,7 +230,9 @@ def measure(
     return Round({case: outcomes[case] for case in cases}, engine.fingerprint)
 
 
-def run_of(build: str, first: Round, noises: Mapping[CaseKey, Noise]) -> Run:
+def run_of(
+    build: str, first: Round, noises: Mapping[CaseKey, Noise], package_folder: str = ""
+) -> Run:
     """The first round as a run, with what was seen to move its cases in the others."""
     records = (Record.of(case, build, outcome) for case, outcome in first.outcomes.items())
     return Run(
@@ -233,6 +241,7 @@ def run_of(build: str, first: Round, noises: Mapping[CaseKey, Noise]) -> Run:
         {build: first.fingerprint},
         tuple(attrs.evolve(record, noise=noises.get(record.key)) for record in records),
         dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        package_folders={build: package_folder} if package_folder else {},
     )
 
 

@@ -242,7 +242,8 @@ def test_nothing_is_kept_of_a_case_that_failed(repeats: tuple[int | None, ...]) 
 def test_the_first_round_is_a_run_that_knows_its_noise() -> None:
     """A case whose noise is not known has none with it."""
     first = Round({A: counted(100), B: failed()}, FINGERPRINT)
-    run = run_of("default", first, floors([noise(100, 90), noise(None, 5, case=B)]))
+    run = run_of("default", first, floors([noise(100, 90), noise(None, 5, case=B)]), "/packages")
 
     assert {"default": FINGERPRINT} == run.builds
+    assert {"default": "/packages"} == run.package_folders
     assert [Noise(0.1), None] == [record.noise for record in run.cases]
