@@ -434,7 +434,10 @@ class Shim:
         self.running_on_valgrind = library.steady_running_on_valgrind
         self.start, self.toggle = library.steady_start, library.steady_toggle
         self.zero, self.reset = library.steady_zero, library.steady_reset
-        self.clock_s, self.fill_counters = library.steady_clock_s, library.steady_fill_counters
+        self.clock_s = library.steady_clock_s
+        # Looked up here: in a child, the first look-up would take objects from free lists.
+        self._fill_counters = library.steady_fill_counters
+        self._clear_method_cache = ctypes.pythonapi.PyType_ClearCache
         self.clock_hooks = (library.steady_clock_begin, library.steady_clock_end)
         # Python loops call these between windows: without releasing the GIL, and without making
         # an object of whatever is in the return register.
@@ -457,7 +460,7 @@ class Shim:
             self._library.steady_after_window(kind())
 
     def know_counters(self, code: Any) -> None:
-        """Let ``fill_counters`` keep the interpreter from specialising a code object again."""
+        """Let ``settle_interpreter`` keep the interpreter from specialising a code object again."""
         compiled, running = code.co_code, id(code) + type(code).__basicsize__
         size = len(compiled)
         # Where the bytecode lies is no part of any interface, but can be checked.
@@ -465,6 +468,17 @@ class Shim:
             self._library.steady_know_counters(
                 compiled, ctypes.c_uint64(size), ctypes.c_void_p(running)
             )
+
+    def settle_interpreter(self, *, specialised: bool) -> None:
+        """Let it begin the next window as it began the one before, whatever ran meanwhile.
+
+        What is ``specialised`` stays as it is.
+        """
+        if specialised:
+            self._fill_counters()
+        # The method cache holds names until others take their places. Where a statement looks up
+        # names that it makes, each run adds one, and frees another or displaces a type's.
+        self._clear_method_cache()
 
     def is_preloaded(self) -> bool:
         """Whether this process allocates with the library, and so its counters count."""
@@ -660,8 +674,8 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     lengths = (ctypes.c_uint64 * len(runs))(*runs)
 
     def decide(window: int) -> None:
-        if window >= len(pilot):
-            shim.fill_counters()
+        if window >= len(pilot) - 1:
+            shim.settle_interpreter(specialised=window >= len(pilot))
         if window == len(pilot) - 1:
             per_run = shim.dump_total(request["base"], request["dumps"], len(pilot)) // pilot[-1]
             warm_up, unit = next(

@@ -802,7 +802,7 @@ def test_code_whose_counters_are_full_is_not_specialised_again(library: Library)
     forms = []
     shim.know_counters(code)
     for value in values * 300:
-        shim.fill_counters()
+        shim.settle_interpreter(specialised=True)
         assert {b"\xfc\xff"} == {*running(code)[1]}
         assert value + value == added(value)
         forms.append(running(code)[0])
