@@ -443,6 +443,7 @@ class Shim:
         # an object of whatever is in the return register.
         holding_gil = ctypes.PyDLL(path)
         self.count_hooks = (holding_gil.steady_count_begin, holding_gil.steady_count_end)
+        self.method_cache: Any = None  # of a server that counts
         # Clearing costs takes milliseconds, so idle windows call something else.
         self.idle_hooks = (holding_gil.steady_windows, holding_gil.steady_windows)
         for hook in (*self.count_hooks, *self.idle_hooks):
@@ -511,11 +512,13 @@ def _get_ready(request: Message, shim: Shim) -> Message:
         shim.start()
         # Threads that a case starts are counted from their birth; the calling one, in windows.
         shim.toggle()
+        shim.method_cache = _module_beside("method_cache").MethodCache()
     torch.set_num_threads(1)
     _rehearse(torch, shim)
     # torch seeds its default generator by chance; some costs depend on what is drawn.
     torch.manual_seed(0)
     gc.collect()
+    _fill_free_lists()
     gc.freeze()
     shim.zero()
     shim.reset()
@@ -524,6 +527,17 @@ def _get_ready(request: Message, shim: Shim) -> Message:
         "capability": cpu_capability(torch),
         "preloaded": shim.is_preloaded(),
     }
+
+
+def _fill_free_lists() -> None:
+    """Leave Python's lists of free objects full, as in a process that has run for long.
+
+    A collection empties them. They would fill up again over a hundred iterations and more, and what
+    does not fit costs more to free.
+    """
+    kept: List[Any] = [[{"key": number}, [number]] for number in range(200)]
+    kept.append([tuple(range(length)) for length in range(1, 21) for _ in range(2000)])
+    kept.append([float(number) for number in range(200)])
 
 
 def _import_what_comes_late(torch: Any) -> None:
@@ -691,7 +705,12 @@ def count_in_child(request: Message, shim: Shim) -> Message:
         if isinstance(loop, CompiledLoop):
             loop.run(lengths, shim.count_hooks)
         else:
-            loop.run(lengths, shim.count_hooks, CodeSeen(shim.know_counters))
+            loop.run(
+                lengths,
+                shim.count_hooks,
+                CodeSeen(shim.know_counters),
+                lambda: shim.method_cache.separate(request["lookups"]),
+            )
     first = len(pilot) + 1
     dumps = "%s.%d" % (request["dumps"], os.getpid())
     return {
@@ -913,13 +932,15 @@ def executed_in_child(request: Message, shim: Shim) -> Message:
         return {"executed": {"python": "", "functions": None, "operators": operators.rows()}}
     loop = PythonLoop(case, shim.idle_hooks)
     bytecodes = executed.Bytecodes(*loop.statement)
-    executed.observe(loop.run, [bytecodes, operators])
+    lookups = _module_beside("method_cache").Lookups()
+    executed.observe(loop.run, [bytecodes, operators, lookups, lookups])
     return {
         "executed": {
             "python": "%d.%d" % sys.version_info[:2],
             "functions": bytecodes.rows(),
             "operators": operators.rows(),
-        }
+        },
+        "lookups": lookups.rows(),
     }
 
 
@@ -1154,13 +1175,21 @@ class PythonLoop:
         self._function = namespace["ic_case"]
         self._idle_hooks = tuple(idle_hooks)
 
-    def run(self, lengths: Any, hooks: Sequence[Any], seen: Optional[CodeSeen] = None) -> None:
+    def run(
+        self,
+        lengths: Any,
+        hooks: Sequence[Any],
+        seen: Optional[CodeSeen] = None,
+        before: Callable[[], Any] = lambda: None,
+    ) -> None:
         """Run the setup, then a window for each number of runs in ``lengths``, read as it comes.
 
-        ``seen`` gets to know the code that runs, from two further runs before the windows.
+        ``before`` is called after the setup. ``seen`` gets to know the code that runs, from two
+        further runs before the windows.
         """
 
         def windows() -> Iterator[Tuple[Any, ...]]:
+            before()
             for _ in range(_IDLE_WINDOWS):
                 yield (0, *self._idle_hooks)
             if seen is not None:

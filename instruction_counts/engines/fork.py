@@ -191,7 +191,8 @@ class ForkEngine:
             self._counts.warm_up()  # or the wall times would be those of a shared core
         times = self._times_of(order, cores, files) if order.times else None
         used, reason = self._resources_of(order, cores, files)
-        executed = self._executed_of(order, cores, files) if order.executed else None
+        observed = self._observed(order, cores, files)
+        executed = executed_of(observed) if order.executed and observed else None
         beside = Outcome(
             Status.OK,
             times=times,
@@ -206,7 +207,7 @@ class ForkEngine:
         self._work_until_ready(cores)
         self._losses.get(None)
         run = self._child(self._counts, order, cores, files)
-        counted = self._counting.of(order.case, run)
+        counted = self._counting.of(order.case, run, observed.get("lookups", ()))
         return attrs.evolve(
             beside,
             instructions=counted.instructions,
@@ -240,14 +241,17 @@ class ForkEngine:
         )
         return attrs.evolve(output_of(first), repeatable=first == second)
 
-    def _executed_of(
+    def _observed(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
-    ) -> Executed | None:
-        """What an iteration executes; None where that cannot be found out."""
+    ) -> Mapping[str, Any]:
+        """What an iteration executes and looks up; nothing where that cannot be found out."""
+        is_python = order.case.autolabels.language is Language.PYTHON
+        if not (order.executed or (order.counts and is_python)):
+            return {}
         try:
-            return executed_of(self._child(self._times, order, cores, files)({"task": "executed"}))
+            return self._child(self._times, order, cores, files)({"task": "executed"})
         except WorkerError:
-            return None  # a case that cannot run fails when it is counted or timed
+            return {}  # a case that cannot run fails when it is counted or timed
 
     def _resources_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]

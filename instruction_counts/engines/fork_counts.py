@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from core.types import Case, Language
@@ -43,18 +43,28 @@ class CaseCounts:
         """What allocates in the counted process: what was asked for, unless that was refused."""
         return self._profile.allocator if self._server.ready.get("preloaded", True) else "system"
 
-    def of(self, case: Case, run: Child) -> counting.Counted:
+    def of(self, case: Case, run: Child, lookups: Sequence[Any] = ()) -> counting.Counted:
         """Count ``case``, for which ``run`` carries out tasks.
+
+        ``lookups`` is what it looks up on types, as far as that is known: none evicts another one.
 
         Raises:
             WorkerError, ServerStartError, CompileError: the case or the empty loop fails.
             CallgrindFormatError, OSError: Callgrind left no usable dump.
         """
-        return self._count(run, self._loops.get(case.autolabels.language), case)
+        loop = self._loops.get(case.autolabels.language)
+        return self._count(run, loop, case, lookups)
 
-    def _count(self, run: Child, loop: counting.Loop, case: Case | None = None) -> counting.Counted:
+    def _count(
+        self,
+        run: Child,
+        loop: counting.Loop,
+        case: Case | None = None,
+        lookups: Sequence[Any] = (),
+    ) -> counting.Counted:
         request = {
             "task": "counts",
+            "lookups": lookups,
             "dumps": "dumps/cg",
             "pilot_runs": counting.PILOT_RUNS,
             "pattern": counting.PATTERN,

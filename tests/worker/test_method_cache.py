@@ -1,0 +1,143 @@
+"""Look-ups on types: seen, and kept apart."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from worker import method_cache
+from worker.method_cache import Lookups, MethodCache
+
+HERE = __name__
+
+
+class Base:
+    """Looked up on itself and on what derives from it."""
+
+    def method(self) -> None:
+        """Found on the base."""
+
+
+class Derived(Base):
+    """Gets another version whenever its base does."""
+
+    def own(self) -> None:
+        """Found here."""
+
+
+class Awkward(type):
+    """Types that hide their names."""
+
+    @property
+    def __module__(cls) -> Any:
+        """Fails."""
+        raise RuntimeError
+
+
+def slots(lookups: list[tuple[str, str, str]]) -> Counter[int]:
+    """How many of ``lookups``, on types of this file, have each slot of the table."""
+    return Counter(
+        (method_cache._version(globals()[qualified]) ^ (id(sys.intern(name)) >> 3)) % 4096
+        for _, qualified, name in lookups
+    )
+
+
+def seen() -> list[tuple[str, str, str]]:
+    """What two calls look up."""
+    lookups = Lookups()
+    for _ in range(2):
+        lookups.begin()
+        Derived().own()
+        Derived().method()
+        lookups.end()
+    return lookups.rows()
+
+
+@pytest.mark.parametrize("name", ["own", "method"])
+def test_what_is_looked_up_is_seen(name: str) -> None:
+    """On the type of the object, wherever it is found."""
+    assert (HERE, "Derived", name) in seen()
+
+
+def test_what_is_not_looked_up_is_not_seen() -> None:
+    """The table is emptied first."""
+    Base().method()
+
+    assert (HERE, "Base", "method") not in seen()
+
+
+def test_rows_come_in_a_fixed_order() -> None:
+    """The child that gets them allocates alike."""
+    rows = seen()
+
+    assert sorted(rows) == rows
+
+
+def test_look_ups_that_share_a_slot_are_separated() -> None:
+    """Of some hundred in a table of 4,096 many would."""
+    lookups = [
+        (HERE, type_name, f"name_{number}")
+        for type_name in ("Base", "Derived", "Many0", "Many1", "Many2", "Many3")
+        for number in range(12)
+    ]
+    MethodCache().separate(lookups)
+    within = [
+        Counter((id(sys.intern(f"name_{number}")) >> 3) % 4096 for number in range(12)),
+    ]
+
+    shared_by_names = sum(count - 1 for count in within[0].values())
+    assert 6 * shared_by_names == sum(count - 1 for count in slots(lookups).values())
+
+
+def test_what_is_apart_stays_as_it_is() -> None:
+    """A new version costs the code that was specialized for the old one."""
+    cache, lookups = MethodCache(), [(HERE, "Base", "method"), (HERE, "Derived", "own")]
+    cache.separate(lookups)
+    before = slots(lookups)
+    cache.separate(lookups)
+
+    assert before == slots(lookups)
+
+
+def test_names_of_one_type_that_share_a_slot_are_counted() -> None:
+    """No version keeps them apart."""
+    at: dict[int, str] = {}
+    kept = [sys.intern(f"a_name_of_its_own_{number}") for number in range(20_000)]
+    pair = next(
+        (at[slot], name)
+        for name in kept
+        if at.setdefault(slot := (id(name) >> 3) % 4096, name) is not name
+    )
+
+    assert 1 == MethodCache().separate([(HERE, "Base", name) for name in pair])
+
+
+def test_a_type_that_came_later_is_found() -> None:
+    """A setup makes classes."""
+    cache = MethodCache()
+    late = type("Late", (), {"__module__": HERE})
+    globals()["Late"] = late
+    lookups = [(HERE, "Late", "x"), (HERE, "Base", "x")]
+    cache.separate(lookups)
+
+    assert [1, 1] == list(slots(lookups).values())
+
+
+def test_a_type_that_is_not_there_is_left_out() -> None:
+    """The other process had it."""
+    assert 0 == MethodCache().separate([(HERE, "Nowhere", "x")])
+
+
+def test_types_that_hide_their_names_do_no_harm() -> None:
+    """Their own attributes are not asked."""
+    hidden = Awkward("Hidden", (), {})
+    MethodCache()
+
+    assert hidden.__qualname__ == "Hidden"
+
+
+for _number in range(4):
+    globals()[f"Many{_number}"] = type(f"Many{_number}", (), {"__module__": HERE})

@@ -1,0 +1,213 @@
+"""Python's cache of method look-ups: what a statement looks up, and versions that never collide.
+
+CPython keeps what it found on a type in a table of 4,096 slots for the whole interpreter, filled by
+version of the type and address of the name (``MCACHE_HASH`` in its ``Objects/typeobject.c``). Two
+look-ups that share a slot evict each other in each iteration, and cost some hundred instructions
+each time: by chance, since versions are handed out in the order of first use, and addresses are the
+allocator's. A type whose version is withdrawn (``PyType_Modified``) gets another one at its next
+look-up, and with it other slots. So what is looked up is found out natively, and where it is
+counted, types that collide get new versions until none does.
+
+Standard library only, like `worker.main`, which imports this.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import sys
+from collections import Counter, defaultdict
+from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+
+Lookup = Tuple[str, str, str]
+"""Module and qualified name of a type, and the name that is looked up on it."""
+
+_SLOTS = 4096
+_ENTRY = ctypes.c_uint64 * 3
+"""Version (in the lower half), name and value."""
+_VERSION_OFFSET = 384
+"""Of ``tp_version_tag`` in a type, on 64-bit builds of CPython 3.9 to 3.14."""
+_NOWHERE = "instruction_counts_has_no_such_name"
+# With 400 look-ups in the table, one type of 20 names finds room in every eighth place.
+_MOST_TRIES = 200
+_PROBES = 8
+
+_type_modified = ctypes.pythonapi.PyType_Modified
+_type_modified.argtypes, _type_modified.restype = [ctypes.py_object], None
+
+
+class MethodCache:
+    """The types of this process, by name, as far as they are there when this is made.
+
+    It works where `can_move` says so: with a GIL, on 64 bits, in a version whose types are built as
+    is known here.
+    """
+
+    def __init__(self) -> None:
+        self.can_move = _can_move()
+        self._types = _by_name(_classes()) if self.can_move else {}
+        self._is_complete = not self.can_move
+
+    def separate(self, lookups: Sequence[Sequence[str]]) -> int:
+        """Give types new versions until no two of ``lookups`` share a slot; how many still do.
+
+        Names of one type that share a slot do so in all versions.
+        """
+        names: Dict[type, Set[int]] = defaultdict(set)
+        self._is_complete = not self.can_move  # a setup can make types
+        for module, qualified, name in lookups:
+            for found in self._found(module, qualified):
+                names[found].add(id(sys.intern(name)) >> 3)
+        taken: Set[int] = set()
+        left = 0
+        # A new version of a type is one of its subclasses, too: bases come first.
+        for each in sorted(names, key=lambda one: len(one.__mro__)):
+            slots = self._moved(each, names[each], taken)
+            left += len(names[each]) - len(slots - taken)
+            taken |= slots
+        return left
+
+    def _found(self, module: str, qualified: str) -> Sequence[type]:
+        if (module, qualified) not in self._types and not self._is_complete:
+            self._types, self._is_complete = _by_name(_classes()), True
+        return self._types.get((module, qualified), ())
+
+    def _moved(self, each: type, names: Set[int], taken: Set[int]) -> Set[int]:
+        """The slots that a type has at last."""
+        for _ in range(_MOST_TRIES):
+            version = _version(each)
+            slots = {(version ^ name) % _SLOTS for name in names}
+            if not slots & taken:
+                break
+            _type_modified(each)
+        return slots
+
+
+class Lookups:
+    """Sees what is looked up in the table between `begin` and `end`."""
+
+    def __init__(self) -> None:
+        self._table = _table()
+        self._seen: Set[Lookup] = set()
+
+    def begin(self) -> None:
+        """Empty the table; its types get other versions each time, and so none hides for ever."""
+        if self._table is not None:
+            for each in _classes():
+                _type_modified(each)
+            sys._clear_type_cache()
+
+    def end(self) -> None:
+        """Read what has been looked up since."""
+        if self._table is None:
+            return
+        entries = (_ENTRY * _SLOTS).from_buffer_copy(self._table)
+        types = {_version_now(each): each for each in _classes()}
+        for version, name, _ in entries:
+            found = types.get(version & 0xFFFFFFFF)
+            if version and name and found is not None:
+                self._seen.add((*_name_of(found), str(ctypes.cast(name, ctypes.py_object).value)))
+
+    def rows(self) -> List[Lookup]:
+        """What was seen, in a fixed order, but for what belongs to the observers."""
+        return sorted(row for row in self._seen if row[0] in sys.modules)
+
+
+def _can_move() -> bool:
+    if not (sys.implementation.name == "cpython" and (3, 9) <= sys.version_info < (3, 15)):
+        return False
+    if sys.maxsize < 1 << 32 or not getattr(sys, "_is_gil_enabled", lambda: True)():
+        return False
+
+    class Probe:
+        pass
+
+    first = _version(Probe)
+    _type_modified(Probe)
+    return _version_now(Probe) == 0 and _version(Probe) not in {0, first}
+
+
+def _version_now(each: type) -> int:
+    return ctypes.c_uint32.from_address(id(each) + _VERSION_OFFSET).value
+
+
+def _version(each: type) -> int:
+    """The version of a type, which gets one if it has none."""
+    if _version_now(each) == 0:
+        with contextlib.suppress(AttributeError):
+            type.__getattribute__(each, _NOWHERE)
+    return _version_now(each)
+
+
+def _classes() -> Sequence[type]:
+    found: Dict[int, type] = {id(object): object}
+    waiting = [object]
+    while waiting:
+        for each in type.__subclasses__(waiting.pop()):
+            if id(each) not in found:
+                found[id(each)] = each
+                waiting.append(each)
+    return list(found.values())
+
+
+def _by_name(types: Sequence[type]) -> Dict[Tuple[str, str], List[type]]:
+    found: Dict[Tuple[str, str], List[type]] = {}
+    for each in types:
+        found.setdefault(_name_of(each), []).append(each)
+    return found
+
+
+# A class can have attributes of its own by these names.
+_module_of, _qualified_of = (type.__dict__[name].__get__ for name in ("__module__", "__qualname__"))
+
+
+def _name_of(each: type) -> Tuple[str, str]:
+    return str(_module_of(each)), _qualified_of(each)
+
+
+def _table() -> Optional[Any]:
+    """The memory of the table; None where it is not found.
+
+    It lies in the state of the interpreter, which has no public layout: an entry is looked for that
+    was just made.
+    """
+    if not _can_move():
+        return None
+    # An entry can be evicted at once, and what only looks like one lies elsewhere each time.
+    found = Counter(address for _ in range(_PROBES) for address in _candidates())
+    address, times = max(found.items(), key=lambda item: item[1], default=(0, 0))
+    if times <= _PROBES // 2:
+        return None
+    return (ctypes.c_char * (_SLOTS * ctypes.sizeof(_ENTRY))).from_address(address)
+
+
+def _candidates() -> Iterator[int]:
+    """Where the table begins, if an entry of a new type is one of the table."""
+
+    class Probe:
+        pass
+
+    state = ctypes.pythonapi.PyInterpreterState_Get
+    state.restype = ctypes.c_void_p
+    start = state()
+    name = sys.intern(_NOWHERE)
+    version = _version(Probe)
+    # CPython 3.13 puts the look-up that brings a version where a type without one has its place.
+    getattr(Probe, name, None)
+    memory = ctypes.string_at(start, _mapped_until(start) - start)
+    entry = bytes(ctypes.c_uint64(id(name)))
+    at = memory.find(entry)
+    while at >= 0:
+        if int.from_bytes(memory[at - 8 : at - 4], sys.byteorder) == version:
+            slot = (version ^ (id(name) >> 3)) % _SLOTS
+            yield start + at - 8 - slot * ctypes.sizeof(_ENTRY)
+        at = memory.find(entry, at + 1)
+
+
+def _mapped_until(address: int) -> int:
+    with open("/proc/self/maps", encoding="ascii") as stream:  # noqa: PTH123 - as in the keeper
+        for line in stream:
+            first, last = (int(part, 16) for part in line.split(None, 1)[0].split("-"))
+            if first <= address < last:
+                return last
+    return address
