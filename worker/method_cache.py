@@ -162,7 +162,10 @@ _module_of, _qualified_of = (type.__dict__[name].__get__ for name in ("__module_
 
 
 def _name_of(each: type) -> Tuple[str, str]:
-    return str(_module_of(each)), _qualified_of(each)
+    try:
+        return str(_module_of(each)), _qualified_of(each)
+    except Exception:  # noqa: BLE001 - some are made without a module, and `str` is anyone's code
+        return "", ""
 
 
 def _table() -> Optional[Any]:
