@@ -443,7 +443,9 @@ class Shim:
         # an object of whatever is in the return register.
         holding_gil = ctypes.PyDLL(path)
         self.count_hooks = (holding_gil.steady_count_begin, holding_gil.steady_count_end)
-        self.method_cache: Any = None  # of a server that counts
+        # What steadies Python: the cache where cases are counted, and names that stay in place.
+        self.method_cache: Any = None
+        self.names: List[str] = []
         # Clearing costs takes milliseconds, so idle windows call something else.
         self.idle_hooks = (holding_gil.steady_windows, holding_gil.steady_windows)
         for hook in (*self.count_hooks, *self.idle_hooks):
@@ -501,6 +503,8 @@ class Shim:
 
 
 def _get_ready(request: Message, shim: Shim) -> Message:
+    names = _module_beside("method_cache").place(_module_beside("names").NAMES)
+
     import torch
     import torch.utils.benchmark
 
@@ -522,6 +526,7 @@ def _get_ready(request: Message, shim: Shim) -> Message:
     gc.freeze()
     shim.zero()
     shim.reset()
+    shim.names = names
     return {
         "torch": torch.__version__,
         "capability": cpu_capability(torch),

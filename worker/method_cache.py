@@ -6,7 +6,8 @@ look-ups that share a slot evict each other in each iteration, and cost some hun
 each time: by chance, since versions are handed out in the order of first use, and addresses are the
 allocator's. A type whose version is withdrawn (``PyType_Modified``) gets another one at its next
 look-up, and with it other slots. So what is looked up is found out natively, and where it is
-counted, types that collide get new versions until none does.
+counted, types that collide get new versions until none does. Two names of one type share a slot in
+all versions: names that are known to be looked up are placed, before anything else can make them.
 
 Standard library only, like `worker.main`, which imports this.
 """
@@ -34,6 +35,23 @@ _PROBES = 8
 
 _type_modified = ctypes.pythonapi.PyType_Modified
 _type_modified.argtypes, _type_modified.restype = [ctypes.py_object], None
+
+
+def place(names: Sequence[str]) -> List[str]:
+    """Make the strings ``names`` where no two share a slot; to be kept until others hold them.
+
+    A string that is there already stays where it is.
+    """
+    placed, taken = [], set()
+    for name in names:
+        copies = []  # the next one lies elsewhere
+        for _ in range(_MOST_TRIES):
+            copies.append(name.encode().decode())
+            if id(copies[-1]) >> 3 & _SLOTS - 1 not in taken:
+                break
+        placed.append(sys.intern(copies[-1]))
+        taken.add(id(placed[-1]) >> 3 & _SLOTS - 1)
+    return placed
 
 
 class MethodCache:

@@ -67,7 +67,7 @@ class ForkProcesses:
     def _fill(self, folder: Path) -> None:
         (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
         shutil.copy(WORKER, folder / "worker.py")
-        for name in ("executed.py", "method_cache.py"):
+        for name in ("executed.py", "method_cache.py", "names.py"):
             shutil.copy(WORKER.with_name(name), folder)
         for library in self._libraries:
             shutil.copy(library, folder)
