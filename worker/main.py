@@ -503,20 +503,22 @@ class Shim:
 
 
 def _get_ready(request: Message, shim: Shim) -> Message:
-    names = _module_beside("method_cache").place(_module_beside("names").NAMES)
+    method_cache = _module_beside("method_cache") if request["role"] == "counts" else None
+    if method_cache is not None:
+        shim.names = method_cache.place(_module_beside("names").NAMES)
 
     import torch
     import torch.utils.benchmark
 
     _import_what_comes_late(torch)
-    if request["role"] == "counts":
+    if method_cache is not None:
         if not shim.running_on_valgrind():
             raise MeasurementError({"kind": "refused", "message": "client requests have no effect"})
         # Children inherit instrumented translations: START costs this once, instead of in each.
         shim.start()
         # Threads that a case starts are counted from their birth; the calling one, in windows.
         shim.toggle()
-        shim.method_cache = _module_beside("method_cache").MethodCache()
+        shim.method_cache = method_cache.MethodCache()
     torch.set_num_threads(1)
     _rehearse(torch, shim)
     # torch seeds its default generator by chance; some costs depend on what is drawn.
@@ -526,7 +528,6 @@ def _get_ready(request: Message, shim: Shim) -> Message:
     gc.freeze()
     shim.zero()
     shim.reset()
-    shim.names = names
     return {
         "torch": torch.__version__,
         "capability": cpu_capability(torch),
