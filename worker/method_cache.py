@@ -64,7 +64,6 @@ class MethodCache:
     def __init__(self) -> None:
         self.can_move = _can_move()
         self._types = _by_name(_classes()) if self.can_move else {}
-        self._is_complete = not self.can_move
 
     def separate(self, lookups: Sequence[Sequence[str]]) -> int:
         """Give types new versions until no two of ``lookups`` share a slot; how many still do.
@@ -72,9 +71,10 @@ class MethodCache:
         Names of one type that share a slot do so in all versions.
         """
         names: Dict[type, Set[int]] = defaultdict(set)
-        self._is_complete = not self.can_move  # a setup can make types
+        if self.can_move and any((row[0], row[1]) not in self._types for row in lookups):
+            self._types = _by_name(_classes())  # a setup can make types
         for module, qualified, name in lookups:
-            for found in self._found(module, qualified):
+            for found in self._types.get((module, qualified), ()):
                 names[found].add(id(sys.intern(name)) >> 3)
         taken: Set[int] = set()
         left = 0
@@ -84,11 +84,6 @@ class MethodCache:
             left += len(names[each]) - len(slots - taken)
             taken |= slots
         return left
-
-    def _found(self, module: str, qualified: str) -> Sequence[type]:
-        if (module, qualified) not in self._types and not self._is_complete:
-            self._types, self._is_complete = _by_name(_classes()), True
-        return self._types.get((module, qualified), ())
 
     def _moved(self, each: type, names: Set[int], taken: Set[int]) -> Set[int]:
         """The slots that a type has at last."""

@@ -136,23 +136,23 @@ class ForkServer:
         request = _Request(self.folder, next(self._numbers))
 
         def carry_out() -> dict[str, Any]:
-            request.write(task, files or {}, made or {})
-            answer = self._attempt(request, timeout_s, left_running)
-            for name, path in (made or {}).items():
-                shutil.move(self.folder / request.name_of(name), path)
-            return answer
+            try:
+                request.write(task, files or {}, made or {})
+                answer = self._attempt(request, timeout_s, left_running)
+                for name, path in (made or {}).items():
+                    shutil.move(self.folder / request.name_of(name), path)
+                return answer
+            finally:
+                request.remove()  # in its turn: whoever is alone finds a folder that nobody changes
 
         try:
-            try:
-                return self._in_folder(carry_out)
-            except _FolderLostError:
-                return self._in_folder(carry_out, alone=True)
-            except _ServerDiedError:
-                if self._closed:
-                    raise
-                return self._in_folder(carry_out)
-        finally:
-            request.remove()
+            return self._in_folder(carry_out)
+        except _FolderLostError:
+            return self._in_folder(carry_out, alone=True)
+        except _ServerDiedError:
+            if self._closed:
+                raise
+            return self._in_folder(carry_out)
 
     def close(self) -> None:
         """Kill the server and its children, from any thread; nothing of it is left behind."""
@@ -181,21 +181,20 @@ class ForkServer:
             try:
                 return carry_out()
             finally:
-                lost = self._server_folder.times_made != made_before
-                if (lost or self._ensure_folder()) and not self._closed:
+                self._ensure_folder()
+                # Asked last: another lane may have found it gone, and made it again, meanwhile.
+                if self._server_folder.times_made != made_before and not self._closed:
                     raise (
                         _FolderLostError(_DELETED) if not turn.was_alone else WorkerError(_DELETED)
                     )
 
-    def _ensure_folder(self) -> bool:
-        """Start again in a new folder where the old one is gone; True if it was."""
+    def _ensure_folder(self) -> None:
+        """Start again in a new folder where the old one is gone."""
         with self._lock:
-            if self._closed or self._server_folder.is_intact:
-                return False
-            self._drop()
-            self._ended = _FOLDER_GONE
-            self._server_folder.make_again()
-            return True
+            if not (self._closed or self._server_folder.is_intact):
+                self._drop()
+                self._ended = _FOLDER_GONE
+                self._server_folder.make_again()
 
     def _attempt(
         self, request: _Request, timeout_s: float, left_running: Callable[[int], None]
@@ -353,8 +352,9 @@ class _Request:
 
     def remove(self) -> None:
         """Remove the files of the task."""
-        for path in self._folder.glob(f"*-{self._number}*"):
-            path.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):  # the folder, deleted meanwhile
+            for path in self._folder.glob(f"*-{self._number}*"):
+                path.unlink(missing_ok=True)
 
 
 def _wait_for_end(pid: int, timeout_s: float) -> bool:

@@ -252,9 +252,10 @@ def _all_below(pid: int) -> set[int]:
 def _running_below(pid: int) -> set[int]:
     """The children of a process that have not ended."""
     found: set[int] = set()
-    for path in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            found.update(map(int, path.read_text(encoding="ascii").split()))
+    with contextlib.suppress(OSError):  # it has ended
+        for path in Path(f"/proc/{pid}/task").glob("*/children"):
+            with contextlib.suppress(OSError):  # the thread has
+                found.update(map(int, path.read_text(encoding="ascii").split()))
     return set(filter(_is_running, found))
 
 
