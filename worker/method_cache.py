@@ -20,14 +20,20 @@ import sys
 from collections import Counter, defaultdict
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
-Lookup = Tuple[str, str, str]
-"""Module and qualified name of a type, and the name that is looked up on it."""
+Lookup = Tuple[str, str, str, int]
+"""Module and qualified name of a type, the name that is looked up on it, and where that lies.
+
+A name lies where the interned string does (0), or as many bytes behind ``None``: CPython 3.11 has
+strings of its own that are not the interned ones.
+"""
 
 _SLOTS = 4096
 _ENTRY = ctypes.c_uint64 * 3
 """Version (in the lower half), name and value."""
 _VERSION_OFFSET = 384
 """Of ``tp_version_tag`` in a type, on 64-bit builds of CPython 3.9 to 3.14."""
+# Objects that are part of the interpreter count no references (3.12 has other numbers, 3.9 none).
+_LEAST_REFERENCES_OF_STATIC = 500_000_000
 _NOWHERE = "instruction_counts_has_no_such_name"
 # With 400 look-ups in the table, one type of 20 names finds room in every eighth place.
 _MOST_TRIES = 200
@@ -65,7 +71,7 @@ class MethodCache:
         self.can_move = _can_move()
         self._types = _by_name(_classes()) if self.can_move else {}
 
-    def separate(self, lookups: Sequence[Sequence[str]]) -> int:
+    def separate(self, lookups: Sequence[Sequence[Any]]) -> int:
         """Give types new versions until no two of ``lookups`` share a slot; how many still do.
 
         Names of one type that share a slot do so in all versions.
@@ -73,9 +79,9 @@ class MethodCache:
         names: Dict[type, Set[int]] = defaultdict(set)
         if self.can_move and any((row[0], row[1]) not in self._types for row in lookups):
             self._types = _by_name(_classes())  # a setup can make types
-        for module, qualified, name in lookups:
+        for module, qualified, name, offset in lookups:
             for found in self._types.get((module, qualified), ()):
-                names[found].add(id(sys.intern(name)) >> 3)
+                names[found].add(_address(name, offset) >> 3)
         taken: Set[int] = set()
         left = 0
         # A new version of a type is one of its subclasses, too: bases come first.
@@ -119,7 +125,8 @@ class Lookups:
         for version, name, _ in entries:
             found = types.get(version & 0xFFFFFFFF)
             if version and name and found is not None:
-                self._seen.add((*_name_of(found), str(ctypes.cast(name, ctypes.py_object).value)))
+                text = ctypes.cast(name, ctypes.py_object).value
+                self._seen.add((*_name_of(found), text, _offset_of(text)))
 
     def rows(self) -> List[Lookup]:
         """What was seen, in a fixed order, but for what belongs to the observers."""
@@ -161,6 +168,16 @@ def _classes() -> Sequence[type]:
                 found[id(each)] = each
                 waiting.append(each)
     return list(found.values())
+
+
+def _offset_of(name: str) -> int:
+    if sys.intern(name) is name or sys.getrefcount(name) < _LEAST_REFERENCES_OF_STATIC:
+        return 0
+    return id(name) - id(None)
+
+
+def _address(name: str, offset: int) -> int:
+    return id(None) + offset if offset else id(sys.intern(name))
 
 
 def _by_name(types: Sequence[type]) -> Dict[Tuple[str, str], List[type]]:

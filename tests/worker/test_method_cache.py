@@ -21,8 +21,18 @@ class Base:
         """Found on the base."""
 
 
+class Described:
+    """A descriptor."""
+
+    def __get__(self, instance: object, owner: type) -> int:
+        """Whatever it is looked up on."""
+        return 1
+
+
 class Derived(Base):
     """Gets another version whenever its base does."""
+
+    described = Described()
 
     def own(self) -> None:
         """Found here."""
@@ -37,15 +47,15 @@ class Awkward(type):
         raise RuntimeError
 
 
-def slots(lookups: list[tuple[str, str, str]]) -> Counter[int]:
+def slots(lookups: list[method_cache.Lookup]) -> Counter[int]:
     """How many of ``lookups``, on types of this file, have each slot of the table."""
     return Counter(
-        (method_cache._version(globals()[qualified]) ^ (id(sys.intern(name)) >> 3)) % 4096
-        for _, qualified, name in lookups
+        (method_cache._version(globals()[qualified]) ^ method_cache._address(*name) >> 3) % 4096
+        for _, qualified, *name in lookups
     )
 
 
-def seen() -> list[tuple[str, str, str]]:
+def seen() -> list[method_cache.Lookup]:
     """What two calls look up."""
     lookups = Lookups()
     for _ in range(2):
@@ -59,14 +69,30 @@ def seen() -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("name", ["own", "method"])
 def test_what_is_looked_up_is_seen(name: str) -> None:
     """On the type of the object, wherever it is found."""
-    assert (HERE, "Derived", name) in seen()
+    assert (HERE, "Derived", name, 0) in seen()
 
 
 def test_what_is_not_looked_up_is_not_seen() -> None:
     """The table is emptied first."""
     Base().method()
 
-    assert (HERE, "Base", "method") not in seen()
+    assert (HERE, "Base", "method", 0) not in seen()
+
+
+def test_a_name_lies_where_the_table_has_it() -> None:
+    """The interpreter looks up ``__get__`` by a string of its own, which need not be interned."""
+    lookups = Lookups()
+    lookups.begin()
+    _ = Derived.described
+    lookups.end()
+    version = method_cache._version(Described)
+    table = (method_cache._ENTRY * method_cache._SLOTS).from_buffer_copy(lookups._table)
+    rows = [row[2:] for row in lookups.rows() if row[:2] == (HERE, "Described")]
+
+    assert "__get__" in {name for name, _ in rows}
+    assert {name for tag, name, _ in table if tag & 0xFFFFFFFF == version} == {
+        method_cache._address(*row) for row in rows
+    }
 
 
 def test_rows_come_in_a_fixed_order() -> None:
@@ -79,11 +105,11 @@ def test_rows_come_in_a_fixed_order() -> None:
 def test_look_ups_that_share_a_slot_are_separated() -> None:
     """Of some hundred in a table of 4,096 many would."""
     lookups = [
-        (HERE, type_name, f"name_{number}")
+        (HERE, type_name, f"name_{number}", 0)
         for type_name in ("Base", "Derived", "Many0", "Many1", "Many2", "Many3")
         for number in range(12)
     ]
-    kept = method_cache.place([name for _, _, name in lookups[:12]])
+    kept = method_cache.place([name for _, _, name, _ in lookups[:12]])
     MethodCache().separate(lookups)
 
     assert 6 * len(kept) == len(slots(lookups))
@@ -91,7 +117,7 @@ def test_look_ups_that_share_a_slot_are_separated() -> None:
 
 def test_what_is_apart_stays_as_it_is() -> None:
     """A new version costs the code that was specialised for the old one."""
-    cache, lookups = MethodCache(), [(HERE, "Base", "method"), (HERE, "Derived", "own")]
+    cache, lookups = MethodCache(), [(HERE, "Base", "method", 0), (HERE, "Derived", "own", 0)]
     cache.separate(lookups)
     before = slots(lookups)
     cache.separate(lookups)
@@ -109,7 +135,7 @@ def test_names_of_one_type_that_share_a_slot_are_counted() -> None:
         if at.setdefault(slot := (id(name) >> 3) % 4096, name) is not name
     )
 
-    assert 1 == MethodCache().separate([(HERE, "Base", name) for name in pair])
+    assert 1 == MethodCache().separate([(HERE, "Base", name, 0) for name in pair])
 
 
 def test_names_are_placed_where_no_two_share_a_slot() -> None:
@@ -138,7 +164,7 @@ def test_a_type_that_came_later_is_found() -> None:
     cache = MethodCache()
     late = type("Late", (), {"__module__": HERE})
     globals()["Late"] = late
-    lookups = [(HERE, "Late", "x"), (HERE, "Base", "x")]
+    lookups = [(HERE, "Late", "x", 0), (HERE, "Base", "x", 0)]
     cache.separate(lookups)
 
     assert [1, 1] == list(slots(lookups).values())
@@ -146,14 +172,14 @@ def test_a_type_that_came_later_is_found() -> None:
 
 def test_a_type_that_is_not_there_is_left_out() -> None:
     """The other process had it."""
-    assert 0 == MethodCache().separate([(HERE, "Nowhere", "x")])
+    assert 0 == MethodCache().separate([(HERE, "Nowhere", "x", 0)])
 
 
 def test_types_that_hide_their_names_do_no_harm() -> None:
     """Their own attributes are not asked."""
     hidden = Awkward("Hidden", (), {})
 
-    assert 0 == MethodCache().separate([(HERE, hidden.__qualname__, "x")])
+    assert 0 == MethodCache().separate([(HERE, hidden.__qualname__, "x", 0)])
 
 
 def test_types_without_a_module_do_no_harm() -> None:
@@ -161,7 +187,7 @@ def test_types_without_a_module_do_no_harm() -> None:
     namespace: dict[str, Any] = {}
     exec("made = type('Made', (), {})", namespace)  # noqa: S102 - without a name for the module
 
-    assert 0 == MethodCache().separate([(HERE, "Made", "x")])
+    assert 0 == MethodCache().separate([(HERE, "Made", "x", 0)])
 
 
 for _number in range(4):

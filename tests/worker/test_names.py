@@ -24,6 +24,6 @@ def test_what_the_standard_suite_looks_up_has_slots_of_its_own() -> None:
             lookups = Lookups()
             loop = PythonLoop(case_message(case), (lambda: None, lambda: None))
             observe(loop.run, [lookups, lookups])
-            looked_up |= {name for _, _, name in lookups.rows()}
+            looked_up |= {name for _, _, name, _ in lookups.rows()}
 
     assert len(looked_up - {*NAMES}) < 0.1 * len(looked_up)
