@@ -34,6 +34,7 @@ _VERSION_OFFSET = 384
 """Of ``tp_version_tag`` in a type, on 64-bit builds of CPython 3.9 to 3.14."""
 # Objects that are part of the interpreter count no references (3.12 has other numbers, 3.9 none).
 _LEAST_REFERENCES_OF_STATIC = 500_000_000
+_MOST_REFERENCES_OF_STATIC = 1 << 33
 _NOWHERE = "instruction_counts_has_no_such_name"
 # With 400 look-ups in the table, one type of 20 names finds room in every eighth place.
 _MOST_TRIES = 200
@@ -46,9 +47,11 @@ _type_modified.argtypes, _type_modified.restype = [ctypes.py_object], None
 def place(names: Sequence[str]) -> List[str]:
     """Make the strings ``names`` where no two share a slot; to be kept until others hold them.
 
-    A string that is there already stays where it is.
+    A string that is there already stays where it is. So do the interpreter's own strings, by which
+    it looks up some of these names.
     """
-    placed, taken = [], set()
+    placed, wanted = [], {*names}
+    taken = {address >> 3 & _SLOTS - 1 for name, address in _own_strings() if name in wanted}
     for name in names:
         copies = []  # the next one lies elsewhere
         for _ in range(_MOST_TRIES):
@@ -170,6 +173,23 @@ def _classes() -> Sequence[type]:
     return list(found.values())
 
 
+def _own_strings() -> Iterator[Tuple[str, int]]:
+    """The strings that are part of the interpreter beside ``None``, and where they lie.
+
+    Their type follows a number of references that no object in use has.
+    """
+    first, last = _mapped_around(id(None))
+    memory = ctypes.string_at(first, last - first)
+    type_of_strings = bytes(ctypes.c_uint64(id(str)))
+    at = memory.find(type_of_strings)
+    while at >= 8:
+        references = int.from_bytes(memory[at - 8 : at], sys.byteorder)
+        if at % 8 == 0 and _LEAST_REFERENCES_OF_STATIC < references < _MOST_REFERENCES_OF_STATIC:
+            text = ctypes.cast(first + at - 8, ctypes.py_object).value
+            yield text, first + at - 8
+        at = memory.find(type_of_strings, at + 1)
+
+
 def _offset_of(name: str) -> int:
     if sys.intern(name) is name or sys.getrefcount(name) < _LEAST_REFERENCES_OF_STATIC:
         return 0
@@ -227,7 +247,7 @@ def _candidates() -> Iterator[int]:
     version = _version(Probe)
     # CPython 3.13 puts the look-up that brings a version where a type without one has its place.
     getattr(Probe, name, None)
-    memory = ctypes.string_at(start, _mapped_until(start) - start)
+    memory = ctypes.string_at(start, _mapped_around(start)[1] - start)
     entry = bytes(ctypes.c_uint64(id(name)))
     at = memory.find(entry)
     while at >= 0:
@@ -237,10 +257,10 @@ def _candidates() -> Iterator[int]:
         at = memory.find(entry, at + 1)
 
 
-def _mapped_until(address: int) -> int:
+def _mapped_around(address: int) -> Tuple[int, int]:
     with open("/proc/self/maps", encoding="ascii") as stream:  # noqa: PTH123 - as in the keeper
         for line in stream:
             first, last = (int(part, 16) for part in line.split(None, 1)[0].split("-"))
             if first <= address < last:
-                return last
-    return address
+                return first, last
+    return address, address

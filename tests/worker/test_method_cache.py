@@ -152,6 +152,20 @@ def test_a_placed_name_is_the_one_that_code_uses() -> None:
     assert placed is compile("a_name_that_code_uses_later", "", "eval").co_names[0]
 
 
+@pytest.mark.skipif(sys.version_info[:2] != (3, 11), reason="no other has strings of its own")
+def test_a_placed_name_leaves_the_interpreters_own_strings_their_slots() -> None:
+    """By which it looks up the names of special methods."""
+    own = {
+        address >> 3 & 4095 for name, address in method_cache._own_strings() if name == "__get__"
+    }
+    names = [f"a_name_in_the_way_{number}" for number in range(4096)]
+
+    assert 1 == len(own)
+    assert not own & {
+        id(name) >> 3 & 4095 for name in method_cache.place(["__get__", *names[:2000]])[1:]
+    }
+
+
 def test_a_name_that_is_there_stays() -> None:
     """Whoever has it goes on using it."""
     there = sys.intern("a_name_that_is_there_already")
