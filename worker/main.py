@@ -483,6 +483,10 @@ class Shim:
         # names that it makes, each run adds one, and frees another or displaces a type's.
         self._clear_method_cache()
 
+    def use_layout(self, number: int) -> None:
+        """Allocate elsewhere from now on: each ``number`` is another memory layout."""
+        self._library.steady_use_layout(ctypes.c_uint64(number))
+
     def is_preloaded(self) -> bool:
         """Whether this process allocates with the library, and so its counters count."""
         numbers = (ctypes.c_uint64 * 3)()
@@ -677,6 +681,14 @@ def time_in_child(request: Message, shim: Shim) -> Message:
         raise MeasurementError(timer_failure(error, timer, case)) from error
 
 
+def _call_deeper(levels: int, function: Callable[[], None]) -> None:
+    """Call ``function`` with the stack some hundred bytes further down for each of ``levels``."""
+    if levels:
+        list(map(_call_deeper, [levels - 1], [function]))
+    else:
+        function()
+
+
 def count_in_child(request: Message, shim: Shim) -> Message:
     """Instructions of a case: windows of its loop, each dumped to a file.
 
@@ -686,6 +698,9 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     import torch
 
     gc.disable()
+    layout = request["layout"]
+    if layout:
+        shim.use_layout(layout)
     case = with_model(request["case"], "")
     torch.set_num_threads(case["num_threads"])
     loop = CompiledLoop(case) if case["language"] == "C++" else PythonLoop(case, shim.idle_hooks)
@@ -705,9 +720,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
             )
             lengths[window + 1 :] = [warm_up, *(unit * factor for factor in pattern)]
 
-    shim.zero()
-    shim.reset()
-    with shim.after_each_window(decide):
+    def run() -> None:
         if isinstance(loop, CompiledLoop):
             loop.run(lengths, shim.count_hooks)
         else:
@@ -717,6 +730,11 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 CodeSeen(shim.know_counters),
                 lambda: shim.method_cache.separate(request["lookups"]),
             )
+
+    shim.zero()
+    shim.reset()
+    with shim.after_each_window(decide):
+        _call_deeper(layout, run)
     first = len(pilot) + 1
     dumps = "%s.%d" % (request["dumps"], os.getpid())
     return {

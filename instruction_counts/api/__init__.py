@@ -161,7 +161,7 @@ def compare(
     autograds: str | Sequence[str] = (),
     settings: MeasurementSettings = _SETTINGS,
     min_effect: str | Effect = MIN_EFFECT,
-    layouts: int = 3,
+    layouts: int | None = None,
     db: str | Path | None = None,
     observer: Observer = _SILENT,
 ) -> Comparison:
@@ -180,7 +180,8 @@ def compare(
         autograds: see `measure`.
         settings: see `measure`.
         min_effect: the smallest change that gets a verdict: ``"0.5%"``, ``"20"``, ``"0.5%,20"``.
-        layouts: in how many memory layouts cases that differ are counted again; 0 trusts the first.
+        layouts: in how many memory layouts cases that differ are counted again, each in servers of
+            its own; None: in three of the servers that measured them. 0 trusts the first count.
         db: the database that stored runs are read from, by default the user's own. If it is given,
             what is measured is stored there.
         observer: receives remarks and progress while builds are measured.
@@ -251,7 +252,7 @@ def check(
     settings: MeasurementSettings = _SETTINGS,
     limits: str | Path | Limits | None = None,
     allow_different: bool = False,
-    layouts: int = 3,
+    layouts: int | None = None,
     db: str | Path | None = None,
     observer: Observer = _SILENT,
 ) -> Check:

@@ -72,7 +72,7 @@ def command(
     build_cmd: str | None,
     thorough: bool,
     fresh: bool,
-    layouts: int,
+    layouts: int | None,
     min_effect: Effect,
     form: str,
     measuring: MeasurementSettings,

@@ -56,7 +56,7 @@ def command(
     measuring: MeasurementSettings,
     db: str | None,
     min_effect: Effect,
-    layouts: int,
+    layouts: int | None,
     limit: int,
     output: tuple[Path, ...],
     gating: Gating,

@@ -255,10 +255,8 @@ def layouts_option(none: str) -> _Decorator:
     return click.option(
         "--layouts",
         type=click.IntRange(min=0),
-        default=3,
-        show_default=True,
         metavar="K",
-        help=f"Memory layouts in which suspects are verified. 0 {none}.",
+        help=f"Verify suspects in K servers of other layouts. 0 {none}.",
     )
 
 

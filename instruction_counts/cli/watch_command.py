@@ -66,7 +66,7 @@ def command(
     definitions: Definitions | None,
     selection: Selection,
     measuring: MeasurementSettings,
-    layouts: int,
+    layouts: int | None,
     min_effect: Effect,
     reporters: AlertReporters,
     state_file: Path | None,

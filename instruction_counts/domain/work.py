@@ -52,6 +52,8 @@ class WorkOrder:
     resources: bool = False
     """Whether memory, operations and moved bytes are recorded, too, where the engine can."""
     timing: Timing = Timing()
+    layout: int = 0
+    """The memory layout that it is counted in, where the engine has several; 0 is the usual one."""
     refusal: str = ""
     """Why the order cannot be carried out here; empty where it can."""
 

@@ -207,7 +207,7 @@ class ForkEngine:
         self._work_until_ready(cores)
         self._losses.get(None)
         run = self._child(self._counts, order, cores, files)
-        counted = self._counting.of(order.case, run, observed.get("lookups", ()))
+        counted = self._counting.of(order.case, run, observed.get("lookups", ()), order.layout)
         return attrs.evolve(
             beside,
             instructions=counted.instructions,

@@ -43,17 +43,20 @@ class CaseCounts:
         """What allocates in the counted process: what was asked for, unless that was refused."""
         return self._profile.allocator if self._server.ready.get("preloaded", True) else "system"
 
-    def of(self, case: Case, run: Child, lookups: Sequence[Any] = ()) -> counting.Counted:
+    def of(
+        self, case: Case, run: Child, lookups: Sequence[Any] = (), layout: int = 0
+    ) -> counting.Counted:
         """Count ``case``, for which ``run`` carries out tasks.
 
         ``lookups`` is what it looks up on types, as far as that is known: none evicts another one.
+        ``layout`` is another memory layout for the case; 0 is that of the server.
 
         Raises:
             WorkerError, ServerStartError, CompileError: the case or the empty loop fails.
             CallgrindFormatError, OSError: Callgrind left no usable dump.
         """
         loop = self._loops.get(case.autolabels.language)
-        return self._count(run, loop, case, lookups)
+        return self._count(run, loop, case, lookups, layout)
 
     def _count(
         self,
@@ -61,10 +64,12 @@ class CaseCounts:
         loop: counting.Loop,
         case: Case | None = None,
         lookups: Sequence[Any] = (),
+        layout: int = 0,
     ) -> counting.Counted:
         request = {
             "task": "counts",
             "lookups": lookups,
+            "layout": layout,
             "dumps": "dumps/cg",
             "pilot_runs": counting.PILOT_RUNS,
             "pattern": counting.PATTERN,

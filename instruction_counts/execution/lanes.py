@@ -53,7 +53,8 @@ def execute(
     Orders of one case that follow each other are carried out by one lane, on the same cores: what
     drifts meanwhile (a clock, a neighbour) then meets all builds alike.
 
-    Closing the iterator early (an interrupt does) ends every process before it returns.
+    Closing the iterator early (an interrupt does) ends every process before it returns. At its end
+    the engines can carry out more; whoever made them closes them.
     """
     if budget is not None:
         orders = budget.in_order(orders)  # engines prepare what comes first
@@ -79,8 +80,10 @@ def execute(
                 raise event
             unfinished -= isinstance(event, Finished)
             yield event
-    finally:
+    except BaseException:
         lanes.stop()
+        raise
+    finally:
         if workers is not None:
             workers.close()
             workers.join()

@@ -31,8 +31,8 @@ class BisectionRequest:
     selection: Selection
     settings: MeasurementSettings
     min_effect: Effect
-    layouts: int
-    """In how many memory layouts a change is verified; 0 only measures once more."""
+    layouts: int | None
+    """As in `ComparisonRequest`; 0 only measures once more."""
     thorough: bool = False
     """Also look between builds that do not differ."""
     fresh: bool = False

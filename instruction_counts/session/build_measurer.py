@@ -29,7 +29,7 @@ class StoreBuildMeasurer:
     selection: Selection
     measuring: MeasurementSettings
     store: Store
-    layouts: int
+    layouts: int | None
     observer: Observer
     case: Case | None = None
     """The one case whose stored counts may be used; None measures everything anew."""
@@ -83,7 +83,7 @@ class StoreBuildMeasurer:
     def check(self, comparison: Comparison) -> Comparison:
         """See `BuildMeasurer`."""
         assert self._last is not None, "something was measured"
-        if not (self.layouts and comparison.suspects):
+        if self.layouts == 0 or not comparison.suspects:
             return comparison
         checked = self._last.verify(comparison, self.layouts)
         if checked.interrupted:

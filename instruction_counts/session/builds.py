@@ -6,7 +6,7 @@ import contextlib
 import functools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import attrs
 
@@ -39,6 +39,9 @@ from instruction_counts.system.cache import Cache
 from instruction_counts.system.work_folders import sweep
 
 _TIMEOUT_S = 600.0
+
+Engines: TypeAlias = Mapping[str, Engine]
+"""By the name of the build."""
 
 
 @attrs.frozen
@@ -202,11 +205,12 @@ class BuildRunner:
         done: Run | None = None,
         budget: Plan | None = None,
         callgrind_out: Path | None = None,
+        engines: Engines | None = None,
     ) -> MeasuredRun:
         """Measure ``orders``; the run is stored and exported while it grows.
 
         ``done`` is a run to go on from. Where orders ask for resources and times, it is measured
-        first what the machine can do.
+        first what the machine can do. ``engines`` are used if given, and left open.
 
         Raises:
             BuildError: an engine cannot start; nothing was measured.
@@ -215,9 +219,12 @@ class BuildRunner:
         settings, lanes, pool = self.settings, self.lanes, self.settings.pool()
         for facts in self.facts:
             self.observer.note(banner(facts, settings.engine, lanes))
-        profile = settings.profile(callgrind_out)
         waiting = remaining(orders, done)
-        with self._engines(waiting, profile) as engines:
+        with contextlib.ExitStack() as stack:
+            if engines is None:
+                engines = stack.enter_context(self.engines(callgrind_out=callgrind_out))
+            for name, engine in engines.items():
+                engine.check([order for order in waiting if order.build.name == name])
             measured = Measured(
                 settings.engine,
                 engines,
@@ -247,26 +254,19 @@ class BuildRunner:
         return {name: changed for name, changed in found.items() if changed is not None}
 
     @contextlib.contextmanager
-    def _engines(
-        self, orders: Sequence[WorkOrder], profile: Profile
-    ) -> Iterator[Mapping[str, Engine]]:
-        """An engine for each build, by its name; all can start, and are closed in the end."""
-        engines: dict[str, Engine] = {}
-        with contextlib.ExitStack() as stack:
-            for facts in self.facts:
-                name = facts.build.name
-                engine = engines[name] = self.engine(facts, profile)
-                stack.callback(engine.close)
-                engine.check([order for order in orders if order.build.name == name])
-            yield engines
-
-    def engine(self, facts: BuildFacts, profile: Profile) -> Engine:
-        """An engine for one of the builds; whoever asks for it closes it.
+    def engines(self, *, layout: int = 0, callgrind_out: Path | None = None) -> Iterator[Engines]:
+        """An engine for each build, by its name, in a memory layout; closed in the end.
 
         Raises:
             BuildError: it cannot start.
         """
-        return make_engine(self.settings.engine, facts, profile, self.observer.note)
+        profile = self.settings.profile(callgrind_out, layout)
+        engines = {}
+        with contextlib.ExitStack() as stack:
+            for facts in self.facts:
+                made = make_engine(self.settings.engine, facts, profile, self.observer.note)
+                engines[facts.build.name] = stack.enter_context(contextlib.closing(made))
+            yield engines
 
     def _machine(self, orders: Iterable[WorkOrder], pool: CorePool) -> Machine | None:
         """What the machine can do, as a yardstick for what is measured."""

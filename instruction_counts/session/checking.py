@@ -179,10 +179,12 @@ def check_build(
     store: Store | None,
     observer: Observer,
     *,
-    layouts: int = 3,
+    layouts: int | None = None,
     time_budget_s: float | None = None,
 ) -> Check:
-    """Measure ``build`` and check it; suspects are counted again in ``layouts`` memory layouts.
+    """Measure ``build`` and check it; suspects are counted again in other memory layouts.
+
+    ``layouts`` are as in `ComparisonRequest`.
 
     Raises:
         BuildError: the build would pass because it cannot be measured.
@@ -195,20 +197,21 @@ def check_build(
     fingerprint = settings.fingerprint(facts)
     request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
     cases = load_cases(definitions, request.selection)
-    builds = ComparedBuilds(runner, cases)
     plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
-    measured = builds.measure(plan)
-    comparison = request.compared(measured.sides[build.name], runner.completed)
-    compared = Compared(
-        comparison, measured.interrupted, measured.run_id, is_sound=measured.is_sound
-    )
-    if comparison.suspects and layouts and not compared.interrupted:
-        compared = _verified(builds, compared, request.baseline, layouts)
+    with runner.engines() as engines:
+        builds = ComparedBuilds(runner, cases, engines)
+        measured = builds.measure(plan)
+        comparison = request.compared(measured.sides[build.name], runner.completed)
+        compared = Compared(
+            comparison, measured.interrupted, measured.run_id, is_sound=measured.is_sound
+        )
+        if comparison.suspects and layouts != 0 and not compared.interrupted:
+            compared = _verified(builds, compared, request.baseline, layouts)
     return request.check(compared)
 
 
 def _verified(
-    builds: ComparedBuilds, compared: Compared, baseline: Baseline, layouts: int
+    builds: ComparedBuilds, compared: Compared, baseline: Baseline, layouts: int | None
 ) -> Compared:
     """The suspects counted again in layouts of the build; the baseline remembers its own."""
     if not builds.can_verify():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Mapping, Sequence
 
@@ -22,16 +23,14 @@ from instruction_counts.analysis.verdicts.sides import (
     with_noise,
     with_outputs,
 )
-from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import engine_named
-from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.builds import BuildRunner, Engines, MeasurementSettings
 from instruction_counts.session.cases import load_cases
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.measuring import Plan
@@ -72,6 +71,8 @@ class ComparedBuilds:
 
     runner: BuildRunner
     cases: tuple[Case, ...]
+    engines: Engines | None = None
+    """What measures and verifies; None makes engines for each."""
 
     def measure(self, budget: Plan | None = None) -> MeasuredSides:
         """Measure the builds now; what one of them cannot run is a case that was skipped.
@@ -80,7 +81,8 @@ class ComparedBuilds:
             UsageError: the budget of time was used up before the first case started.
             BuildError: an engine cannot start.
         """
-        measured = self.runner.run(self.runner.orders(self.cases, skip=True), budget=budget)
+        orders = self.runner.orders(self.cases, skip=True)
+        measured = self.runner.run(orders, budget=budget, engines=self.engines)
         require_measured(measured.run)
         title = "" if measured.run_id is None else f"run {measured.run_id}, "
         sides = {
@@ -91,8 +93,11 @@ class ComparedBuilds:
             sides, measured.run_id, measured.interrupted, is_sound=measured.is_sound
         )
 
-    def verify(self, comparison: Comparison, layouts: int) -> Compared:
-        """Compare what C++ suspects compute, and count all suspects again in other layouts."""
+    def verify(self, comparison: Comparison, layouts: int | None) -> Compared:
+        """Compare what C++ suspects compute, and count all suspects again in other layouts.
+
+        ``layouts`` are as in `Verification.count`.
+        """
         if not self.can_verify():
             return Compared(comparison)
         try:
@@ -106,14 +111,16 @@ class ComparedBuilds:
         return Compared(attrs.evolve(checked, base=sides[0], new=sides[1]))
 
     def count_again(
-        self, comparison: Comparison, sides: Sequence[Side], layouts: int
+        self, comparison: Comparison, sides: Sequence[Side], layouts: int | None
     ) -> tuple[list[list[dict[CaseKey, int]]], list[Side]]:
         """The counts of the suspects in other layouts: for each build that is measured, by layout.
 
         ``sides`` are these builds. They come back with what layouts were seen to move their cases
-        by, which is stored with their run, too.
+        by, which is stored with their run, too: where these were layouts of whole servers.
         """
-        counts = self._verification.count(self._suspects(comparison), layouts)
+        counts = Verification(self.runner, self.engines).count(self._suspects(comparison), layouts)
+        if layouts is None:
+            return counts, list(sides)
         found = []
         for name, side, of_side in zip(self.runner.names, sides, counts, strict=True):
             noises = _layout_noise(side, of_side)
@@ -131,28 +138,16 @@ class ComparedBuilds:
         )
         return False
 
-    @property
-    def _verification(self) -> Verification:
-        runner, settings = self.runner, self.runner.settings
-        return Verification(
-            *(runner.facts, self._make_engine, settings.pool(), runner.lanes, runner.observer),
-            settings.order,
-        )
-
-    def _make_engine(self, facts: BuildFacts, layout: int) -> Engine:
-        return self.runner.engine(facts, self.runner.settings.profile(layout=layout))
-
     def _with_outputs(self, comparison: Comparison) -> Comparison:
         cases = [
             case for case in self._suspects(comparison) if case.autolabels.language is Language.CPP
         ]
         if not cases:
             return comparison
+        outputs = Verification(self.runner, self.engines).outputs(cases)
         base, new = (
             with_outputs(side, found)
-            for side, found in zip(
-                (comparison.base, comparison.new), self._verification.outputs(cases), strict=True
-            )
+            for side, found in zip((comparison.base, comparison.new), outputs, strict=True)
         )
         causes = functools.partial(causes_of, complete=self.runner.completed)
         return compare(base, new, comparison.min_effect, causes)
@@ -170,8 +165,9 @@ class ComparisonRequest:
     selection: Selection = attrs.field(factory=Selection)
     settings: MeasurementSettings = attrs.field(factory=MeasurementSettings)
     min_effect: Effect = attrs.field(default=MIN_EFFECT)
-    layouts: int = 3
-    """In how many other memory layouts suspects are counted again."""
+    layouts: int | None = None
+    """In how many memory layouts suspects are counted again, each in servers of its own; None: in
+    a few layouts of the servers that are there."""
     time_budget_s: float | None = None
     """For the first measurement; suspects are counted again in any case."""
     defined_only: bool = False
@@ -202,23 +198,25 @@ def compare_sides(
         for side in (base, new)
     ]
     measured, compared_builds = MeasuredSides({}), None
-    if builds:
-        store = runs.opened() if request.stores else None
-        cases = load_cases(request.definitions, request.selection)
-        runner = BuildRunner.of(builds, request.settings, observer, store)
-        compared_builds = ComparedBuilds(runner, cases)
-        measured = compared_builds.measure(
-            planned(request.time_budget_s, cases, runner.names, store)
+    with contextlib.ExitStack() as stack:
+        if builds:
+            store = runs.opened() if request.stores else None
+            cases = load_cases(request.definitions, request.selection)
+            runner = BuildRunner.of(builds, request.settings, observer, store)
+            engines = stack.enter_context(runner.engines())
+            compared_builds = ComparedBuilds(runner, cases, engines)
+            measured = compared_builds.measure(
+                planned(request.time_budget_s, cases, runner.names, store)
+            )
+        before, after = (
+            measured.sides[side.name] if isinstance(side, Build) else side for side in known
         )
-    before, after = (
-        measured.sides[side.name] if isinstance(side, Build) else side for side in known
-    )
-    causes = functools.partial(causes_of, complete=runs.completed)
-    comparison = compare(before, after, request.min_effect, causes)
-    is_verified = len(builds) == 2 and comparison.suspects and request.layouts
-    found = Compared(comparison, measured.interrupted)
-    if compared_builds is not None and is_verified and not measured.interrupted:
-        found = compared_builds.verify(comparison, request.layouts)
+        causes = functools.partial(causes_of, complete=runs.completed)
+        comparison = compare(before, after, request.min_effect, causes)
+        is_verified = len(builds) == 2 and comparison.suspects and request.layouts != 0
+        found = Compared(comparison, measured.interrupted)
+        if compared_builds is not None and is_verified and not measured.interrupted:
+            found = compared_builds.verify(comparison, request.layouts)
     return attrs.evolve(found, run_id=measured.run_id, is_sound=measured.is_sound)
 
 

@@ -1,94 +1,94 @@
-"""Measuring suspects again: in fresh servers, in several memory layouts, on each build."""
+"""Measuring suspects again: in several memory layouts of each build."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
 
 import attrs
 
 from core.types import Case, CaseKey
-from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Outcome, Output
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Engine
-from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
-from instruction_counts.session.observer import Observer
+from instruction_counts.session.builds import BuildRunner, Engines
 
-Outcomes = Mapping[str, Mapping[CaseKey, Outcome]]
-"""By the name of the build, then by case."""
+LAYOUTS_OF_A_SERVER = 3
+"""In how many layouts a server that is there counts a suspect, unless more are asked for."""
 
 
 @attrs.frozen
 class Verification:
-    """Builds, and how to measure cases on them again.
+    """Measures cases on builds again."""
 
-    ``make_engine`` makes an engine for a build and a memory layout (0 is the usual one).
-    """
+    runner: BuildRunner
+    engines: Engines | None = None
+    """Those that measured the builds before, if they are still open."""
 
-    builds: tuple[BuildFacts, ...]
-    make_engine: Callable[[BuildFacts, int], Engine]
-    pool: CorePool
-    lanes: int
-    observer: Observer
-    template: Callable[..., WorkOrder] = WorkOrder
-
-    def count(self, cases: Sequence[Case], layouts: int) -> list[list[dict[CaseKey, int]]]:
+    def count(self, cases: Sequence[Case], layouts: int | None) -> list[list[dict[CaseKey, int]]]:
         """The counts of ``cases``: for each build, one mapping for each layout.
 
-        Each layout has servers of its own on each build; builds count a case one after
-        the other on the same lane. A case that fails in a layout has no count there.
+        Builds count a case one after the other on the same lane. A case that fails in a layout has
+        no count there. Each of ``layouts`` has servers of its own: types, names and libraries lie
+        elsewhere in it, too. None asks for a few layouts of the servers that are there, in which
+        what a case allocates lies elsewhere.
         """
-        found: list[list[dict[CaseKey, int]]] = [[] for _ in self.builds]
-        for layout in range(1, layouts + 1):
-            self.observer.note(
-                f"Verifying {len(cases)} cases in memory layout {layout} of {layouts}"
-            )
-            outcomes = self._measure(cases, layout, times=False)
-            for counts, facts in zip(found, self.builds, strict=True):
-                counts.append(
-                    {
-                        key: outcome.instructions.per_run
-                        for key, outcome in outcomes[facts.build.name].items()
-                        if outcome.instructions is not None
-                    }
-                )
+        rounds = (
+            [range(1, LAYOUTS_OF_A_SERVER + 1)]
+            if layouts is None
+            else [range(layout, layout + 1) for layout in range(1, layouts + 1)]
+        )
+        total, names = rounds[-1][-1], self.runner.names
+        found: list[list[dict[CaseKey, int]]] = [[{} for _ in range(total)] for _ in names]
+        by_build = dict(zip(names, found, strict=True))
+        for shared in rounds:
+            self.runner.observer.note(_announcement(len(cases), shared, total))
+            with closing(self._measure(cases, shared, times=False)) as measured:
+                for order, outcome in measured:
+                    if outcome.instructions is not None:
+                        of_layout = by_build[order.build.name][order.layout - 1]
+                        of_layout[order.case.key] = outcome.instructions.per_run
         return found
 
     def outputs(self, cases: Sequence[Case]) -> list[dict[CaseKey, Output]]:
         """What ``cases`` compute on each build, as far as that is known."""
-        self.observer.note(f"Comparing what {len(cases)} C++ cases compute")
+        self.runner.observer.note(f"Comparing what {len(cases)} C++ cases compute")
         options = {"counts": False, "times": False, "output": True, "cpp_output": True}
-        outcomes = self._measure(cases, 0, **options)
-        return [
-            {
-                key: outcome.output
-                for key, outcome in outcomes[facts.build.name].items()
-                if outcome.output is not None
-            }
-            for facts in self.builds
-        ]
+        found: dict[str, dict[CaseKey, Output]] = {name: {} for name in self.runner.names}
+        with closing(self._measure(cases, range(1), **options)) as measured:
+            for order, outcome in measured:
+                if outcome.output is not None:
+                    found[order.build.name][order.case.key] = outcome.output
+        return list(found.values())
 
-    def _measure(self, cases: Iterable[Case], layout: int, **options: bool) -> Outcomes:
+    def _measure(
+        self, cases: Iterable[Case], layouts: range, **options: bool
+    ) -> Generator[tuple[WorkOrder, Outcome]]:
+        """Each case in each layout on each build; a single one is that of the servers, too."""
+        runner, settings = self.runner, self.runner.settings
+        pool = settings.pool()
         orders = [
-            self.template(case, facts.build, **options) for case in cases for facts in self.builds
+            settings.order(case, facts.build, layout=layout, **options)
+            for case in cases
+            for layout in layouts
+            for facts in runner.facts
         ]
-        possible = [order for order in orders if refused(order, self.pool) is None]
-        outcomes: dict[str, dict[CaseKey, Outcome]] = {
-            facts.build.name: {} for facts in self.builds
-        }
+        possible = [order for order in orders if refused(order, pool) is None]
+        of_servers = layouts[0] if len(layouts) == 1 else 0
         with ExitStack() as stack:
-            engines = {
-                facts.build.name: stack.enter_context(closing(self.make_engine(facts, layout)))
-                for facts in self.builds
-            }
-            events = stack.enter_context(closing(execute(possible, engines, self.pool, self.lanes)))
-            progress = stack.enter_context(self.observer.progress(len(possible)))
+            engines = self.engines if of_servers == 0 else None
+            if engines is None:
+                engines = stack.enter_context(runner.engines(layout=of_servers))
+            events = stack.enter_context(closing(execute(possible, engines, pool, runner.lanes)))
+            progress = stack.enter_context(runner.observer.progress(len(possible)))
             for event in events:
                 progress.show(event)
                 if isinstance(event, Finished):
-                    key = event.order.case.key
-                    outcomes[event.order.build.name][key] = event.outcome
-        return outcomes
+                    yield event.order, event.outcome
+
+
+def _announcement(cases: int, layouts: range, total: int) -> str:
+    which = f"{layouts[0]} of {total}" if len(layouts) == 1 else f"{layouts[0]} to {layouts[-1]}"
+    layout = "layout" if len(layouts) == 1 else "layouts"
+    return f"Verifying {cases} case{'' if cases == 1 else 's'} in memory {layout} {which}"

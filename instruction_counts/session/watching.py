@@ -57,8 +57,8 @@ class WatchRequest:
     selection: Selection
     settings: MeasurementSettings
     min_effect: Effect
-    layouts: int
-    """In how many memory layouts suspects are verified; 0 only measures once more."""
+    layouts: int | None
+    """As in `ComparisonRequest`; 0 only measures once more."""
     state_file: Path | None = None
     """The file that remembers what was seen; None takes one in the user's data folder."""
 

@@ -128,10 +128,17 @@ def measured(
     times: bool = False,
     output: bool = False,
     cores: tuple[int, ...] = (),
+    layout: int = 0,
 ) -> Outcome:
     """What an engine says of a case."""
     order = WorkOrder(
-        case, BUILD, timeout_s=600, counts=counts, times=times, output=output, cpp_output=output
+        *(case, BUILD),
+        timeout_s=600,
+        counts=counts,
+        times=times,
+        layout=layout,
+        output=output,
+        cpp_output=output,
     )
     with tempfile.TemporaryDirectory() as folder:
         return engine.measure(order, cores or ALL_CORES[: case.num_threads], Path(folder))
@@ -367,6 +374,31 @@ def test_a_memory_layout_moves_a_statement_with_many_look_ups_by_little(lab: Lab
             counts.append(counts_of(measured(engine, LOOKING_UP)).per_run)
 
     assert max(counts) - min(counts) < 0.001 * min(counts)
+
+
+PLACED = python(
+    "pass", "kept = object(), [bytearray(9000) for _ in range(9)]; raise OSError(id(kept[0]))"
+)
+
+
+def test_each_layout_of_a_server_places_objects_elsewhere(lab: Lab) -> None:
+    """The same layout at the same place."""
+    places = [
+        failure_of(measured(lab.engine, PLACED, layout=layout)).message for layout in (0, 1, 2, 1)
+    ]
+
+    assert 3 == len(set(places))
+    assert places[1] == places[3]
+
+
+@pytest.mark.parametrize("name", ["Python", "C++"])
+def test_a_layout_of_a_server_leaves_a_count_as_it_is(
+    lab: Lab, first: Mapping[str, Outcome], name: str
+) -> None:
+    """To the instruction, where nothing depends on addresses."""
+    outcome = measured(lab.engine, CASES_BY_NAME[name], layout=2)
+
+    assert counts_of(outcome).per_run == counts_of(first[name]).per_run
 
 
 @pytest.mark.parametrize("name", ["Python", "C++"])

@@ -323,6 +323,21 @@ def test_the_usable_size_of_no_block_is_zero(library: Library) -> None:
     assert 0 == library.usable(None)
 
 
+@pytest.mark.parametrize("size", [1, 100, 5000])
+def test_another_layout_hands_out_other_blocks(library: Library, size: int) -> None:
+    """Also those that were free before; they come back with no layout."""
+    freed = library.get("malloc", size)
+    library.free(freed)
+    found = [freed]
+    for number in (1, 2):
+        library.c.steady_use_layout(ctypes.c_uint64(number))
+        found += [library.get("malloc", size) for _ in range(600)]
+    library.c.steady_use_layout(ctypes.c_uint64(0))
+
+    assert 1201 == len(set(found))
+    library.free(*found[1:])
+
+
 @pytest.mark.parametrize("size", [100, 1000, 5000, MIB, 2 * MIB])
 @pytest.mark.parametrize("new_size", [1, 100, 1008, 5000, MIB, MIB + 1, 20 * MIB])
 @pytest.mark.parametrize("alignment", [16, 64, 4096])

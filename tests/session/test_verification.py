@@ -2,43 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from core.types import Case
-from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.cli import console
-from instruction_counts.execution.cores import CorePool
 from instruction_counts.session.verification import Verification
-from tests.fakes import FACTS, OK, FakeEngine, failed, make_case
+from tests.fakes import OK, FakeEngine, failed, make_case
+from tests.session.fakes import fake_engines, runner_of
 
 CASES = [make_case("a"), make_case("b")]
 COUNT = OK.instructions.per_run if OK.instructions is not None else 0
 
 
-def counts(make_engine: Callable[[BuildFacts, int], FakeEngine]) -> list[list[dict[Case, int]]]:
-    """The counts of two cases in two layouts of one build, by case."""
+def counts(
+    layouts: int | None, engine: FakeEngine, kept: FakeEngine | None = None
+) -> list[list[dict[Case, int]]]:
+    """The counts of two cases in some layouts of one build, by case."""
     names = {case.key: case for case in CASES}
-    verification = Verification((FACTS,), make_engine, CorePool((0,)), 1, console)
-    return [
-        [{names[key]: count for key, count in layout.items()} for layout in build]
-        for build in verification.count(CASES, 2)
-    ]
+    engines = {"base": kept} if kept is not None else None
+    with fake_engines({"base": engine}):
+        found = Verification(runner_of("base"), engines).count(CASES, layouts)
+    return [[{names[key]: count for key, count in of.items()} for of in build] for build in found]
+
+
+def layouts_of(engine: FakeEngine) -> list[int]:
+    """What it was asked for."""
+    return [call.order.layout for call in engine.calls]
 
 
 def test_each_layout_has_its_counts() -> None:
-    """Of an engine of its own."""
-    made: list[int] = []
+    """Orders say which it is."""
+    engine = FakeEngine()
 
-    def make(_: BuildFacts, layout: int) -> FakeEngine:
-        made.append(layout)
-        return FakeEngine()
+    assert [[dict.fromkeys(CASES, COUNT)] * 2] == counts(2, engine)
+    assert [1, 1, 2, 2] == layouts_of(engine)
 
-    assert [[dict.fromkeys(CASES, COUNT)] * 2] == counts(make)
-    assert [1, 2] == made
+
+def test_the_engines_that_are_there_count_in_three_layouts() -> None:
+    """Unless more is asked for, nothing starts."""
+    other, kept = FakeEngine(), FakeEngine()
+
+    assert [[dict.fromkeys(CASES, COUNT)] * 3] == counts(None, other, kept)
+    assert ([], [1, 2, 3, 1, 2, 3]) == (layouts_of(other), layouts_of(kept))
+    assert not kept.closed.is_set()
+
+
+def test_layouts_that_are_asked_for_have_engines_of_their_own() -> None:
+    """Other addresses in whole servers."""
+    other, kept = FakeEngine(), FakeEngine()
+    counts(1, other, kept)
+
+    assert ([1, 1], []) == (layouts_of(other), layouts_of(kept))
 
 
 def test_a_case_that_fails_in_a_layout_has_no_count_there() -> None:
     """It has one in the other."""
-    found = counts(lambda _, layout: FakeEngine({("a",): [failed()]} if layout == 1 else {}))
+    found = counts(2, FakeEngine({("a",): [failed(), OK]}))
 
     assert [[{CASES[1]: COUNT}, dict.fromkeys(CASES, COUNT)]] == found

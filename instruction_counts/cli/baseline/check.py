@@ -69,7 +69,7 @@ def command(
     db: str | None,
     gating: Gating,
     time_budget: float | None,
-    layouts: int,
+    layouts: int | None,
     previous: Path | None,
     limit: int,
     output: tuple[Path, ...],

@@ -232,17 +232,18 @@ static void give_chain(uint32_t list, struct block *first, size_t count)
 /* STEADY_LAYOUT=1, 2, ... in the environment gives another memory layout each: fresh blocks lie at
  * other addresses, and are handed out in another order.  It shows how much of a count is an accident
  * of addresses.  Without it, or with 0, blocks are handed out in the order of their addresses. */
+static size_t layout_number = SIZE_MAX;
+
 static size_t layout(void)
 {
-    static size_t known = SIZE_MAX;
-    if (known == SIZE_MAX) {
+    if (layout_number == SIZE_MAX) {
         const char *text = getenv("STEADY_LAYOUT");
         size_t number = 0;
         while (text && *text >= '0' && *text <= '9' && number < 1000)
             number = number * 10 + (size_t)(*text++ - '0');
-        known = number;
+        layout_number = number;
     }
-    return known;
+    return layout_number;
 }
 
 /* An odd way through `count` blocks that meets each of them once; 1 in the layout 0. */
@@ -382,6 +383,19 @@ static void depart(void)
     idle = own;
     leave();
     mine = NULL;
+}
+
+/* Changes the layout of a process of one thread: what is free is not handed out again. */
+void steady_use_layout(uint64_t number)
+{
+    enter();
+    layout_number = number;
+    for (uint32_t list = 0; list < LISTS; list++) {
+        pool[list] = NULL;
+        if (mine)
+            mine->of[list] = (struct list){.room = most_blocks(list)};
+    }
+    leave();
 }
 
 /* What ends after this may still allocate: it then arrives and departs for each call. */
