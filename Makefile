@@ -6,7 +6,7 @@
 # make test-python  as root: test the engines with Python 3.13, on a Debian 13 made in build/trixie
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make bench  set up, then compare the engines' speed (about 10 minutes)
-# make bench-detect  set up, then count what comparisons find and wrongly report (about 15 minutes)
+# make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
 # make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 45 minutes)
 # make bench-scale  set up, then list, measure, store and compare very many cases (about 15 minutes)
 

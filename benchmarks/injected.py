@@ -1,8 +1,8 @@
 """Builds with a change that is known: made from one interpreter, by what its environment adds.
 
-The change is real to everything that measures: a torch function with a wrapper around it, a shared
-library in front of torch's own, objects in memory that were not there before, a function that
-returns something else.
+The change is real to everything that measures: a torch function with a wrapper around it, a file of
+a package with other text, a shared library in front of torch's own, objects in memory that were not
+there before, a function that returns something else.
 """
 
 from __future__ import annotations
@@ -40,25 +40,74 @@ _LAYOUT = """\
 kept = [[None] * number for number in range({number})]
 """
 
+# The file itself stays: its edited text is compiled beforehand, and loaded as a .pyc would be.
+_EDITED = """\
+import os
+from importlib._bootstrap_external import SourceFileLoader, _compile_bytecode
+
+original = SourceFileLoader.get_code
+
+def get_code(loader, fullname):
+    if os.path.realpath(loader.path) != {path!r}:
+        return original(loader, fullname)
+    with open({compiled!r}, "rb") as file:
+        return _compile_bytecode(file.read()[16:], fullname, {compiled!r}, loader.path)
+
+SourceFileLoader.get_code = get_code
+"""
+
+_FIND_PACKAGE = "import importlib.util, sys; print(importlib.util.find_spec(sys.argv[1]).origin)"
+_COMPILE = "import py_compile, sys; py_compile.compile(*sys.argv[1:], doraise=True)"
+
 SLOWED = "_ZN3c1015GetCPUAllocatorEv"
 """``c10::GetCPUAllocator()``, which every new tensor on the CPU asks for once."""
 
-_SLOWER = f"""\
+# Nothing is known of the arguments: registers that hold some, and the stack, stay as they are.
+_SLOWER = """\
 #define _GNU_SOURCE
 #include <dlfcn.h>
 
-void *{SLOWED}(void)
-{{
-    static void *(*original)(void);
-    if (!original) {{
-        // Python loads torch's libraries apart from each other, where RTLD_NEXT does not look.
-        void *library = dlopen("libc10.so", RTLD_LAZY | RTLD_NOLOAD);
-        original = (void *(*)(void)) dlsym(library, "{SLOWED}");
-    }}
-    for (volatile int more = 0; more < 3; ++more)
-        ;
-    return original();
-}}
+#ifndef __x86_64__
+#error "written for x86-64 alone"
+#endif
+
+__attribute__((visibility("hidden"))) void *slower_original;
+
+__attribute__((visibility("hidden"))) void slower_find(void)
+{
+    // Python loads torch's libraries apart from each other, where RTLD_NEXT does not look.
+    void *library = dlopen("LIBRARY", RTLD_LAZY | RTLD_NOLOAD);
+    slower_original = dlsym(library, "FUNCTION");
+}
+
+__asm__(
+    ".text\\n"
+    ".globl FUNCTION\\n"
+    ".type FUNCTION, @function\\n"
+    "FUNCTION:\\n"
+    "    mov $TIMES, %r11d\\n"
+    "1:  dec %r11d\\n"
+    "    jnz 1b\\n"
+    "    mov slower_original(%rip), %r11\\n"
+    "    test %r11, %r11\\n"
+    "    jz 2f\\n"
+    "    jmp *%r11\\n"
+    "2:  push %rax; push %rcx; push %rdx; push %rsi; push %rdi; push %r8; push %r9; push %r10\\n"
+    "    sub $136, %rsp\\n"
+    "    movups %xmm0, (%rsp); movups %xmm1, 16(%rsp)\\n"
+    "    movups %xmm2, 32(%rsp); movups %xmm3, 48(%rsp)\\n"
+    "    movups %xmm4, 64(%rsp); movups %xmm5, 80(%rsp)\\n"
+    "    movups %xmm6, 96(%rsp); movups %xmm7, 112(%rsp)\\n"
+    "    call slower_find\\n"
+    "    movups (%rsp), %xmm0; movups 16(%rsp), %xmm1\\n"
+    "    movups 32(%rsp), %xmm2; movups 48(%rsp), %xmm3\\n"
+    "    movups 64(%rsp), %xmm4; movups 80(%rsp), %xmm5\\n"
+    "    movups 96(%rsp), %xmm6; movups 112(%rsp), %xmm7\\n"
+    "    add $136, %rsp\\n"
+    "    pop %r10; pop %r9; pop %r8; pop %rdi; pop %rsi; pop %rdx; pop %rcx; pop %rax\\n"
+    "    jmp *slower_original(%rip)\\n"
+    ".size FUNCTION, .-FUNCTION\\n"
+);
 """
 
 
@@ -78,8 +127,43 @@ def moved(name: str, python: str, folder: Path, number: int) -> Build:
     return Build(name, python, env={**build.env, "PADDING": "x" * (16 * number)})
 
 
-def slower(name: str, python: str, folder: Path) -> Build:
-    """A shared library in front of torch's own: some twenty more instructions for each new tensor.
+def edited(name: str, python: str, folder: Path, file: str, old: str, new: str) -> Build:
+    """``old``, which ``file`` of a package holds once, is ``new``; the file itself is not touched.
+
+    ``file`` is named as from outside the package (``torch/_tensor.py``). Only the code that is
+    imported differs: what reads the source, as TorchScript does, finds the original.
+
+    Raises:
+        ValueError: the file does not hold ``old`` exactly once.
+    """
+    package, _, inside = file.partition("/")
+    found = subprocess.run(
+        [python, "-c", _FIND_PACKAGE, package], check=True, capture_output=True, text=True
+    )
+    path = (Path(found.stdout.strip()).parent / inside).resolve()
+    source = path.read_text(encoding="utf-8")
+    if (times := source.count(old)) != 1:
+        raise ValueError(f"{path} holds {times} times, not once: {old!r}")
+    folder.mkdir(parents=True, exist_ok=True)
+    text, compiled = folder / "edited.py", folder / "edited.pyc"
+    text.write_text(source.replace(old, new), encoding="utf-8")
+    command = [python, "-c", _COMPILE, str(text), str(compiled), str(path)]
+    subprocess.run(command, check=True)
+    code = _EDITED.format(path=str(path), compiled=str(compiled))
+    return _with_site(name, python, folder, code)
+
+
+def slower(
+    name: str,
+    python: str,
+    folder: Path,
+    function: str = SLOWED,
+    library: str = "libc10.so",
+    times: int = 8,
+) -> Build:
+    """A shared library in front of torch's own: ``2 * times + 5`` more instructions in a function.
+
+    ``function`` is exported by ``library``, whose own calls of it can be intercepted, too.
 
     Raises:
         RuntimeError: there is no C compiler.
@@ -88,7 +172,8 @@ def slower(name: str, python: str, folder: Path) -> Build:
     if compiler is None:
         raise RuntimeError("a C compiler is needed")
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "slower.c").write_text(_SLOWER, encoding="utf-8")
+    code = _SLOWER.replace("FUNCTION", function).replace("LIBRARY", library)
+    (folder / "slower.c").write_text(code.replace("TIMES", str(times)), encoding="utf-8")
     command = [compiler, "-O2", "-shared", "-fPIC", "-o", "slower.so", "slower.c", "-ldl"]
     subprocess.run(command, cwd=folder, check=True)
     return Build(name, python, env={"LD_PRELOAD": str(folder / "slower.so")})

@@ -1,0 +1,111 @@
+"""Builds with a known change, which benchmarks and other tests rely on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import injected
+from benchmarks.detect import Experiment, Found, judged_case
+from instruction_counts.domain.build import Build
+
+_MODULE = """\
+def one(x):
+    return x
+
+def two(x):
+    return 2 * x
+"""
+_ASK = """\
+import toy.numbers
+from toy.numbers import one, two
+print(one(5), two(5), two.__code__.co_filename, two.__code__.co_firstlineno)
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder around a package with one module, which is on the path."""
+    folder = tmp_path / "packages"
+    (folder / "toy").mkdir(parents=True)
+    (folder / "toy" / "__init__.py").touch()
+    (folder / "toy" / "numbers.py").write_text(_MODULE)
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    return folder
+
+
+def answer(build: Build, package: Path) -> list[str]:
+    """What the functions of the module give in a build, and where they say that they stand."""
+    path = os.pathsep.join([build.env.get("PYTHONPATH", ""), str(package)])
+    command = [str(build.python), "-c", _ASK]
+    env = {**os.environ, "PYTHONPATH": path}
+    return subprocess.run(
+        command, env=env, check=True, capture_output=True, text=True
+    ).stdout.split()
+
+
+def edited(folder: Path, old: str, new: str) -> Build:
+    """A build in which the module is edited."""
+    return injected.edited("new", sys.executable, folder, "toy/numbers.py", old, new)
+
+
+def test_an_edited_module_runs_the_edited_code(package: Path, tmp_path: Path) -> None:
+    """Its functions keep the file, and the line as of the edited text."""
+    build = edited(tmp_path, "    return x\n", "    x += 1\n    return x\n")
+
+    expected = ["6", "10", str(package / "toy" / "numbers.py"), "5"]
+    assert expected == answer(build, package)
+
+
+def test_compiled_code_of_the_original_is_not_used(package: Path, tmp_path: Path) -> None:
+    """A .pyc from before the edit is there, and stays as it is."""
+    base = Build("base", sys.executable)
+    before = answer(base, package)
+    build = edited(tmp_path, "2 * x", "3 * x")
+
+    assert [before[1], "15", before[1]] == [
+        "10",
+        answer(build, package)[1],
+        answer(base, package)[1],
+    ]
+
+
+def test_the_file_of_the_package_is_not_touched(package: Path, tmp_path: Path) -> None:
+    """The edit is in memory alone."""
+    edited(tmp_path, "2 * x", "3 * x")
+
+    assert _MODULE == (package / "toy" / "numbers.py").read_text()
+
+
+@pytest.mark.parametrize(("old", "times"), [("return 3", 0), ("return", 2)])
+def test_a_text_that_is_not_there_once_is_refused(
+    old: str, times: int, package: Path, tmp_path: Path
+) -> None:
+    """Another version of the package may have other lines."""
+    del package
+    with pytest.raises(ValueError, match=f"numbers.py holds {times} times, not once"):
+        edited(tmp_path, old, "pass")
+
+
+@pytest.mark.parametrize(
+    ("label", "verdict", "causes", "expected"),
+    [
+        ("relu", "worse", ["relu.py:1 relu  2 → 3 bytecodes"], Found(1, 1, 1, 1)),
+        ("relu", "worse", ["+3 dict_lookup"], Found(1, 1, 1, 0)),
+        ("relu", "ambiguous", [], Found(1, 1)),
+        ("add", "ambiguous", [], Found(1)),
+        ("add", "worse", ["+3 dict_lookup"], Found(1, false_alarms=1)),
+    ],
+)
+def test_a_case_is_judged_by_whether_the_change_reaches_it(
+    label: str, verdict: str, causes: list[str], expected: Found
+) -> None:
+    """What is ambiguous is not found, and no false alarm."""
+    experiment = Experiment("", Build("new", sys.executable), ("relu",), cause=r"relu\.py:\d+ relu")
+    case = {"label": [label], "verdict": verdict, "reason": "", "causes": causes}
+
+    assert expected == judged_case(experiment, case)
