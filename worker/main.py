@@ -39,7 +39,7 @@ import threading
 import traceback
 import warnings
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
 
 PROTOCOL_VERSION = 1
 MODEL_PATH = "@TORCHSCRIPT_MODEL_PATH@"
@@ -681,6 +681,9 @@ def time_in_child(request: Message, shim: Shim) -> Message:
         raise MeasurementError(timer_failure(error, timer, case)) from error
 
 
+_NEW_OBJECTS = 1000
+
+
 def _call_deeper(levels: int, function: Callable[[], None]) -> None:
     """Call ``function`` with the stack some hundred bytes further down for each of ``levels``."""
     if levels:
@@ -698,6 +701,9 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     import torch
 
     gc.disable()
+    # The interpreter counts objects that are new to the collector, but not below zero: to free more
+    # than are new would cost less. Sets, because no list of free objects keeps them.
+    new_objects: List[Set[Any]] = [set() for _ in range(_NEW_OBJECTS)]  # noqa: F841
     layout = request["layout"]
     if layout:
         shim.use_layout(layout)
