@@ -32,7 +32,6 @@ from instruction_counts.domain.build import Build
 
 ROOT = Path(__file__).resolve().parents[1]
 CONSOLE = Console()
-_BASE = Build("base", sys.executable)
 
 
 @attrs.frozen
@@ -40,13 +39,12 @@ class Experiment:
     """A build with a change, the cases that it reaches, and what has to be said of them."""
 
     title: str
-    new: Build
+    build: Build
     reaches: tuple[str, ...] = ()
     expected: str = "worse"
     cause: str = ""
     """What a cause has to match, where a change is expected."""
     language: str = "both"
-    base: Build = _BASE
 
 
 @attrs.frozen
@@ -88,16 +86,11 @@ def experiments(folder: Path) -> Iterator[Experiment]:
 def edits(folder: Path) -> Iterator[Experiment]:
     """Builds in which a single function of torch is different."""
     for number, edit in enumerate(detect_edits.PYTHON):
-        # Either side loads the file in the same way: the text is all that differs.
-        base, new = (
-            injected.edited(
-                name, sys.executable, folder / f"{number}" / name[:3], edit.file, edit.old, text
-            )
-            for name, text in (("base", edit.old), ("new", edit.new))
-        )
+        place = folder / f"python-{number}"
+        build = injected.edited("new", sys.executable, place, edit.file, edit.old, edit.new)
         cause = rf"{re.escape(edit.file)}:\d+ {re.escape(edit.function)}\b"
         title = f"{edit.what}: {edit.file} {edit.function}"
-        yield Experiment(title, new, edit.reaches, "worse", cause, "python", base)
+        yield Experiment(title, build, edit.reaches, cause=cause, language="python")
     for number, change in enumerate(detect_edits.NATIVE):
         place = folder / f"native-{number}"
         args = (change.symbol, change.library, change.times)
@@ -108,10 +101,9 @@ def edits(folder: Path) -> Iterator[Experiment]:
 
 def compare(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
     """The cases of one comparison, as the program writes them."""
-    builds = [
-        {"name": build.name, "python": str(build.python), "env": dict(build.env)}
-        for build in (experiment.base, experiment.new)
-    ]
+    new = experiment.build
+    builds = [{"name": "base", "python": sys.executable}]
+    builds.append({"name": "new", "python": str(new.python), "env": dict(new.env)})
     (folder / "builds.yaml").write_text(yaml.safe_dump({"builds": builds}), encoding="utf-8")
     command = [sys.executable, "main.py", "compare", "base", "new"]
     command += ["--builds", str(folder / "builds.yaml"), "--output", str(folder / "found.json")]
@@ -119,8 +111,7 @@ def compare(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
     if experiment.language != "both":
         command += ["--language", experiment.language]
     command += ["--no-times", "--min-effect", "3"]
-    # A second lane takes about as long to start as it saves, and each layout about a minute.
-    command += ["--jobs", "1", "--layouts", "1"]
+    command += ["--jobs", "1"]  # a second lane takes about as long to start as it saves
     done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
     if done.returncode not in (0, 3):
         raise SystemExit(f"{experiment.title}: compare ended with {done.returncode}")
