@@ -6,7 +6,7 @@ import pytest
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.attribution.layout_functions import is_layout_alone
-from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
+from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
 
 PYTHON = "python3.11"
 
@@ -55,3 +55,27 @@ def test_anything_else_that_moves_is_none(name: str) -> None:
 def test_nothing_that_moves_is_none() -> None:
     """There is nothing to explain."""
     assert not alone(costs(main=5), costs(main=5))
+
+
+TABLE = "std::_Hashtable<void const*, int>::equal_range(void const* const&)"
+
+
+def table(cost: int, calls: int = 4) -> FunctionCosts:
+    """A table of C++ and what calls it: together 1,000 instructions, in most cases."""
+    rows = (FunctionCost("a.so", "", TABLE, cost), FunctionCost(PYTHON, "", "main", 940))
+    return FunctionCosts(1, rows, (CallCost(1, 0, calls, cost),))
+
+
+def test_a_table_whose_keys_share_other_buckets_is_layout() -> None:
+    """It is called as often."""
+    assert alone(table(60), table(62))
+
+
+def test_a_table_that_is_called_more_often_is_none() -> None:
+    """Something calls it."""
+    assert not alone(table(60), table(62, calls=5))
+
+
+def test_a_table_that_costs_much_more_is_none() -> None:
+    """No layout moves a case by that."""
+    assert not alone(table(60), table(64))
