@@ -12,6 +12,10 @@ import click
 from instruction_counts.system.program import program_name
 
 _GROUPS = {
+    "Statements": (
+        *("setup", "cpp", "cpp_stmts", "cpp_setup", "global_setup"),
+        *("with_backward", "gradient", "runtimes", "signature", "threads"),
+    ),
     "Cases and builds": (
         *("definitions", "operators", "only", "language", "runtime", "autograd"),
         *("listing", "build", "config", "commits", "build_cmd"),
@@ -30,6 +34,7 @@ _GROUPS = {
         "file",
         "callgrind",
         "speedscope",
+        *("as_json", "save", "save_file"),
     ),
 }
 """The options of each group, by the names of their parameters; others are just options."""
@@ -48,6 +53,7 @@ _ADVANCED = frozenset(
             "retries",
             "no_counts",
         ),
+        *("gradient", "signature"),
         *("skip_unavailable", "callgrind_out", "resources", "allocations", "allow_different", "db"),
     }
 )

@@ -41,7 +41,9 @@ from instruction_counts.report.formats.entry import (
     StepCauses,
 )
 from instruction_counts.report.formats.explained import breakdown, explanation
+from instruction_counts.report.formats.statements import statements
 from instruction_counts.report.shared_causes import as_json
+from instruction_counts.report.statements import StatementsReport
 from instruction_counts.storage.json_files import json_parts
 
 FORMAT_VERSION = 1
@@ -236,6 +238,7 @@ FORMAT = Format(
         HistoryReport: history,
         BisectionReport: bisection,
         CoverageReport: coverage,
+        StatementsReport: statements,
     },
     needs_details=True,
 )

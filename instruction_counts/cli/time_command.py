@@ -1,0 +1,95 @@
+"""``time``: statements as they are typed, measured at once."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from instruction_counts.cli import console
+from instruction_counts.cli.exit_codes import ExitCode, no_findings
+from instruction_counts.cli.file_type import FILE
+from instruction_counts.cli.help import Command
+from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.options import build_options, only_build
+from instruction_counts.cli.statement_options import statement_options
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.statements import Statements
+from instruction_counts.report.registry import render
+from instruction_counts.report.statements import StatementsReport
+from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.timing import Saving, Timed, time_statements
+from instruction_counts.system.program import program_name
+
+
+@click.command("time", cls=Command)
+@statement_options
+@build_options
+@measuring_options
+@click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
+@click.option(
+    "--save", metavar="LABEL", help="Append the statement to --definitions, under this label."
+)
+@click.option(
+    "--definitions",
+    "save_file",
+    type=FILE,
+    metavar="FILE",
+    help="Definition file (.py) for --save.",
+)
+def command(
+    asked: Statements,
+    builds: tuple[Build, ...],
+    measuring: MeasurementSettings,
+    as_json: bool,
+    save: str | None,
+    save_file: Path | None,
+) -> int:
+    """Measure a statement as it is typed; of several, each is held against the first.
+
+    Written as for python -m timeit, except that each STMT is a statement of its own. "-" reads it,
+    or a setup, from standard input. Nothing is stored without --save.
+
+    \b
+    Examples:
+      python main.py time "x + y" -s "x = torch.ones(4, 4); y = x + 1"
+      python main.py time "x + y" "torch.add(x, y)" -s "x = y = torch.ones(4)"
+      python main.py time "x + x;" --cpp -s "auto x = torch::ones({4});"
+    """  # noqa: D301 - \b keeps click from reflowing the examples
+    build = only_build(builds, "time") if builds else default_build()
+    timed = time_statements(asked, build, measuring, console, _saving(save, save_file))
+    report = StatementsReport(timed.statements, timed.run)
+    if as_json:
+        console.write(str(render("json", report)))
+    else:
+        console.render(report)
+        for remark in report.remarks:
+            console.line(remark)
+    _show_saved(timed, save, save_file)
+    if timed.has_failed_cases:
+        return ExitCode.CASES_FAILED
+    return no_findings(is_sound=timed.is_sound)
+
+
+def _saving(label: str | None, file: Path | None) -> Saving | None:
+    if label is None and file is None:
+        return None
+    if label is None:
+        raise UsageError("--definitions is the file that --save appends to", "Give --save LABEL.")
+    if file is None:
+        raise UsageError("--save needs a definition file", "Name it: --definitions my_cases.py")
+    return Saving.at(file, label)
+
+
+def _show_saved(timed: Timed, save: str | None, file: Path | None) -> None:
+    """To stderr: with --json, stdout holds the document alone."""
+    if save is None:
+        return
+    if timed.saved:
+        words = ["--definitions", str(file), "--only", save]
+        again = f"{program_name()} {shlex.join(words)}"
+        console.note(f"Saved in {file}. To measure it again: {again}")
+    else:
+        console.error(f"Nothing is saved in {file}: not all statements could be measured.")

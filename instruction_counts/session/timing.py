@@ -1,0 +1,95 @@
+"""Timing statements as they are typed: each is counted, timed and held against the first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+
+from core.api import GroupedBenchmark
+from core.types import Label
+from instruction_counts.analysis.verdicts.statements import MeasuredStatement, beside
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Status
+from instruction_counts.domain.records import Run
+from instruction_counts.domain.statements import Statements
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.observer import Observer
+from instruction_counts.sources.appending import append, check_appendable
+from instruction_counts.sources.statements import cases_of, groups_of
+
+
+@attrs.frozen
+class Saving:
+    """Where statements are saved: a definition file, and the label of the one, or above several."""
+
+    path: Path
+    label: Label
+    option: str = "--definitions"
+
+    @classmethod
+    def at(cls, path: Path, label: str) -> Saving:
+        """At a label as it is typed: ``Mine/add``.
+
+        Raises:
+            UsageError: it names nothing.
+        """
+        parts = tuple(part.strip() for part in label.split("/"))
+        if not all(parts):
+            raise UsageError(f'--save: "{label}" is no label', "Name one: --save Mine/add")
+        return cls(path, parts)
+
+
+@attrs.frozen
+class Timed:
+    """Statements that were measured, in the order in which they were asked for."""
+
+    statements: tuple[MeasuredStatement, ...]
+    run: Run
+    has_failed_cases: bool = False
+    is_sound: bool = True
+    """Whether the build was the same to the end."""
+    saved: tuple[Label, ...] = ()
+    """The labels under which the statements were saved."""
+
+
+def time_statements(
+    asked: Statements,
+    build: Build,
+    settings: MeasurementSettings,
+    observer: Observer,
+    saving: Saving | None = None,
+    runner_of: Callable[..., BuildRunner] = BuildRunner.of,
+) -> Timed:
+    """Measure statements; nothing is stored. If asked for, they are saved once all succeeded.
+
+    Raises:
+        UsageError, DefinitionError: a statement cannot be measured, or could not be saved.
+        BuildError: the build cannot be measured.
+        KeyboardInterrupt: it was interrupted; nothing is saved.
+    """
+    groups = groups_of(asked)
+    cases = cases_of(asked, groups)
+    labelled = {} if saving is None else _labelled(groups, saving.label)
+    if saving is not None:
+        check_appendable(saving.path, tuple(labelled), saving.option)
+    runner = runner_of([build], settings, observer)
+    measured = runner.run(runner.orders(cases))
+    if measured.interrupted:
+        raise KeyboardInterrupt
+    succeeded = all(record.outcome.status is Status.OK for record in measured.ordered)
+    if saving is not None and succeeded:
+        append(saving.path, labelled, saving.option)
+    return Timed(
+        *(beside(measured.ordered), measured.run, measured.has_failed_cases, measured.is_sound),
+        saved=tuple(labelled) if succeeded else (),
+    )
+
+
+def _labelled(groups: dict[Label, GroupedBenchmark], label: Label) -> dict[Label, GroupedBenchmark]:
+    """The definitions under a label, each of several under its own below that."""
+    if len(groups) == 1:
+        return dict.fromkeys([label], *groups.values())
+    return {(*label, *own): group for own, group in groups.items()}

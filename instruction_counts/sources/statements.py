@@ -1,0 +1,122 @@
+"""Statements as they are typed, made into definitions and cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+
+from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
+from core.expand import materialize
+from core.modes import by_option
+from core.types import AutogradMode, Case, Label, RuntimeMode
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.domain.statements import Statements
+from instruction_counts.sources.derived_signature import (
+    Derived,
+    signature_of,
+    unused_name,
+    with_cpp_output,
+    with_output,
+)
+
+_EAGER = RuntimeMode.EAGER.option
+_LONGEST = 60
+
+
+def cases_of(asked: Statements, groups: Mapping[Label, GroupedBenchmark]) -> tuple[Case, ...]:
+    """The cases that are asked for, of all that the definitions of the statements become."""
+    autograd = AutogradMode.FORWARD_BACKWARD if asked.autograd else AutogradMode.FORWARD
+    modes = by_option(RuntimeMode)
+    runtimes = tuple(modes[option].value for option in asked.runtimes or (_EAGER,))
+    selection = Selection(runtimes=runtimes, autograds=(autograd.value,))
+    return select(materialize(groups), selection)
+
+
+def groups_of(asked: Statements) -> dict[Label, GroupedBenchmark]:
+    """The definition of each statement, by a label that begins with its first line.
+
+    Raises:
+        UsageError: one is empty, or has no output where one is needed.
+        DefinitionError: what is stated beside them contradicts them.
+    """
+    found: dict[Label, GroupedBenchmark] = {}
+    for py_stmt, cpp_stmt in _pairs(asked):
+        for stmt in (py_stmt, cpp_stmt):
+            if stmt is not None and not stmt.strip():
+                raise UsageError("a statement is empty", "Give its code:", 'time "x + y"')
+        title = _title(py_stmt if py_stmt is not None else cpp_stmt or "")
+        same = sum(label[0] == title for label in found)
+        label = (title, f"{same + 1}") if same else (title,)
+        found[label] = _group(asked, py_stmt, cpp_stmt)
+    return found
+
+
+def _pairs(asked: Statements) -> Iterator[tuple[str | None, str | None]]:
+    if asked.is_cpp:
+        yield from ((None, stmt) for stmt in asked.stmts)
+    else:
+        yield from zip_longest(asked.stmts, asked.cpp_stmts)
+
+
+def _title(stmt: str) -> str:
+    lines = [" ".join(line.split()) for line in stmt.splitlines() if line.strip()]
+    line = lines[0] if len(lines) == 1 else f"{lines[0]} …"
+    return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 1]}…"
+
+
+def _group(asked: Statements, py_stmt: str | None, cpp_stmt: str | None) -> GroupedBenchmark:
+    further = tuple(option for option in asked.runtimes if option != _EAGER)
+    signature = asked.signature
+    if signature is None and (further or asked.autograd):
+        py_stmt, cpp_stmt, signature = _signed(asked, py_stmt, cpp_stmt)
+    return GroupedStmts(
+        py_stmt,
+        cpp_stmt,
+        GroupedSetup(asked.py_setup, asked.cpp_setup, asked.global_setup),
+        signature,
+        torchscript=RuntimeMode.JIT.option in further,
+        runtimes=tuple(option for option in further if option != RuntimeMode.JIT.option),
+        autograd=asked.autograd,
+        num_threads=asked.num_threads,
+        gradient=asked.gradient,
+    )
+
+
+def _signed(
+    asked: Statements, py_stmt: str | None, cpp_stmt: str | None
+) -> tuple[str | None, str | None, str]:
+    """The statements with one output, by the same name, and their signature."""
+    unused = unused_name(py_stmt or "", cpp_stmt or "", asked.py_setup, asked.cpp_setup)
+    name = _named(py_stmt, cpp_stmt, unused)
+    python = None if py_stmt is None else with_output(py_stmt, name)
+    cpp = None if cpp_stmt is None else with_cpp_output(cpp_stmt, name)
+    outputs = {derived.output for derived in (python, cpp) if derived is not None}
+    if len(outputs) > 1 or (asked.autograd and None in outputs):
+        raise _no_output(python, cpp)
+    (output,) = outputs
+    py_stmt, cpp_stmt = (None if found is None else found.stmt for found in (python, cpp))
+    return py_stmt, cpp_stmt, signature_of(py_stmt, asked.py_setup, output)
+
+
+def _named(py_stmt: str | None, cpp_stmt: str | None, unused: str) -> str:
+    """The name that one of the statements gives its output; else the unused one."""
+    python = None if py_stmt is None else with_output(py_stmt, unused).output
+    cpp = None if cpp_stmt is None else with_cpp_output(cpp_stmt, unused).output
+    return next((name for name in (python, cpp) if name not in {None, unused}), None) or unused
+
+
+def _no_output(python: Derived | None, cpp: Derived | None) -> UsageError:
+    known = [derived for derived in (python, cpp) if derived is not None]
+    bad = next((derived for derived in known if derived.output is None), None)
+    if bad is not None:
+        example = "auto z = x + y;" if bad is cpp else "z = x + y"
+        return UsageError(
+            f"the statement ends without a value: {_title(bad.stmt)}",
+            f'End it in its output ("{example}"), or say what is one: --signature "f(x, y) -> z".',
+        )
+    names = " and ".join(str(derived.output) for derived in known)
+    return UsageError(
+        f"the statements in Python and C++ name their outputs differently: {names}",
+        "Give both the same name.",
+    )

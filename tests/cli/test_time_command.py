@@ -1,0 +1,184 @@
+"""``time``: how statements are typed, and what it answers."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from instruction_counts.cli.statement_options import statement_options
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.statements import Statements
+from tests.cli.program import Program
+
+HERE = sys.executable
+
+
+def typed(*args: str, stdin: bytes = b"") -> Statements:
+    """What the options make of these words."""
+    found: list[Statements] = []
+
+    @click.command()
+    @statement_options
+    def command(asked: Statements) -> None:
+        found.append(asked)
+
+    result = CliRunner().invoke(command, args, input=stdin, catch_exceptions=False)
+    assert 0 == result.exit_code, result.output
+    return found[0]
+
+
+def test_a_statement_is_typed_as_for_timeit() -> None:
+    """Python, with the lines of its setup."""
+    assert Statements(("x + y",), py_setup="x = 1\ny = 2") == typed(
+        "x + y", "-s", "x = 1", "--setup", "y = 2"
+    )
+
+
+def test_with_cpp_all_of_it_is_cpp() -> None:
+    """The setup, too."""
+    assert Statements(
+        ("x + y;",), is_cpp=True, cpp_setup="int x;\nint y;", global_setup="#include <map>"
+    ) == typed(
+        *("x + y;", "--cpp", "-s", "int x;", "-s", "int y;"),
+        *("--global-setup", "#include <map>"),
+    )
+
+
+def test_a_twin_has_a_setup_of_its_own() -> None:
+    """Beside that in Python."""
+    assert Statements(
+        ("x", "y"), cpp_stmts=("x;", "y;"), py_setup="x = y = 1", cpp_setup="int x, y;"
+    ) == typed(
+        *("x", "y", "--cpp-stmt", "x;", "--cpp-stmt", "y;"),
+        *("-s", "x = y = 1", "--cpp-setup", "int x, y;"),
+    )
+
+
+def test_modes_are_typed_as_elsewhere() -> None:
+    """Several of each, once."""
+    assert Statements(
+        ("x",),
+        signature="f(x) -> x",
+        runtimes=("eager", "torchscript"),
+        autograd=True,
+        gradient="g",
+        num_threads=(2, 1),
+    ) == typed(
+        *("x", "--backward", "--gradient", "g", "--signature", "f(x) -> x"),
+        *("--runtime", "eager", "--runtime", "TorchScript"),
+        *("--num-threads", "2", "--num-threads", "1", "--num-threads", "2"),
+    )
+
+
+def test_a_dash_is_standard_input() -> None:
+    """For a statement, or a line of a setup."""
+    assert ("z = 'é'\n",) == typed("-", stdin="z = 'é'\n".encode()).stmts
+    assert "a = 1\nb = 2\n" == typed("x", "-s", "a = 1", "-s", "-", stdin=b"b = 2\n").py_setup
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("x", "--cpp", "--cpp-stmt", "x;"), "--cpp-stmt and --cpp exclude each other"),
+        (("x", "--cpp", "--cpp-setup", "x;"), "--cpp-setup and --cpp exclude each other"),
+        (("x", "--cpp-setup", "int x;"), "--cpp-setup is for --cpp-stmt"),
+        (("x", "--global-setup", "#include <map>"), r"--global-setup is for C\+\+"),
+        (("-", "-s", "-"), "standard input can be read once"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(args: tuple[str, ...], message: str) -> None:
+    """With what to type instead."""
+    with pytest.raises(UsageError, match=message):
+        typed(*args)
+
+
+def test_standard_input_has_to_be_text() -> None:
+    """In UTF-8."""
+    with pytest.raises(UsageError, match="no text in UTF-8"):
+        typed("-", stdin=b"\xff")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([""], 'a statement is empty\n  Give its code: instruction-counts time "x + y"'),
+        (["x", "--save", "a"], "--save needs a definition file"),
+        (["x", "--definitions", "a.py"], "--definitions is the file that --save appends to"),
+        (["x", "--save", "a", "--definitions", "a.yaml"], "a definition file ends in .py"),
+        (["x", "--save", "/", "--definitions", "a.py"], '--save: "/" is no label'),
+        (["x += 1", "--backward"], "the statement ends without a value: x += 1"),
+        (["x;", "--cpp", "--runtime", "torchscript"], "a Python statement to script"),
+        (["x", "--no-counts", "--no-times"], "leave nothing to measure"),
+        (["x", "--build", HERE, "--build", f"a={HERE}"], "time needs one build, not several: "),
+    ],
+)
+def test_a_mistake_is_reported_before_anything_is_measured(
+    args: list[str], message: str, program: Program
+) -> None:
+    """In one message, with the remedy."""
+    assert message in program.error("time", *args)
+
+
+def test_an_empty_standard_input_is_an_empty_statement(
+    program: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is in a pipe from something that failed."""
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+
+    assert "a statement is empty" in program.error("time", "-")
+
+
+def test_a_statement_is_needed(program: Program) -> None:
+    """It is wrong usage to give none."""
+    answer = program("time")
+
+    assert 2 == answer.code
+    assert "Missing argument 'STMT...'" in answer.err
+
+
+needs_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+
+
+@pytest.mark.slow
+@needs_valgrind
+def test_two_statements_are_measured_compared_and_saved(tmp_path: Path, program: Program) -> None:
+    """For real; what was saved is run by ``run``, and costs the same."""
+    path = tmp_path / "cases.py"
+    answer = program(
+        *("time", "x + y", "torch.add(x, y)", "-s", "x = torch.ones(4, 4)", "-s", "y = x + 1"),
+        *("--no-times", "--json", "--save", "Mine", "--definitions", path),
+    )
+    assert 0 == answer.code, answer.err
+
+    first, second = json.loads(answer.out)["statements"]
+    assert 1 == first["metrics"]["operator_calls"] == second["metrics"]["operator_calls"]
+    assert first["metrics"]["bytecodes"] < second["metrics"]["bytecodes"]
+    assert second["instructions"] - first["instructions"] == second["difference"]["change"]
+    assert second["difference"]["causes"][0].startswith("<case> statement")
+    assert 3 == len(first["most_in"])
+
+    output, db = tmp_path / "run.json", tmp_path / "runs.db"
+    program.output("run", "--definitions", path, "--no-times", "--output", output, "--db", db)
+    document: dict[str, Any] = json.loads(output.read_text())
+    assert [first["instructions"], second["instructions"]] == [
+        case["outcome"]["instructions"]["per_run"] for case in document["cases"]
+    ]
+
+
+@pytest.mark.slow
+@needs_valgrind
+def test_statements_that_fail_say_why(program: Program) -> None:
+    """Each with its line; the others are measured. The exit code is that of failed cases."""
+    answer = program("time", "x +", "x + q", "x", "-s", "x = 1", "--no-times")
+
+    assert 4 == answer.code
+    assert "SyntaxError: invalid syntax   (stmt line 1: x +)" in answer.out
+    assert "NameError: name 'q' is not defined   (stmt line 1: x + q)" in answer.out

@@ -1,0 +1,109 @@
+"""Statements, from what is typed to what is shown and saved; with fakes for the engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.statements import Statements
+from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.observer import Silent
+from instruction_counts.session.timing import Saving, Timed, time_statements
+from instruction_counts.sources.definitions import load
+from tests.fakes import BUILD, FakeEngine, failed
+from tests.session.fakes import SETTINGS, fake_engines, runner_of
+
+ADD = Statements(("x + y",), py_setup="x = y = 1")
+
+
+def runner(*_: Any) -> BuildRunner:
+    """A build that nobody had to ask what it is."""
+    return runner_of(BUILD.name)
+
+
+def timed(asked: Statements, saving: Saving | None = None, **script: Any) -> Timed:
+    """What a fake engine answers; ``failing`` names statements that fail."""
+    answers = {(name,): [failed()] for name in script.get("failing", ())}
+    with fake_engines({BUILD.name: FakeEngine(answers)}):
+        return time_statements(asked, BUILD, SETTINGS, Silent(), saving, runner)
+
+
+def test_statements_are_measured_in_their_order() -> None:
+    """Whichever is done first."""
+    found = timed(Statements(("b", "a"), cpp_stmts=("b;",)))
+
+    assert ["b · Python", "b · C++", "a · Python"] == [
+        " · ".join(statement.record.key.title.split(" · ")[:2]) for statement in found.statements
+    ]
+    assert found.is_sound
+    assert not found.has_failed_cases
+
+
+def test_a_statement_is_saved_under_its_label(tmp_path: Path) -> None:
+    """As the case that was measured."""
+    path = tmp_path / "cases.py"
+
+    found = timed(ADD, Saving.at(path, "Mine / add"))
+
+    (case,) = load(str(path))
+    assert (("Mine", "add"),) == found.saved
+    assert ("Mine", "add") == case.label
+    assert case.definition_hash == found.statements[0].record.definition_hash
+
+
+def test_several_are_saved_below_the_label(tmp_path: Path) -> None:
+    """Each by its own name."""
+    path = tmp_path / "cases.py"
+
+    timed(Statements(("a", "b")), Saving.at(path, "Mine"))
+
+    assert [("Mine", "a"), ("Mine", "b")] == [case.label for case in load(str(path))]
+
+
+def test_what_failed_is_not_saved(tmp_path: Path) -> None:
+    """Nor is what was measured with it."""
+    path = tmp_path / "cases.py"
+
+    found = timed(Statements(("a", "b")), Saving.at(path, "Mine"), failing=["b"])
+
+    assert found.has_failed_cases
+    assert () == found.saved
+    assert not path.exists()
+
+
+def test_what_cannot_be_saved_is_not_measured(tmp_path: Path) -> None:
+    """It is refused at once."""
+    path = tmp_path / "cases.py"
+    timed(ADD, Saving.at(path, "Mine"))
+    content = path.read_text()
+    engine = FakeEngine()
+
+    with fake_engines({BUILD.name: engine}), pytest.raises(UsageError, match="called Mine already"):
+        time_statements(ADD, BUILD, SETTINGS, Silent(), Saving.at(path, "Mine"), runner)
+    assert [] == engine.calls
+    assert content == path.read_text()
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
+    """No file, and no result."""
+    path = tmp_path / "cases.py"
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with (
+        fake_engines({BUILD.name: FakeEngine(during=interrupt)}),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        time_statements(ADD, BUILD, SETTINGS, Silent(), Saving.at(path, "Mine"), runner)
+    assert [] == list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("label", ["", "/", "a//b", " / b"])
+def test_a_label_has_to_name_something(label: str) -> None:
+    """In each of its parts."""
+    with pytest.raises(UsageError, match="is no label"):
+        Saving.at(Path("cases.py"), label)
