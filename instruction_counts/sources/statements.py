@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
-from itertools import zip_longest
 
 from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
 from core.expand import materialize
@@ -34,7 +34,9 @@ def cases_of(asked: Statements, groups: Mapping[Label, GroupedBenchmark]) -> tup
 
 
 def groups_of(asked: Statements) -> dict[Label, GroupedBenchmark]:
-    """The definition of each statement, by a label that begins with its first line.
+    """The definition of each statement, by a label that is its first line.
+
+    What is typed again, or begins in the same way, has a number: ``x + y (2)``.
 
     Raises:
         UsageError: one is empty, or has no output where one is needed.
@@ -46,8 +48,9 @@ def groups_of(asked: Statements) -> dict[Label, GroupedBenchmark]:
             if stmt is not None and not stmt.strip():
                 raise UsageError("a statement is empty", "Give its code:", 'time "x + y"')
         title = _title(py_stmt if py_stmt is not None else cpp_stmt or "")
-        same = sum(label[0] == title for label in found)
-        label = (title, f"{same + 1}") if same else (title,)
+        numbered = (f"{title} ({number})" for number in itertools.count(2))
+        names = itertools.chain([title], numbered)
+        label = next((name,) for name in names if (name,) not in found)
         found[label] = _group(asked, py_stmt, cpp_stmt)
     return found
 
@@ -56,7 +59,7 @@ def _pairs(asked: Statements) -> Iterator[tuple[str | None, str | None]]:
     if asked.is_cpp:
         yield from ((None, stmt) for stmt in asked.stmts)
     else:
-        yield from zip_longest(asked.stmts, asked.cpp_stmts)
+        yield from itertools.zip_longest(asked.stmts, asked.cpp_stmts)
 
 
 def _title(stmt: str) -> str:

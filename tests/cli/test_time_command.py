@@ -7,7 +7,6 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import pytest
@@ -16,6 +15,7 @@ from click.testing import CliRunner
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements
+from instruction_counts.storage.json_files import read_json
 from tests.cli.program import Program
 
 HERE = sys.executable
@@ -167,9 +167,9 @@ def test_two_statements_are_measured_compared_and_saved(tmp_path: Path, program:
 
     output, db = tmp_path / "run.json", tmp_path / "runs.db"
     program.output("run", "--definitions", path, "--no-times", "--output", output, "--db", db)
-    document: dict[str, Any] = json.loads(output.read_text())
+    counts = [record.outcome.instructions for record in read_json(output).cases]
     assert [first["instructions"], second["instructions"]] == [
-        case["outcome"]["instructions"]["per_run"] for case in document["cases"]
+        counted and counted.per_run for counted in counts
     ]
 
 
