@@ -11,6 +11,7 @@ import ast
 import contextlib
 import io
 import itertools
+import os
 import secrets
 import shutil
 import sys
@@ -28,13 +29,7 @@ from instruction_counts.sources.definitions import load
 from instruction_counts.sources.models.literals import block, text
 from instruction_counts.system.files import check_writable, unwritable
 
-_NEW_FILE = '''\
-"""Cases of my own."""
-
-from core.api import GroupedSetup, GroupedStmts
-
-BENCHMARKS = {}
-'''
+_NEW_FILE = b'"""Cases of my own."""\n\nBENCHMARKS = {}\n'
 _NAMES = ("GroupedSetup", "GroupedStmts")
 
 
@@ -50,8 +45,10 @@ def check_appendable(path: Path, labels: Sequence[Label], option: str) -> tuple[
     if not path.parent.is_dir():
         raise UsageError(f"{option} {path}: there is no folder {path.parent}", "Make it first.")
     check_writable(path, option)
-    if not path.exists() or not path.read_bytes().strip():
+    if not _content(path, option).strip():
         return ()
+    if not os.access(path, os.W_OK):
+        raise UsageError(f"{option} {path} is read-only", "Choose another file.")
     cases = _known(path)
     taken = {case.label for case in cases}
     for label in labels:
@@ -80,7 +77,7 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark], option: str) ->
         DefinitionErrors, DataError: it is no definition file.
     """
     path = path.resolve()  # what a link points to is replaced, not the link
-    content = _content(path)
+    content = _content(path, option)
     before = check_appendable(path, tuple(groups), option)
     temporary = path.with_name(f".{path.stem}.{secrets.token_hex(8)}.py")
     try:
@@ -89,7 +86,7 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark], option: str) ->
             shutil.copymode(path, temporary)
         if _cases(temporary) != (*before, *materialize(groups)):
             raise _cannot_extend(path, groups)
-        if _content(path) != content:
+        if _content(path, option) != content:
             raise UsageError(f"{path} has just been changed by somebody else", "Try again.")
         temporary.replace(path)
     except OSError as error:
@@ -100,8 +97,15 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark], option: str) ->
         temporary.unlink(missing_ok=True)
 
 
-def _content(path: Path) -> bytes:
-    return path.read_bytes() if path.exists() else b""
+def _content(path: Path, option: str) -> bytes:
+    """What the file holds; nothing where there is none."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        problem = f"{option} {path} cannot be read: {error.strerror}"
+        raise UsageError(problem, "Choose another file.") from error
 
 
 def _cases(path: Path) -> tuple[Case, ...] | None:
@@ -133,15 +137,14 @@ def _cannot_extend(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> Usag
 
 def _extended(content: bytes, groups: Mapping[Label, GroupedBenchmark]) -> bytes:
     """The whole new file, in the encoding and with the line ends of the old one."""
-    if not content.strip():
-        return f"{_NEW_FILE}\n{_code(groups)}".encode()
+    content = content if content.strip() else _NEW_FILE
     encoding, _ = tokenize.detect_encoding(io.BytesIO(content).readline)
     old = content.decode(encoding)
     end = "\r" if "\r\n" in old else ""
     lines = f"{old.rstrip()}{end}".split("\n")
     tree = ast.parse(content)
     ends_in_block = isinstance(tree.body[-1], ast.FunctionDef | ast.ClassDef)
-    new = [*([""] * (2 if ends_in_block else 1)), *_code(groups).splitlines()]
+    new = [*([""] * (2 if ends_in_block else 1)), *_code(groups).removesuffix("\n").split("\n")]
     lines += (line + end for line in new)
     if missing := _missing_names(tree):
         place = _place_of_import(tree, lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import stat
 import subprocess
 import sys
@@ -17,8 +18,10 @@ from core.errors import DefinitionErrors
 from core.expand import materialize
 from core.types import Case
 from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.sources import appending
 from instruction_counts.sources.appending import append, check_appendable
 from instruction_counts.sources.definitions import load
+from scripts import wheel_hook
 
 GROUP = GroupedStmts("x + y", setup=GroupedSetup("x = 1\ny = 2"))
 FLAT = """\
@@ -161,6 +164,21 @@ def test_the_file_is_laid_out_as_ruff_does_it(tmp_path: Path) -> None:
     assert (0, "") == (done.returncode, done.stdout)
 
 
+def test_a_file_written_by_an_installed_program_imports_the_same() -> None:
+    """A wheel's own imports of ``core`` are others; those in the texts of the program are not."""
+    source = Path(appending.__file__).read_text()
+    texts = [
+        [
+            node.value
+            for node in ast.walk(ast.parse(text))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+        for text in (source, wheel_hook.inside(source))
+    ]
+
+    assert texts[0] == texts[1]
+
+
 def test_a_label_that_is_there_is_refused(tmp_path: Path) -> None:
     """Before and after measuring, and the file stays as it is."""
     path = tmp_path / "cases.py"
@@ -224,6 +242,9 @@ def test_only_files_of_python_are_extended(tmp_path: Path) -> None:
         check_appendable(tmp_path / "cases.yaml", [("a",)], "--definitions")
     with pytest.raises(UsageError, match="there is no folder"):
         check_appendable(tmp_path / "none" / "cases.py", [("a",)], "--definitions")
+    (tmp_path / "folder.py").mkdir()
+    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+        check_appendable(tmp_path / "folder.py", [("a",)], "--definitions")
 
 
 def test_a_link_and_the_rights_of_a_file_stay(tmp_path: Path) -> None:
