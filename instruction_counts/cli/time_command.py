@@ -67,6 +67,8 @@ def command(
         console.render(report)
         for remark in report.remarks:
             console.line(remark)
+    if timed.advice:
+        console.note(timed.advice)
     _show_saved(timed, save, save_file)
     if timed.has_failed_cases:
         return ExitCode.CASES_FAILED

@@ -56,7 +56,10 @@ class Failure:
     def summary(self) -> str:
         """One line for tables."""
         where = f"   ({self.place}: {self.code})" if self.code else ""
-        return f"{self.message.splitlines()[0] if self.message else self.kind.value}{where}"
+        first, *below = self.message.splitlines() or [self.kind.value]
+        if first.endswith(": "):  # what TorchScript says begins below the name of the exception
+            first += next((line.strip() for line in below if line.strip()), "")
+        return f"{first}{where}"
 
 
 @attrs.frozen

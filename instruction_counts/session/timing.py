@@ -20,6 +20,9 @@ from instruction_counts.session.observer import Observer
 from instruction_counts.sources.appending import append, check_appendable
 from instruction_counts.sources.statements import cases_of, groups_of
 
+_NO_SCALAR = "only for scalar outputs"
+"""Of what torch says where a backward pass has nothing to start from."""
+
 
 @attrs.frozen
 class Saving:
@@ -53,6 +56,17 @@ class Timed:
     """Whether the build was the same to the end."""
     saved: tuple[Label, ...] = ()
     """The labels under which the statements were saved."""
+
+    @property
+    def advice(self) -> str:
+        """What to type instead, where torch says only what is wrong; mostly empty."""
+        failures = (found.record.outcome.failure for found in self.statements)
+        if any(failure is not None and _NO_SCALAR in failure.message for failure in failures):
+            return (
+                "The output is no scalar: end the statement in one (x.sum()), or name a variable "
+                "of the setup that has its shape: --gradient NAME."
+            )
+        return ""
 
 
 def time_statements(

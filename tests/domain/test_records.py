@@ -86,6 +86,8 @@ def test_the_quartile_range_is_within_the_range(values: list[float]) -> None:
     [
         (Failure(FailureKind.EXIT, "died"), "died"),
         (Failure(FailureKind.EXIT, "first\nsecond"), "first"),
+        (Failure(FailureKind.EXCEPTION, "E: \n\n  bad value:\n  x"), "E: bad value:"),
+        (Failure(FailureKind.EXCEPTION, "E: "), "E: "),
         (Failure(FailureKind.TIMEOUT, ""), "timeout"),
         (
             Failure(FailureKind.EXCEPTION, "E: bad", "x()", "stmt line 1"),

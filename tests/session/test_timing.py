@@ -74,6 +74,16 @@ def test_what_failed_is_not_saved(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_a_backward_pass_from_many_values_has_an_advice() -> None:
+    """Torch says what is wrong, and not what to type."""
+    said = failed(message="RuntimeError: grad can be implicitly created only for scalar outputs")
+    with fake_engines({BUILD.name: FakeEngine({("x + y",): [said]})}):
+        found = time_statements(ADD, BUILD, SETTINGS, Silent(), None, runner)
+
+    assert "--gradient NAME" in found.advice
+    assert "" == timed(ADD).advice
+
+
 def test_what_cannot_be_saved_is_not_measured(tmp_path: Path) -> None:
     """It is refused at once."""
     path = tmp_path / "cases.py"
