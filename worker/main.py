@@ -479,9 +479,12 @@ class Shim:
         """
         if specialised:
             self._fill_counters()
-        # The method cache holds names until others take their places. Where a statement looks up
-        # names that it makes, each run adds one, and frees another or displaces a type's.
+        # The method cache holds names until others take their places.
         self._clear_method_cache()
+
+    def allocate_at(self, size: int, remainder: int, distance: int) -> None:
+        """Let the next blocks of ``size`` bytes lie at ``remainder`` bytes of each ``distance``."""
+        self._library.steady_allocate_at(*map(ctypes.c_uint64, (size, remainder, distance)))
 
     def use_layout(self, number: int) -> None:
         """Allocate elsewhere from now on: each ``number`` is another memory layout."""
@@ -522,7 +525,7 @@ def _get_ready(request: Message, shim: Shim) -> Message:
         shim.start()
         # Threads that a case starts are counted from their birth; the calling one, in windows.
         shim.toggle()
-        shim.method_cache = method_cache.MethodCache()
+        shim.method_cache = method_cache.MethodCache(shim.allocate_at)
     torch.set_num_threads(1)
     _rehearse(torch, shim)
     # torch seeds its default generator by chance; some costs depend on what is drawn.
@@ -717,6 +720,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     def decide(window: int) -> None:
         if window >= len(pilot) - 1:
             shim.settle_interpreter(specialised=window >= len(pilot))
+            shim.method_cache.fill()
         if window == len(pilot) - 1:
             per_run = shim.dump_total(request["base"], request["dumps"], len(pilot)) // pilot[-1]
             warm_up, unit = next(

@@ -9,6 +9,11 @@ look-up, and with it other slots. So what is looked up is found out natively, an
 counted, types that collide get new versions until none does. Two names of one type share a slot in
 all versions: names that are known to be looked up are placed, before anything else can make them.
 
+A name can be made anew for each look-up (``PyObject_GetAttrString``). The table keeps it until
+another entry takes its slot, so the next one lies elsewhere and has another slot: one that frees
+nothing, an older one of its kind, or evicts what a statement needs. Such names get memory that
+always leads to one slot of their own, and each frees the one before.
+
 Standard library only, like `worker.main`, which imports this.
 """
 
@@ -18,14 +23,15 @@ import contextlib
 import ctypes
 import sys
 from collections import Counter, defaultdict
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Set, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
 Lookup = Tuple[str, str, str, int]
 """Module and qualified name of a type, the name that is looked up on it, and where that lies.
 
 A name lies where the interned string does (0), or as many bytes behind ``None``: CPython 3.11 has
-strings of its own that are not the interned ones.
+strings of its own that are not the interned ones. One that is made anew lies anywhere (-1).
 """
+_ANYWHERE = -1
 
 _SLOTS = 4096
 _ENTRY = ctypes.c_uint64 * 3
@@ -40,6 +46,12 @@ _NOWHERE = "instruction_counts_has_no_such_name"
 _MOST_TRIES = 200
 _PROBES = 8
 
+_BYTES_OF_SLOTS = 8 * _SLOTS
+"""Names that lie so far apart share a slot, on one type."""
+_ALIGNMENT = 16
+
+_look_up = ctypes.pythonapi._PyType_Lookup
+_look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctypes.c_void_p
 _type_modified = ctypes.pythonapi.PyType_Modified
 _type_modified.argtypes, _type_modified.restype = [ctypes.py_object], None
 
@@ -55,7 +67,7 @@ def place(names: Sequence[str]) -> List[str]:
     for name in names:
         copies = []  # the next one lies elsewhere
         for _ in range(_MOST_TRIES):
-            copies.append(name.encode().decode())
+            copies.append(_copy(name))
             if id(copies[-1]) >> 3 & _SLOTS - 1 not in taken:
                 break
         placed.append(sys.intern(copies[-1]))
@@ -67,12 +79,17 @@ class MethodCache:
     """The types of this process, by name, as far as they are there when this is made.
 
     It works where `can_move` says so: with a GIL, on 64 bits, in a version whose types are built as
-    is known here.
+    is known here. ``allocate_at`` lets blocks of a size lie next at a remainder of a distance, all
+    three in bytes.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, allocate_at: Callable[[int, int, int], object] = lambda *_numbers: None
+    ) -> None:
         self.can_move = _can_move()
         self._types = _by_name(_classes()) if self.can_move else {}
+        self._allocate_at = allocate_at
+        self._made_anew: List[Tuple[type, str]] = []
 
     def separate(self, lookups: Sequence[Sequence[Any]]) -> int:
         """Give types new versions until no two of ``lookups`` share a slot; how many still do.
@@ -80,11 +97,15 @@ class MethodCache:
         Names of one type that share a slot do so in all versions.
         """
         names: Dict[type, Set[int]] = defaultdict(set)
+        anew: Set[Tuple[type, str]] = set()
         if self.can_move and any((row[0], row[1]) not in self._types for row in lookups):
             self._types = _by_name(_classes())  # a setup can make types
         for module, qualified, name, offset in lookups:
             for found in self._types.get((module, qualified), ()):
-                names[found].add(_address(name, offset) >> 3)
+                if offset == _ANYWHERE:
+                    anew.add((found, name))
+                else:
+                    names[found].add(_address(name, offset) >> 3)
         taken: Set[int] = set()
         left = 0
         # A new version of a type is one of its subclasses, too: bases come first.
@@ -92,7 +113,32 @@ class MethodCache:
             slots = self._moved(each, names[each], taken)
             left += len(names[each]) - len(slots - taken)
             taken |= slots
+        self._give_room(sorted(anew, key=lambda one: (_name_of(one[0]), one[1])), taken)
         return left
+
+    def fill(self) -> None:
+        """Look up each name that is made anew, for the next one to take its place and free it."""
+        for each, name in self._made_anew:
+            _look_up(each, _copy(name))
+
+    def _give_room(self, anew: Sequence[Tuple[type, str]], taken: Set[int]) -> None:
+        """Let names that are made anew lie where their slots are free.
+
+        Those of one size share their memory: what one look-up frees is the next one's.
+        """
+        self._made_anew = []
+        of_size: Dict[int, List[Tuple[type, str]]] = defaultdict(list)
+        for each, name in anew:
+            of_size[-(-sys.getsizeof(name) // _ALIGNMENT) * _ALIGNMENT].append((each, name))
+        for size, looked_up in sorted(of_size.items()):
+            versions = {_version(each) for each, _ in looked_up}
+            for remainder in range(0, _BYTES_OF_SLOTS, _ALIGNMENT):
+                slots = {(version ^ remainder >> 3) % _SLOTS for version in versions}
+                if not slots & taken:
+                    taken |= slots
+                    self._allocate_at(size, remainder, _BYTES_OF_SLOTS)
+                    self._made_anew += looked_up
+                    break
 
     def _moved(self, each: type, names: Set[int], taken: Set[int]) -> Set[int]:
         """The slots that a type has at last."""
@@ -191,9 +237,16 @@ def _own_strings() -> Iterator[Tuple[str, int]]:
 
 
 def _offset_of(name: str) -> int:
-    if sys.intern(name) is name or sys.getrefcount(name) < _LEAST_REFERENCES_OF_STATIC:
+    if sys.intern(_copy(name)) is name:
         return 0
+    if sys.getrefcount(name) < _LEAST_REFERENCES_OF_STATIC:
+        return _ANYWHERE
     return id(name) - id(None)
+
+
+def _copy(name: str) -> str:
+    """An equal string that lies elsewhere."""
+    return name.encode().decode()
 
 
 def _address(name: str, offset: int) -> int:

@@ -376,6 +376,20 @@ def test_a_memory_layout_moves_a_statement_with_many_look_ups_by_little(lab: Lab
     assert max(counts) - min(counts) < 0.001 * min(counts)
 
 
+MAKING_NAMES = python("torch.tensor([1.0])")
+
+
+@pytest.mark.thorough
+def test_names_that_are_made_anew_cost_the_same_in_each_memory_layout(lab: Lab) -> None:
+    """By them torch asks a list what it can do; the cache of methods keeps them for a time."""
+    counts = [
+        counts_of(measured(lab.engine, MAKING_NAMES, layout=layout)).per_run
+        for layout in (0, 1, 2, 3)
+    ]
+
+    assert 1 == len(set(counts))
+
+
 def test_some_objects_are_new_to_the_collector(lab: Lab) -> None:
     """It counts them down to zero, and freeing one costs less from there on."""
     stmt = "assert gc.get_count()[0] > 900"

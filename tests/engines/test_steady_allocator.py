@@ -323,6 +323,19 @@ def test_the_usable_size_of_no_block_is_zero(library: Library) -> None:
     assert 0 == library.usable(None)
 
 
+@pytest.mark.parametrize("remainder", [0, 16, 32752])
+def test_blocks_lie_at_a_remainder_of_a_distance(library: Library, remainder: int) -> None:
+    """Those that are taken next."""
+    numbers = map(ctypes.c_uint64, (70, remainder, 32768))
+    library.free(library.get("malloc", 70))
+    library.c.steady_allocate_at(*numbers)
+    found = [library.get("malloc", 70) for _ in range(64)]
+
+    assert 64 == len(set(found))
+    assert {remainder} == {address % 32768 for address in found}
+    library.free(*found)
+
+
 @pytest.mark.parametrize("size", [1, 100, 5000])
 def test_another_layout_hands_out_other_blocks(library: Library, size: int) -> None:
     """Also those that were free before; they come back with no layout."""

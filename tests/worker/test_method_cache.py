@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import sys
 from collections import Counter
 from typing import Any
@@ -93,6 +94,34 @@ def test_a_name_lies_where_the_table_has_it() -> None:
     assert {name for tag, name, _ in table if tag & 0xFFFFFFFF == version} == {
         method_cache._address(*row) for row in rows
     }
+
+
+def look_up_by_a_new_string() -> None:
+    """As C code does."""
+    ctypes.pythonapi.PyObject_HasAttrString(ctypes.py_object(Base()), b"absent_from_all")
+
+
+def test_a_name_that_is_made_anew_lies_anywhere() -> None:
+    """It is not the string that Python code would use."""
+    lookups = Lookups()
+    lookups.begin()
+    look_up_by_a_new_string()
+    lookups.end()
+
+    assert (HERE, "Base", "absent_from_all", -1) in lookups.rows()
+
+
+def test_a_name_that_is_made_anew_gets_memory_whose_slot_is_free() -> None:
+    """Whichever slots the others have."""
+    asked: list[tuple[int, int, int]] = []
+    others = [(HERE, "Base", f"name_{number}", 0) for number in range(200)]
+    cache = MethodCache(lambda *numbers: asked.append(numbers))
+    cache.separate([*others, (HERE, "Base", "absent_from_all", -1)])
+    ((size, remainder, distance),) = asked
+
+    assert (64 + 15) // 16 * 16 == size
+    assert 8 * 4096 == distance
+    assert (method_cache._version(Base) ^ remainder >> 3) % 4096 not in slots(others)
 
 
 def test_rows_come_in_a_fixed_order() -> None:

@@ -64,6 +64,7 @@ enum {
     REFILL_BLOCKS = 4,
     ASIDE_BYTES = 16 << 20,
     ASIDE_BLOCKS = 64,
+    BLOCKS_PLACED = 64,              /* at a time, for steady_allocate_at() */
     CHUNK_BYTES = 64 << 20,          /* address space taken from the system at a time */
     MAPPING_UNIT = 4096
 };
@@ -437,6 +438,19 @@ static inline void push(struct lists *own, uint32_t list, struct block *block)
     to->head = block;
     if (unlikely(!--to->room))
         put_aside(own, list);
+}
+
+/* The next blocks of up to `size` bytes that this thread takes lie at `remainder` bytes of each
+ * `distance`, a power of two. */
+void steady_allocate_at(uint64_t size, uint64_t remainder, uint64_t distance)
+{
+    uint32_t list = class_of(size);
+    uintptr_t first = mine ? reserve(distance, BLOCKS_PLACED + 1, distance) : 0;
+    for (uintptr_t i = BLOCKS_PLACED; first && i-- > 0;) {
+        struct block *block = (struct block *)(first + i * distance + remainder);
+        header_of(block)->list = list;
+        push(mine, list, block);
+    }
 }
 
 static slow_path void *pop_arriving(uint32_t list)
