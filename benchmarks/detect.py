@@ -96,7 +96,9 @@ def edits(folder: Path) -> Iterator[Experiment]:
         args = (change.symbol, change.library, change.times)
         build = injected.slower("new", sys.executable, place, *args)
         title = f"{change.instructions} instructions: {change.name}"
-        yield Experiment(title, build, change.reaches, cause=re.escape(change.name))
+        # Reports give the last parts of a name, as many as fit.
+        cause = re.escape("::".join(change.name.split("::")[-2:]))
+        yield Experiment(title, build, change.reaches, cause=cause)
 
 
 def compare(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
