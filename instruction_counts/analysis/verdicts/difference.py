@@ -202,7 +202,8 @@ def is_suspect(difference: Difference, min_effect: Effect) -> bool:
     if difference.verdict is not Verdict.AMBIGUOUS and difference.reason in decided:
         return False
     before, after = _instructions(difference.base), _instructions(difference.new)
-    return min_effect.is_reached(after.per_run - before.per_run, before.per_run)
+    change = after.per_run - before.per_run
+    return change != 0 and min_effect.is_reached(change, before.per_run)
 
 
 def judge_verified(

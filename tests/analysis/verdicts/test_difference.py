@@ -214,6 +214,11 @@ def test_a_change_of_interest_is_a_suspect(new: int, suspect: bool) -> None:
     assert suspect is is_suspect(judged(10_000, new), MIN_EFFECT)
 
 
+def test_equal_counts_are_no_suspect() -> None:
+    """Also where every change is of interest."""
+    assert not is_suspect(judged(10_000, 10_000), Effect(0, 0))
+
+
 def test_a_change_within_the_windows_is_a_suspect() -> None:
     """Several layouts can tell what windows cannot."""
     difference = judge(KEY, record(1000, exact=False, spread=80, noise=STEADY), record(1040))
