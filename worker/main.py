@@ -483,7 +483,7 @@ class Shim:
         self._clear_method_cache()
 
     def allocate_at(self, size: int, remainder: int, distance: int) -> None:
-        """Let the next blocks of ``size`` bytes lie at ``remainder`` bytes of each ``distance``."""
+        """Let the first blocks of a window lie at a remainder of a distance (all in bytes)."""
         self._library.steady_allocate_at(*map(ctypes.c_uint64, (size, remainder, distance)))
 
     def use_layout(self, number: int) -> None:
@@ -720,7 +720,6 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     def decide(window: int) -> None:
         if window >= len(pilot) - 1:
             shim.settle_interpreter(specialised=window >= len(pilot))
-            shim.method_cache.fill()
         if window == len(pilot) - 1:
             per_run = shim.dump_total(request["base"], request["dumps"], len(pilot)) // pilot[-1]
             warm_up, unit = next(

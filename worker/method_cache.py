@@ -50,8 +50,6 @@ _BYTES_OF_SLOTS = 8 * _SLOTS
 """Names that lie so far apart share a slot, on one type."""
 _ALIGNMENT = 16
 
-_look_up = ctypes.pythonapi._PyType_Lookup
-_look_up.argtypes, _look_up.restype = [ctypes.py_object, ctypes.py_object], ctypes.c_void_p
 _type_modified = ctypes.pythonapi.PyType_Modified
 _type_modified.argtypes, _type_modified.restype = [ctypes.py_object], None
 
@@ -79,8 +77,8 @@ class MethodCache:
     """The types of this process, by name, as far as they are there when this is made.
 
     It works where `can_move` says so: with a GIL, on 64 bits, in a version whose types are built as
-    is known here. ``allocate_at`` lets blocks of a size lie next at a remainder of a distance, all
-    three in bytes.
+    is known here. ``allocate_at`` lets a window's first blocks of a size lie at a remainder of a
+    distance, all three in bytes.
     """
 
     def __init__(
@@ -89,7 +87,6 @@ class MethodCache:
         self.can_move = _can_move()
         self._types = _by_name(_classes()) if self.can_move else {}
         self._allocate_at = allocate_at
-        self._made_anew: List[Tuple[type, str]] = []
 
     def separate(self, lookups: Sequence[Sequence[Any]]) -> int:
         """Give types new versions until no two of ``lookups`` share a slot; how many still do.
@@ -97,13 +94,13 @@ class MethodCache:
         Names of one type that share a slot do so in all versions.
         """
         names: Dict[type, Set[int]] = defaultdict(set)
-        anew: Set[Tuple[type, str]] = set()
+        anew: List[Tuple[type, str]] = []
         if self.can_move and any((row[0], row[1]) not in self._types for row in lookups):
             self._types = _by_name(_classes())  # a setup can make types
         for module, qualified, name, offset in lookups:
             for found in self._types.get((module, qualified), ()):
                 if offset == _ANYWHERE:
-                    anew.add((found, name))
+                    anew.append((found, name))
                 else:
                     names[found].add(_address(name, offset) >> 3)
         taken: Set[int] = set()
@@ -113,31 +110,23 @@ class MethodCache:
             slots = self._moved(each, names[each], taken)
             left += len(names[each]) - len(slots - taken)
             taken |= slots
-        self._give_room(sorted(anew, key=lambda one: (_name_of(one[0]), one[1])), taken)
+        self._give_room(anew, taken)
         return left
-
-    def fill(self) -> None:
-        """Look up each name that is made anew, for the next one to take its place and free it."""
-        for each, name in self._made_anew:
-            _look_up(each, _copy(name))
 
     def _give_room(self, anew: Sequence[Tuple[type, str]], taken: Set[int]) -> None:
         """Let names that are made anew lie where their slots are free.
 
         Those of one size share their memory: what one look-up frees is the next one's.
         """
-        self._made_anew = []
-        of_size: Dict[int, List[Tuple[type, str]]] = defaultdict(list)
+        of_size: Dict[int, Set[int]] = defaultdict(set)
         for each, name in anew:
-            of_size[-(-sys.getsizeof(name) // _ALIGNMENT) * _ALIGNMENT].append((each, name))
-        for size, looked_up in sorted(of_size.items()):
-            versions = {_version(each) for each, _ in looked_up}
+            of_size[-(-sys.getsizeof(name) // _ALIGNMENT) * _ALIGNMENT].add(_version(each))
+        for size, versions in sorted(of_size.items()):
             for remainder in range(0, _BYTES_OF_SLOTS, _ALIGNMENT):
                 slots = {(version ^ remainder >> 3) % _SLOTS for version in versions}
                 if not slots & taken:
                     taken |= slots
                     self._allocate_at(size, remainder, _BYTES_OF_SLOTS)
-                    self._made_anew += looked_up
                     break
 
     def _moved(self, each: type, names: Set[int], taken: Set[int]) -> Set[int]:

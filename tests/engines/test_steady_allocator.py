@@ -323,17 +323,18 @@ def test_the_usable_size_of_no_block_is_zero(library: Library) -> None:
     assert 0 == library.usable(None)
 
 
-@pytest.mark.parametrize("remainder", [0, 16, 32752])
-def test_blocks_lie_at_a_remainder_of_a_distance(library: Library, remainder: int) -> None:
-    """Those that are taken next."""
-    numbers = map(ctypes.c_uint64, (70, remainder, 32768))
-    library.free(library.get("malloc", 70))
-    library.c.steady_allocate_at(*numbers)
-    found = [library.get("malloc", 70) for _ in range(64)]
+def test_the_first_blocks_of_a_window_lie_where_they_have_to(library: Library) -> None:
+    """At a remainder of a distance, for each size of which that was asked."""
+    for size, remainder in ((70, 16), (200, 32752)):
+        library.free(library.get("malloc", size))
+        library.c.steady_allocate_at(*map(ctypes.c_uint64, (size, remainder, 32768)))
+    library.c.steady_count_begin()
+    found = {size: [library.get("malloc", size) for _ in range(64)] for size in (70, 200)}
+    library.c.steady_count_end()
 
-    assert 64 == len(set(found))
-    assert {remainder} == {address % 32768 for address in found}
-    library.free(*found)
+    assert [{16}, {32752}] == [{at % 32768 for at in blocks} for blocks in found.values()]
+    assert [64, 64] == [len({*blocks}) for blocks in found.values()]
+    library.free(*found[70], *found[200])
 
 
 @pytest.mark.parametrize("size", [1, 100, 5000])

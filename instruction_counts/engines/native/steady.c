@@ -64,7 +64,8 @@ enum {
     REFILL_BLOCKS = 4,
     ASIDE_BYTES = 16 << 20,
     ASIDE_BLOCKS = 64,
-    BLOCKS_PLACED = 64,              /* at a time, for steady_allocate_at() */
+    PLACES = 16,                     /* for steady_allocate_at() */
+    BLOCKS_PLACED = 64,              /* at a time */
     CHUNK_BYTES = 64 << 20,          /* address space taken from the system at a time */
     MAPPING_UNIT = 4096
 };
@@ -440,16 +441,30 @@ static inline void push(struct lists *own, uint32_t list, struct block *block)
         put_aside(own, list);
 }
 
-/* The next blocks of up to `size` bytes that this thread takes lie at `remainder` bytes of each
- * `distance`, a power of two. */
+/* Where blocks lie that a window takes first, by list. */
+static struct place {
+    uint32_t list;
+    uintptr_t remainder, distance;
+} places[PLACES];
+static size_t known_places;
+
+/* In each window from now on, the first blocks of up to `size` bytes that this thread takes lie at
+ * `remainder` bytes of each `distance`, a power of two. Other blocks, freed since, lie behind them. */
 void steady_allocate_at(uint64_t size, uint64_t remainder, uint64_t distance)
 {
-    uint32_t list = class_of(size);
-    uintptr_t first = mine ? reserve(distance, BLOCKS_PLACED + 1, distance) : 0;
-    for (uintptr_t i = BLOCKS_PLACED; first && i-- > 0;) {
-        struct block *block = (struct block *)(first + i * distance + remainder);
-        header_of(block)->list = list;
-        push(mine, list, block);
+    if (known_places < PLACES)
+        places[known_places++] = (struct place){class_of(size), remainder, distance};
+}
+
+static void place_blocks(void)
+{
+    for (const struct place *to = places; mine && to < places + known_places; to++) {
+        uintptr_t first = reserve(to->distance, BLOCKS_PLACED + 1, to->distance);
+        for (uintptr_t i = BLOCKS_PLACED; first && i-- > 0;) {
+            struct block *block = (struct block *)(first + i * to->distance + to->remainder);
+            header_of(block)->list = to->list;
+            push(mine, to->list, block);
+        }
     }
 }
 
@@ -845,6 +860,7 @@ void steady_after_window(void (*function)(uint64_t number))
 /* Collection goes on as the last thing here, and off as the first thing below. */
 void steady_count_begin(void)
 {
+    place_blocks();
     read_counters(at_begin);
     CALLGRIND_TOGGLE_COLLECT;
 }
