@@ -3,7 +3,7 @@
 # make test   set up, then lint, type-check and test
 # make test-all   the same with the tests that take long and that few changes touch
 # make test-faults  the tests that inject faults; FAULT_SEEDS=50 runs that many disturbed at random
-# make test-python  as root: test the engines with Python 3.13, on a Debian 13 made in build/trixie
+# make test-python  as root: test the engines with Python 3.13, on a Debian 13 in build/trixie (90 minutes)
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
