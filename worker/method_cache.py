@@ -171,10 +171,15 @@ class Lookups:
         return sorted(row for row in self._seen if row[0] in sys.modules)
 
 
+def _is_known() -> bool:
+    """Whether objects are laid out as is known here."""
+    is_cpython = sys.implementation.name == "cpython" and (3, 9) <= sys.version_info < (3, 15)
+    is_free_threaded = "t" in sys.abiflags
+    return is_cpython and not is_free_threaded and sys.maxsize > 1 << 32
+
+
 def _can_move() -> bool:
-    if not (sys.implementation.name == "cpython" and (3, 9) <= sys.version_info < (3, 15)):
-        return False
-    if sys.maxsize < 1 << 32 or not getattr(sys, "_is_gil_enabled", lambda: True)():
+    if not _is_known():
         return False
 
     class Probe:
@@ -213,6 +218,8 @@ def _own_strings() -> Iterator[Tuple[str, int]]:
 
     Their type follows a number of references that no object in use has.
     """
+    if not _is_known():
+        return
     first, last = _mapped_around(id(None))
     memory = ctypes.string_at(first, last - first)
     type_of_strings = bytes(ctypes.c_uint64(id(str)))
