@@ -965,8 +965,10 @@ def executed_in_child(request: Message, shim: Shim) -> Message:
         return {"executed": {"python": "", "functions": None, "operators": operators.rows()}}
     loop = PythonLoop(case, shim.idle_hooks)
     bytecodes = executed.Bytecodes(*loop.statement)
-    lookups = _module_beside("method_cache").Lookups()
-    executed.observe(loop.run, [bytecodes, operators, lookups, lookups])
+    method_cache = _module_beside("method_cache")
+    lookups = method_cache.Lookups()
+    rounds = [lookups] * method_cache.ROUNDS
+    executed.observe(loop.run, [bytecodes, operators, *rounds])
     return {
         "executed": {
             "python": "%d.%d" % sys.version_info[:2],
