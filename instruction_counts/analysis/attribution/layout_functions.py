@@ -63,7 +63,7 @@ _EVICTION = frozenset(
 """A name that leaves the method cache may be freed with it."""
 
 
-_BY_ADDRESS = ("std::_Hashtable<", "__memchr_")
+_BY_ADDRESS = ("std::_Hashtable<", "pybind11::detail::all_type_info_get_cache(", "__memchr_")
 """Hash tables; a search in memory, which begins differently near the end of a page."""
 _MOST_BY_ADDRESS = Fraction(3, 1000)
 """Of a count: three times what three layouts moved any case of the standard suite by."""
