@@ -7,6 +7,7 @@
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
+# make bench-layouts  set up, then count in eight memory layouts (about 20 minutes)
 # make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 45 minutes)
 # make bench-scale  set up, then list, measure, store and compare very many cases (about 15 minutes)
 
@@ -17,7 +18,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-faults lint docs test-fast test-builds test-python bench bench-detect bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-faults lint docs test-fast test-builds test-python bench bench-detect bench-layouts bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -74,6 +75,9 @@ bench: setup
 
 bench-detect: setup
 	$(BIN)/python -m benchmarks.detect $(ARGS)
+
+bench-layouts: setup
+	$(BIN)/python -m benchmarks.layouts $(ARGS)
 
 bench-guard: setup
 	$(BIN)/python -m benchmarks.guard $(ARGS)
