@@ -437,6 +437,7 @@ class Shim:
         self.clock_s = library.steady_clock_s
         # Looked up here: in a child, the first look-up would take objects from free lists.
         self._fill_counters = library.steady_fill_counters
+        self.drain_counters = library.steady_drain_counters
         self._clear_method_cache = ctypes.pythonapi.PyType_ClearCache
         self.clock_hooks = (library.steady_clock_begin, library.steady_clock_end)
         # Python loops call these between windows: without releasing the GIL, and without making
@@ -718,7 +719,9 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     lengths = (ctypes.c_uint64 * len(runs))(*runs)
 
     def decide(window: int) -> None:
-        if window >= len(pilot) - 1:
+        if window < len(pilot) - 1:
+            shim.drain_counters()  # what missed once waits for its turn to be specialised
+        else:
             shim.settle_interpreter(specialised=window >= len(pilot))
         if window == len(pilot) - 1:
             per_run = shim.dump_total(request["base"], request["dumps"], len(pilot)) // pilot[-1]
@@ -736,7 +739,8 @@ def count_in_child(request: Message, shim: Shim) -> Message:
             loop.run(
                 lengths,
                 shim.count_hooks,
-                CodeSeen(shim.know_counters),
+                # What was specialised for types that have other versions now takes long to notice.
+                CodeSeen(shim.know_counters, shim.drain_counters),
                 lambda: shim.method_cache.separate(request["lookups"]),
             )
 
@@ -1152,10 +1156,17 @@ _RUNS_SEEN = 2
 
 
 class CodeSeen:
-    """The code objects that are entered while this is; ``found`` learns of each, at the end."""
+    """The code objects that are entered while this is.
 
-    def __init__(self, found: Callable[[Any], None] = lambda _: None) -> None:
-        self._found = found
+    At the end ``found`` learns of each, then ``all_found`` is called.
+    """
+
+    def __init__(
+        self,
+        found: Callable[[Any], None] = lambda _: None,
+        all_found: Callable[[], Any] = lambda: None,
+    ) -> None:
+        self._found, self._all_found = found, all_found
         # Held, so that no other object gets the place of one.
         self._codes: Dict[int, Any] = {}
         self._tool = 0
@@ -1184,6 +1195,7 @@ class CodeSeen:
             monitoring.free_tool_id(self._tool)
         for code in self._codes.values():
             self._found(code)
+        self._all_found()
 
     def _entered(self, frame: Any, event: str, _: Any) -> None:
         if event == "call":

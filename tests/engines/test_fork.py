@@ -376,6 +376,29 @@ def test_a_memory_layout_moves_a_statement_with_many_look_ups_by_little(lab: Lab
     assert max(counts) - min(counts) < 0.001 * min(counts)
 
 
+@pytest.mark.thorough
+def test_code_is_specialised_anew_for_a_type_that_changed(lab: Lab) -> None:
+    """By itself it notices after 53 executions: of a long statement, in the midst of windows."""
+    before, after = (
+        python(
+            "read(x); sum(range(3_000))",
+            f"""
+class X:
+    pass
+x = X(); x.one = 1; x.two = 2
+def read(x):
+    return x.one, x.two
+{first}
+for _ in range(100): read(x)
+{then}
+""",
+        )
+        for first, then in (("X.other = 0", ""), ("", "X.other = 0"))
+    )
+
+    assert lab.count(before).per_run == lab.count(after).per_run
+
+
 MAKING_NAMES = python("torch.tensor([1.0])")
 
 

@@ -914,6 +914,13 @@ void steady_know_counters(const unsigned char *code, uint64_t length, unsigned c
             counters[known_counters++] = (uint16_t *)(running + i);
 }
 
+/* Lets the next miss, or the next try that is put off, be the last one before code is specialised. */
+void steady_drain_counters(void)
+{
+    for (size_t i = 0; i < known_counters; i++)
+        *counters[i] = 1;
+}
+
 /* Lets them all start again from the top. */
 void steady_fill_counters(void)
 {
