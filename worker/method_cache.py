@@ -52,6 +52,10 @@ _BYTES_OF_SLOTS = 8 * _SLOTS
 """Names that lie so far apart share a slot, on one type."""
 _ALIGNMENT = 16
 
+# A name is freed when its entry is evicted, which any look-up of a method can do. A call of this
+# does none. It makes a reference of an address, as `Py_NewRef` does, which CPython 3.9 has not.
+_reference = ctypes.pythonapi.PyObject_SelfIter
+_reference.argtypes, _reference.restype = [ctypes.c_void_p], ctypes.py_object
 _type_modified = ctypes.pythonapi.PyType_Modified
 _type_modified.argtypes, _type_modified.restype = [ctypes.py_object], None
 
@@ -175,11 +179,13 @@ class Lookups:
         if self._table is None:
             return
         entries = (_ENTRY * _SLOTS).from_buffer_copy(self._table)
+        now = (_ENTRY * _SLOTS).from_buffer(self._table)
         types = {_version_now(each): each for each in self._classes}
-        for version, name, _ in entries:
+        for slot, (version, name, _) in enumerate(entries):
             found = types.get(version & 0xFFFFFFFF)
-            if version and name and found is not None:
-                text = ctypes.cast(name, ctypes.py_object).value
+            # What was evicted since may be gone.
+            if version and name and found is not None and now[slot][1] == name:
+                text = _reference(name)
                 self._seen.add((*_name_of(found), text, _offset_of(text)))
                 self._looked_up[id(found)] = found
 
