@@ -22,6 +22,7 @@ import ast
 import base64
 import contextlib
 import ctypes
+import functools
 import gc
 import hashlib
 import importlib.util
@@ -107,10 +108,14 @@ def as_value(function: Callable[[Message], Message], request: Message) -> Messag
         return {"status": "failed", "failure": describe(error, {})}
 
 
+# Looked up here: under Callgrind that takes each child ten milliseconds.
+_prctl = getattr(ctypes.CDLL(None), "prctl", None)
+
+
 def _die_with_parent() -> None:
     # A child ends with its server, which notices the controller's end by the channel.
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, _SIGKILL)
+    if _prctl is not None:
+        _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
 def _end_with_controller(read_fd: int) -> None:
@@ -425,6 +430,9 @@ def _fixed(number: int) -> str:
     return "%010d" % number
 
 
+_AFTER_WINDOW = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
+
+
 class Shim:
     """The C library with the client requests, the window hooks and the allocation counters."""
 
@@ -455,13 +463,12 @@ class Shim:
     @contextlib.contextmanager
     def after_each_window(self, function: Callable[[int], None]) -> Iterator[None]:
         """Call ``function`` with the number of each window that ends; it is not counted."""
-        kind = ctypes.CFUNCTYPE(None, ctypes.c_uint64)
-        callback = kind(function)
+        callback = _AFTER_WINDOW(function)
         self._library.steady_after_window(callback)
         try:
             yield
         finally:
-            self._library.steady_after_window(kind())
+            self._library.steady_after_window(_AFTER_WINDOW())
 
     def know_counters(self, code: Any) -> None:
         """Let ``settle_interpreter`` keep the interpreter from specialising a code object again."""
@@ -514,6 +521,9 @@ def _get_ready(request: Message, shim: Shim) -> Message:
     method_cache = _module_beside("method_cache") if request["role"] == "counts" else None
     if method_cache is not None:
         shim.names = method_cache.place(_module_beside("names").NAMES)
+    else:
+        for name in ("executed", "method_cache"):
+            _module_beside(name)  # for the children
 
     import torch
     import torch.utils.benchmark
@@ -579,7 +589,8 @@ def _rehearse(torch: Any, shim: Shim) -> None:
             with_model(request["case"], folder)
             torch.set_num_threads(1)
             loop = PythonLoop(case, shim.idle_hooks)
-            loop.run([1, 3, 2], shim.idle_hooks, CodeSeen())
+            with shim.after_each_window(lambda _: None):
+                loop.run([1, 3, 2], shim.idle_hooks, CodeSeen())
             describe(ValueError("rehearsed"), {})
             answer = as_value(lambda one: {"windows": [shim.allocations(0)], **one}, request)
             write_whole(path, answer)
@@ -744,8 +755,6 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 lambda: shim.method_cache.separate(request["lookups"]),
             )
 
-    shim.zero()
-    shim.reset()
     with shim.after_each_window(decide):
         _call_deeper(layout, run)
     first = len(pilot) + 1
@@ -983,6 +992,7 @@ def executed_in_child(request: Message, shim: Shim) -> Message:
     }
 
 
+@functools.lru_cache(maxsize=None)
 def _module_beside(name: str) -> Any:
     """A module in the folder of the server, where a child begins; it is part of no package."""
     spec = importlib.util.spec_from_file_location(name, name + ".py")

@@ -181,10 +181,13 @@ class Lookups:
         entries = (_ENTRY * _SLOTS).from_buffer_copy(self._table)
         now = (_ENTRY * _SLOTS).from_buffer(self._table)
         types = {_version_now(each): each for each in self._classes}
+        types.pop(0, None)
+        # All were without a version before the first round; the others looked nothing up in it.
+        self._classes = [*types.values()]
         for slot, (version, name, _) in enumerate(entries):
             found = types.get(version & 0xFFFFFFFF)
             # What was evicted since may be gone.
-            if version and name and found is not None and now[slot][1] == name:
+            if name and found is not None and now[slot][1] == name:
                 text = _reference(name)
                 self._seen.add((*_name_of(found), text, _offset_of(text)))
                 self._looked_up[id(found)] = found

@@ -691,6 +691,8 @@ def native(folder: Path, shim: str, script: Sequence[str] = (str(WORKER),)) -> F
     """A server that takes wall times."""
 
     def start(folder: Path) -> WorkerProcess:
+        for name in ("executed.py", "method_cache.py"):
+            shutil.copy(WORKER.with_name(name), folder)
         variables = environment(BUILD)
         return WorkerProcess(sys.executable, variables, folder, without_aslr(), script)
 

@@ -845,7 +845,6 @@ static __attribute__((noinline)) void keep_window(void)
             kept_windows[number][i] = now[i] - at_begin[i];
         dump_window(number);
     }
-    CALLGRIND_ZERO_STATS;
 }
 
 /* Called after each window with its number, outside of what is counted: it may, from what the window
