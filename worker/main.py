@@ -442,6 +442,7 @@ class Shim:
         self.running_on_valgrind = library.steady_running_on_valgrind
         self.start, self.toggle = library.steady_start, library.steady_toggle
         self.zero, self.reset = library.steady_zero, library.steady_reset
+        self.order_blocks = library.steady_order_blocks
         self.clock_s = library.steady_clock_s
         # Looked up here: in a child, the first look-up would take objects from free lists.
         self._fill_counters = library.steady_fill_counters
@@ -544,6 +545,7 @@ def _get_ready(request: Message, shim: Shim) -> Message:
     gc.collect()
     _fill_free_lists()
     gc.freeze()
+    shim.order_blocks()
     shim.zero()
     shim.reset()
     return {

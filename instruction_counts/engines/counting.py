@@ -37,9 +37,9 @@ PATTERN = (1, 2, 1, 2, 1, 2)
 
 SCHEDULE: tuple[tuple[int | None, int, int], ...] = (
     (20_000, 118, 10),
-    (60_000, 56, 5),
+    (60_000, 56, 4),
     (150_000, 24, 2),
-    (2_000_000, 24, 1),
+    (1_000_000, 24, 2),
     (None, 4, 1),
 )
 """For a cost per iteration of at most so many instructions: iterations to warm up, and n.

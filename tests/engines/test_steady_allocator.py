@@ -337,6 +337,19 @@ def test_the_first_blocks_of_a_window_lie_where_they_have_to(library: Library) -
     library.free(*found[70], *found[200])
 
 
+@pytest.mark.parametrize("size", [1, 300, 1024])
+def test_a_window_begins_with_the_lowest_blocks(library: Library, size: int) -> None:
+    """However the window before freed them."""
+    blocks = [library.get("malloc", size) for _ in range(9)]
+    library.free(*(blocks[at] for at in (4, 0, 8, 2, 6, 1, 7, 5, 3)))
+    library.c.steady_count_begin()
+    found = [library.get("malloc", size) for _ in range(9)]
+    library.c.steady_count_end()
+
+    assert sorted(found) == found
+    library.free(*found)
+
+
 @pytest.mark.parametrize("size", [1, 100, 5000])
 def test_another_layout_hands_out_other_blocks(library: Library, size: int) -> None:
     """Also those that were free before; they come back with no layout."""
