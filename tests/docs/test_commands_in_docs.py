@@ -155,10 +155,15 @@ LINES = list(_lines())
 OWN = list({tuple(line.arguments): line for line in LINES if line.arguments is not None}.values())
 
 
+def _context(command: click.Command) -> click.Context:
+    """As the program makes it: a command keeps the help option that it had first."""
+    return click.Context(command, info_name="main.py", **command.context_settings)
+
+
 def _problem(arguments: list[str]) -> str:
     """Why the command line would refuse these arguments, or nothing; files need not exist."""
     command: click.Command = command_line._main
-    context = click.Context(command, info_name="main.py")
+    context = _context(command)
     while isinstance(command, click.Group):
         if not arguments or arguments[0].startswith("-"):
             if arguments and arguments[0] in {"--help", "-h", "--version"}:
@@ -226,7 +231,7 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 def test_every_option_that_is_named_exists() -> None:
     """In the text between the blocks, in some command."""
-    known = set(_options(command_line._main, click.Context(command_line._main)))
+    known = set(_options(command_line._main, _context(command_line._main)))
     named = {
         (str(page.relative_to(ROOT)), option)
         for page in PAGES
