@@ -15,7 +15,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.statements import Statements
-from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.builds import BuildRunner, Engines, MeasurementSettings
 from instruction_counts.session.observer import Observer
 from instruction_counts.sources.appending import append, check_appendable
 from instruction_counts.sources.statements import cases_of, groups_of
@@ -45,7 +45,7 @@ class Saving:
         return cls(path, parts)
 
 
-@attrs.frozen
+@attrs.frozen(repr=False)
 class Timed:
     """Statements that were measured, in the order in which they were asked for."""
 
@@ -56,6 +56,11 @@ class Timed:
     """Whether the build was the same to the end."""
     saved: tuple[Label, ...] = ()
     """The labels under which the statements were saved."""
+
+    def __repr__(self) -> str:
+        """Short: a record holds every function that was counted."""
+        shown = ", ".join(map(_brief, self.statements))
+        return f"<Timed {shown}>"
 
     @property
     def advice(self) -> str:
@@ -69,6 +74,13 @@ class Timed:
         return ""
 
 
+def _brief(found: MeasuredStatement) -> str:
+    outcome = found.record.outcome
+    counted = outcome.instructions
+    what = outcome.status.value if counted is None else f"{counted.per_run} instructions"
+    return f"{found.record.key.title}: {what}"
+
+
 def time_statements(
     asked: Statements,
     build: Build,
@@ -76,8 +88,11 @@ def time_statements(
     observer: Observer,
     saving: Saving | None = None,
     runner_of: Callable[..., BuildRunner] = BuildRunner.of,
+    engines: Engines | None = None,
 ) -> Timed:
     """Measure statements; nothing is stored. If asked for, they are saved once all succeeded.
+
+    ``engines`` are used if given, and left open unless this is interrupted.
 
     Raises:
         UsageError, DefinitionError: a statement cannot be measured, or could not be saved.
@@ -90,7 +105,7 @@ def time_statements(
     if saving is not None:
         check_appendable(saving.path, tuple(labelled), saving.option)
     runner = runner_of([build], settings, observer)
-    measured = runner.run(runner.orders(cases))
+    measured = runner.run(runner.orders(cases), engines=engines)
     if measured.interrupted:
         raise KeyboardInterrupt
     succeeded = all(record.outcome.status is Status.OK for record in measured.ordered)

@@ -57,6 +57,7 @@ FOREIGN_OPTIONS = {
     "--no-deps": "pip",
     "--strict": "mypy and mkdocs",
     "--check": "ruff",
+    "--fresh": "the magic of notebooks",
 }
 
 

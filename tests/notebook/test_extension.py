@@ -1,0 +1,314 @@
+"""The magic in IPython's own shell, with a fake for the engine; once for real."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+import torch
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+import instruction_counts
+from instruction_counts.builds.files import files_of
+from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.cli import console
+from instruction_counts.domain.outcomes import FailureKind
+from instruction_counts.notebook.extension import load, unload
+from instruction_counts.notebook.servers import Servers
+from instruction_counts.session.builds import BuildRunner
+from instruction_counts.session.timing import Timed
+from tests.fakes import BUILD, FACTS, OK, FakeEngine, failed
+from tests.gate.fakes import counted
+from tests.session.fakes import SETTINGS, fake_engines
+
+Run = Callable[..., Any]
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[InteractiveShell]:
+    """A shell of its own, which keeps no history."""
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.colors = "nocolor"
+    made = InteractiveShell(config=config, user_module=types.ModuleType("a_notebook"))
+    yield made
+    unload(made)
+
+
+class Notebook:
+    """A shell with the magic, whose engine answers from a script."""
+
+    def __init__(
+        self,
+        shell: InteractiveShell,
+        engine: FakeEngine,
+        facts: Callable[[], BuildFacts] = lambda: FACTS,
+    ) -> None:
+        self.shell, self.engine, self.started = shell, engine, 0
+        self._facts = facts
+        load(shell, Servers(console, self._runner))
+
+    def _runner(self, *_: Any) -> BuildRunner:
+        self.started += 1
+        self.engine.closed.clear()
+        return BuildRunner((self._facts(),), SETTINGS)
+
+    def run(self, cell: str) -> bool:
+        """Whether the cell runs without an error."""
+        return bool(self.shell.run_cell(cell).success)
+
+    @property
+    def setups(self) -> list[str]:
+        """The setups of what was measured."""
+        return [call.order.case.timer_args.setup for call in self.engine.calls]
+
+
+@pytest.fixture
+def notebook(shell: InteractiveShell) -> Iterator[Notebook]:
+    """One whose statements succeed, unless they are called "bad"."""
+    engine = FakeEngine({("bad",): [failed()]})
+    with fake_engines({BUILD.name: engine}):
+        yield Notebook(shell, engine)
+
+
+def test_the_package_offers_the_extension(shell: InteractiveShell) -> None:
+    """By its name, and takes it back."""
+    assert shell.run_cell("%load_ext instruction_counts").success
+    assert shell.find_line_magic("icount") is not None
+    assert shell.find_cell_magic("icount") is not None
+
+    assert shell.run_cell("%unload_ext instruction_counts").success
+    assert shell.find_line_magic("icount") is None
+
+
+def test_a_statement_reads_the_names_of_the_notebook(
+    notebook: Notebook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is shown as `time` shows it, and nothing else is."""
+    assert notebook.run("x = 1; y = [2]; unused = object()")
+    assert notebook.run("%icount x + y[0]")
+
+    assert ["x = 1; y = [2]"] == notebook.setups
+    captured = capsys.readouterr()
+    assert captured.out.startswith("x + y[0] · Python · Eager · Forward\n  instructions")
+    assert "" == captured.err
+
+
+def test_of_a_cell_the_line_is_setup(notebook: Notebook) -> None:
+    """It reads names of the notebook, too, and hides those that it makes."""
+    assert notebook.run("base = 1; x = object()")
+    assert notebook.run("%%icount -n 1 x = base\nx + 1\n")
+
+    assert ["base = 1\nx = base"] == notebook.setups
+    assert "x + 1" == notebook.engine.calls[0].order.case.timer_args.stmt
+
+
+def test_cpp_reads_no_names(notebook: Notebook) -> None:
+    """Its setup makes all."""
+    assert notebook.run("x = object()")
+    assert notebook.run("%icount --cpp -s 'auto x = 1;' x;")
+
+    assert ["auto x = 1;"] == notebook.setups
+
+
+def test_a_model_is_refused(notebook: Notebook, capsys: pytest.CaptureFixture[str]) -> None:
+    """Before anything is started; the cell fails without a traceback."""
+    notebook.shell.user_ns["model"] = torch.nn.Linear(1, 1)
+
+    assert not notebook.run("%icount model(1)")
+    captured = capsys.readouterr()
+    said = captured.out + captured.err
+    assert '"model" of the notebook (torch.nn.modules.linear.Linear) cannot be passed' in said
+    assert "--setup" in said
+    assert "Traceback" not in said
+    assert 0 == notebook.started
+
+
+def test_a_statement_that_fails_says_why(
+    notebook: Notebook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As `time` does, and the servers stay."""
+    assert notebook.run("%icount bad")
+    assert "bad · Python: ValueError: bad   (stmt line 1: x + y)" in capsys.readouterr().out
+
+    assert notebook.run("%icount x")
+    assert 1 == notebook.started
+
+
+def test_wrong_options_are_one_line(notebook: Notebook, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a traceback."""
+    assert not notebook.run("%icount --nope x")
+
+    captured = capsys.readouterr()
+    assert "No such option" in captured.out + captured.err
+    assert "Traceback" not in captured.out + captured.err
+
+
+def test_servers_stay_open(notebook: Notebook) -> None:
+    """Until they are to be fresh, or others are needed."""
+    for line in ("x", "y", "--no-times x", "--jobs 1 x"):
+        assert notebook.run(f"%icount {line}")
+    assert 1 == notebook.started
+    assert not notebook.engine.closed.is_set()
+
+    assert notebook.run("%icount --fresh x")
+    assert 2 == notebook.started
+
+    assert notebook.run("%icount --allocator system x")
+    assert 3 == notebook.started
+
+
+def test_servers_of_changed_files_are_replaced(
+    shell: InteractiveShell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before they count; the notebook says so."""
+    library = tmp_path / "libtorch.so"
+    library.touch()
+
+    def facts() -> BuildFacts:
+        files = files_of(FACTS.interpreter, str(tmp_path), ())
+        return attrs.evolve(FACTS, torch_root=str(tmp_path), files=files)
+
+    engine = FakeEngine()
+    with fake_engines({BUILD.name: engine}):
+        notebook = Notebook(shell, engine, facts)
+        assert notebook.run("%icount x")
+        assert notebook.run("%icount x")
+        assert 1 == notebook.started
+        assert "" == capsys.readouterr().err
+
+        library.write_text("another")
+        assert notebook.run("%icount x")
+
+    assert f"Files of the build changed, and its servers start again: {library}" in (
+        capsys.readouterr().err
+    )
+    assert 2 == notebook.started
+
+
+def test_servers_that_do_not_start_are_given_up(shell: InteractiveShell) -> None:
+    """An engine that refused one case would refuse all that follow."""
+    engine = FakeEngine({("x",): [failed(FailureKind.REFUSED, "the server does not start")]})
+    with fake_engines({BUILD.name: engine}):
+        notebook = Notebook(shell, engine)
+        assert notebook.run("%icount x")
+        assert engine.closed.is_set()
+        assert notebook.run("%icount y")
+
+    assert 2 == notebook.started
+
+
+def test_an_interrupt_leaves_a_notebook_that_counts(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The cell ends in one line, and the next count starts new servers."""
+
+    def interrupt(order: Any) -> None:
+        if order.case.label == ("slow",):
+            raise KeyboardInterrupt
+
+    engine = FakeEngine(during=interrupt)
+    with fake_engines({BUILD.name: engine}):
+        notebook = Notebook(shell, engine)
+        assert not notebook.run("%icount slow")
+        captured = capsys.readouterr()
+        assert "Interrupted." in captured.out + captured.err
+        assert "Traceback" not in captured.out + captured.err
+        assert engine.closed.is_set()
+
+        assert notebook.run("%icount x")
+    assert 2 == notebook.started
+
+
+def test_what_was_measured_is_returned_if_asked_for(
+    notebook: Notebook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its representation is short."""
+    assert notebook.run("%icount x")
+    assert notebook.shell.user_ns.get("_") in {None, ""}
+    assert notebook.run("found = %icount -o x")
+
+    found = notebook.shell.user_ns["found"]
+    assert isinstance(found, Timed)
+    assert OK.instructions == found.statements[0].record.outcome.instructions
+    assert "<Timed x · Python · Eager · Forward: 8899 instructions>" == repr(found)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ((1000, 1000, 1000), "counted 3 times, the counts are equal"),
+        ((1000, 1001, 1000), "counted 3 times, the counts differ: 1,000 · 1,001 · 1,000"),
+    ],
+)
+def test_counting_again_says_whether_counts_agree(
+    counts: tuple[int, ...],
+    said: str,
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Each in a process of its own; times are taken once."""
+    engine = FakeEngine({("x",): [counted(count) for count in counts]})
+    with fake_engines({BUILD.name: engine}):
+        assert Notebook(shell, engine).run("%icount -n 3 x")
+
+    assert said == capsys.readouterr().out.splitlines()[-1]
+    assert [True, False, False] == [call.order.times for call in engine.calls]
+
+
+def test_unloading_ends_the_servers(notebook: Notebook) -> None:
+    """Loading again gives new ones."""
+    assert notebook.run("%icount x")
+
+    instruction_counts.unload_ipython_extension(notebook.shell)
+
+    assert notebook.engine.closed.is_set()
+    assert notebook.shell.find_line_magic("icount") is None
+
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "notebooks.md"
+_BLOCK = re.compile(r"^```text\n(In \[.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def cells_of(page: Path) -> list[str]:
+    """The inputs that a page shows, as they are typed."""
+    shown = "\n\n".join(_BLOCK.findall(page.read_text(encoding="utf-8")))
+    found = re.findall(r"^In \[\d+\]: (.*(?:\n +\.\.\.: .*)*)", shown, re.MULTILINE)
+    return [re.sub(r"\n +\.\.\.: ", "\n", cell) for cell in found]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+def test_the_notebook_of_the_docs(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All its cells, for real; a statement costs the same each time."""
+    said = []
+    for cell in cells_of(PAGE):
+        ran = shell.run_cell(cell)
+        captured = capsys.readouterr()
+        said.append((cell, bool(ran.success), captured.out + captured.err))
+    cells = [cell for cell, _, _ in said]
+    assert "%load_ext instruction_counts" == cells[0]
+
+    refused = [(cell, text) for cell, success, text in said if not success]
+    assert ["%icount model(x)"] == [cell for cell, _ in refused]
+    assert '"model" of the notebook (torch.nn.modules.linear.Linear)' in refused[0][1]
+
+    counts = [
+        found[1]
+        for cell, _, text in said
+        if cell.startswith("%icount") and cell.endswith(" x + y")
+        for found in [re.search(r"instructions +([\d,]+)", text)]
+        if found
+    ]
+    assert len(counts) > 1
+    assert {counts[0]} == set(counts)
