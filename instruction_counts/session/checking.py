@@ -218,9 +218,10 @@ def _verified(
         return compared
     comparison = compared.comparison
     try:
-        (counts,), (new,) = builds.count_again(comparison, (comparison.new,), layouts)
+        again, (new,) = builds.count_again(comparison, (comparison.new,), layouts)
     except KeyboardInterrupt:
         return attrs.evolve(compared, interrupted=True)
+    (counts,) = again.counts
     verified = verified_against(comparison, baseline, counts)
     return attrs.evolve(compared, comparison=attrs.evolve(verified, new=new))
 

@@ -36,7 +36,7 @@ from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.measuring import Plan
 from instruction_counts.session.observer import Observer
 from instruction_counts.session.time_budget import planned, require_measured
-from instruction_counts.session.verification import Verification
+from instruction_counts.session.verification import Recounted, Verification
 from instruction_counts.sources.definitions import Definitions
 
 
@@ -104,29 +104,30 @@ class ComparedBuilds:
             found = self._with_outputs(comparison)
             if not found.suspects:
                 return Compared(found)
-            (base, new), sides = self.count_again(found, (found.base, found.new), layouts)
+            again, sides = self.count_again(found, (found.base, found.new), layouts)
         except KeyboardInterrupt:
             return Compared(comparison, interrupted=True)
-        checked = verified(found, base, new)
+        base, new = again.counts
+        checked = verified(found, base, new, steady=again.steady)
         return Compared(attrs.evolve(checked, base=sides[0], new=sides[1]))
 
     def count_again(
         self, comparison: Comparison, sides: Sequence[Side], layouts: int | None
-    ) -> tuple[list[list[dict[CaseKey, int]]], list[Side]]:
-        """The counts of the suspects in other layouts: for each build that is measured, by layout.
+    ) -> tuple[Recounted, list[Side]]:
+        """The counts of the suspects in other layouts, for each build that is measured.
 
         ``sides`` are these builds. They come back with what layouts were seen to move their cases
         by, which is stored with their run, too: where these were layouts of whole servers.
         """
-        counts = Verification(self.runner, self.engines).count(self._suspects(comparison), layouts)
+        again = Verification(self.runner, self.engines).count(self._suspects(comparison), layouts)
         if layouts is None:
-            return counts, list(sides)
+            return again, list(sides)
         found = []
-        for name, side, of_side in zip(self.runner.names, sides, counts, strict=True):
+        for name, side, of_side in zip(self.runner.names, sides, again.counts, strict=True):
             noises = _layout_noise(side, of_side)
             self.runner.store_noises(side.run_id, name, noises)
             found.append(with_noise(side, noises))
-        return counts, found
+        return again, found
 
     def can_verify(self) -> bool:
         """Whether the engine can count in other layouts; where not, the observer learns it."""

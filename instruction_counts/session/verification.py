@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
+from fractions import Fraction
+from typing import Self
 
 import attrs
 
 from core.types import Case, CaseKey
+from instruction_counts.analysis.attribution.layout_functions import steady_part
 from instruction_counts.domain.outcomes import Outcome, Output
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished
@@ -19,6 +22,30 @@ LAYOUTS_OF_A_SERVER = 3
 
 
 @attrs.frozen
+class Recounted:
+    """What cases cost in further layouts: for each build, one mapping for each layout."""
+
+    counts: list[list[dict[CaseKey, int]]]
+    steady: list[list[dict[CaseKey, Fraction]]]
+    """The same outside of the functions that layouts are known to move, where that is known."""
+
+    @classmethod
+    def empty(cls, builds: int, layouts: int) -> Self:
+        """Nothing yet."""
+        return cls(
+            [[{} for _ in range(layouts)] for _ in range(builds)],
+            [[{} for _ in range(layouts)] for _ in range(builds)],
+        )
+
+    def add(self, build: int, layout: int, key: CaseKey, outcome: Outcome) -> None:
+        """Take in what a case cost in a layout, if it was counted there."""
+        if outcome.instructions is not None:
+            self.counts[build][layout][key] = outcome.instructions.per_run
+            if outcome.functions is not None:
+                self.steady[build][layout][key] = steady_part(outcome.functions)
+
+
+@attrs.frozen
 class Verification:
     """Measures cases on builds again."""
 
@@ -26,8 +53,8 @@ class Verification:
     engines: Engines | None = None
     """Those that measured the builds before, if they are still open."""
 
-    def count(self, cases: Sequence[Case], layouts: int | None) -> list[list[dict[CaseKey, int]]]:
-        """The counts of ``cases``: for each build, one mapping for each layout.
+    def count(self, cases: Sequence[Case], layouts: int | None) -> Recounted:
+        """The counts of ``cases``, for each build.
 
         Builds count a case one after the other on the same lane. A case that fails in a layout has
         no count there. Each of ``layouts`` has servers of its own: types, names and libraries lie
@@ -40,15 +67,14 @@ class Verification:
             else [range(layout, layout + 1) for layout in range(1, layouts + 1)]
         )
         total, names = rounds[-1][-1], self.runner.names
-        found: list[list[dict[CaseKey, int]]] = [[{} for _ in range(total)] for _ in names]
-        by_build = dict(zip(names, found, strict=True))
+        found = Recounted.empty(len(names), total)
+        places = {name: place for place, name in enumerate(names)}
         for shared in rounds:
             self.runner.observer.note(_announcement(len(cases), shared, total))
             with closing(self._measure(cases, shared, times=False)) as measured:
                 for order, outcome in measured:
-                    if outcome.instructions is not None:
-                        of_layout = by_build[order.build.name][order.layout - 1]
-                        of_layout[order.case.key] = outcome.instructions.per_run
+                    place = places[order.build.name], order.layout - 1, order.case.key
+                    found.add(*place, outcome)
         return found
 
     def outputs(self, cases: Sequence[Case]) -> list[dict[CaseKey, Output]]:

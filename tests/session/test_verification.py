@@ -19,7 +19,9 @@ def counts(
     engines = {"base": kept} if kept is not None else None
     with fake_engines({"base": engine}):
         found = Verification(runner_of("base"), engines).count(CASES, layouts)
-    return [[{names[key]: count for key, count in of.items()} for of in build] for build in found]
+    return [
+        [{names[key]: count for key, count in of.items()} for of in build] for build in found.counts
+    ]
 
 
 def layouts_of(engine: FakeEngine) -> list[int]:

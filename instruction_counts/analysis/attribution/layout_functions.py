@@ -18,6 +18,7 @@ from instruction_counts.analysis.attribution.function_changes import (
     FunctionChange,
     FunctionDifference,
 )
+from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.engines.callgrind.profiles import UNKNOWN
 
 _LOOKUP = "_PyType_Lookup"
@@ -67,6 +68,24 @@ _BY_ADDRESS = ("std::_Hashtable<", "pybind11::detail::all_type_info_get_cache(",
 """Hash tables; a search in memory, which begins differently near the end of a page."""
 _MOST_BY_ADDRESS = Fraction(3, 1000)
 """Of a count: three times what three layouts moved any case of the standard suite by."""
+
+
+_WITH_TABLES = (
+    "torch::autograd::Engine::compute_dependencies(",
+    "torch::autograd::Engine::evaluate_function(",
+)
+"""Functions of torch that such tables are compiled into."""
+
+
+def steady_part(costs: FunctionCosts) -> Fraction:
+    """Instructions of an iteration outside of the functions that layouts are known to move."""
+    steady = (cost.exclusive for cost in costs.costs if not _is_moved(cost.function))
+    return Fraction(sum(steady), costs.runs)
+
+
+def _is_moved(name: str) -> bool:
+    moved = name.startswith((*_BY_ADDRESS, *_WITH_TABLES, _SPECIALISE))
+    return moved or name in _METHOD_CACHE | _SETS | _SPECIALISATION | _EVICTION
 
 
 def is_layout_alone(difference: FunctionDifference) -> bool:

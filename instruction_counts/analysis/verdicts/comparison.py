@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 
 import attrs
 
@@ -141,10 +142,12 @@ def verified(
     base: Sequence[Mapping[CaseKey, int]],
     new: Sequence[Mapping[CaseKey, int]],
     edges: Mapping[CaseKey, int] | None = None,
+    steady: Sequence[Sequence[Mapping[CaseKey, Fraction]]] = (),
 ) -> Comparison:
     """The comparison after its suspects were counted again, once in each layout of either side.
 
-    ``edges`` are how far base is known to reach without a count that says so.
+    ``edges`` are how far base is known to reach without a count that says so. ``steady`` has, for
+    both sides, what the case costs in each layout outside of the functions that layouts move.
     A suspect that failed in some layout keeps its verdict, and is not called verified.
     """
     suspects = {suspect.key for suspect in comparison.suspects}
@@ -153,8 +156,17 @@ def verified(
         counts = [[layout.get(compared.key) for layout in side] for side in (base, new)]
         before, after = ([count for count in side if count is not None] for side in counts)
         if compared.key in suspects and len(before) == len(after) == len(base) > 0:
-            layouts = Layouts(tuple(before), tuple(after), (edges or {}).get(compared.key))
+            edge = (edges or {}).get(compared.key)
+            layouts = Layouts(tuple(before), tuple(after), edge, _steady(compared.key, steady))
             judged.append(judge_verified(compared, layouts, comparison.min_effect))
         else:
             judged.append(compared)
     return attrs.evolve(comparison, differences=tuple(judged), layouts=len(base))
+
+
+def _steady(
+    key: CaseKey, steady: Sequence[Sequence[Mapping[CaseKey, Fraction]]]
+) -> tuple[tuple[Fraction, ...], ...]:
+    if not all(key in layout for side in steady for layout in side):
+        return ()
+    return tuple(tuple(layout[key] for layout in side) for side in steady)

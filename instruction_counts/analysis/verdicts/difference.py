@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import statistics
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
 
 import attrs
 
@@ -59,6 +60,7 @@ class Reason(enum.Enum):
     BEYOND_LAYOUTS = "beyond what layouts move"
     PYTHON_DIFFERS = "Python code differs"
     OPERATORS_DIFFER = "operators differ"
+    STEADY_PART = "beyond the functions that layouts move"
     LAYOUT_FUNCTIONS = "only what layouts move"
     LAYOUT_ONLY = "layout only"
     NOT_VERIFIED = "may be layout, not verified"
@@ -85,6 +87,23 @@ class Layouts:
     new: tuple[int, ...]
     edge: int | None = None
     """How far base is known to reach, where that is no count of these: it makes no change."""
+    steady: tuple[tuple[Fraction, ...], ...] = ()
+    """The counts of both sides outside of the functions that layouts are known to move; empty where
+    they are not known."""
+
+    @property
+    def steady_change(self) -> int:
+        """What new costs more outside of these functions, if that is more than layouts move there.
+
+        0 where it is not, or not known.
+        """
+        if not self.steady:
+            return 0
+        base, new = self.steady
+        noise = max(max(side) - min(side) for side in self.steady)
+        gap = max(min(new) - max(base), min(base) - max(new))
+        pairs = zip(base, new, strict=True)
+        return round(statistics.median(after - before for before, after in pairs)) * (gap > noise)
 
 
 @attrs.frozen
@@ -145,6 +164,8 @@ class Difference:
         first = self.new_count - self.base_count
         if self.layouts is None:
             return first
+        if self.reason is Reason.STEADY_PART:
+            return self.layouts.steady_change
         pairs = zip(self.layouts.base, self.layouts.new, strict=True)
         return round(statistics.median([first, *(new - base for base, new in pairs)]))
 
@@ -212,7 +233,7 @@ def judge_verified(
     """The verdict on a suspect that was counted again in several layouts.
 
     It is a change only if every count of one side lies above every count of the other, by more than
-    either side moves on its own.
+    either side moves on its own; or if that is so outside of the functions that layouts move.
     """
     before, after = _instructions(difference.base), _instructions(difference.new)
     edge = () if layouts.edge is None else (layouts.edge,)
@@ -225,11 +246,20 @@ def judge_verified(
     if not (min_effect or MIN_EFFECT).is_reached(change, before.per_run):
         verdict, reason = Verdict.SAME, Reason.BELOW_MIN_EFFECT
     elif gap <= noise:
-        verdict, reason = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
+        return _by_program(_on_steady_part(checked, layouts, min_effect or MIN_EFFECT))
     else:
         verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
         reason = Reason.BEYOND_LAYOUTS if noise else Reason.EXACT_DIFFERENCE
     return _by_program(attrs.evolve(checked, verdict=verdict, reason=reason))
+
+
+def _on_steady_part(checked: Difference, layouts: Layouts, min_effect: Effect) -> Difference:
+    """The verdict where layouts move the whole count by as much as it changed, or by more."""
+    change, before = layouts.steady_change, _instructions(checked.base).per_run
+    if not change or not min_effect.is_reached(change, before):
+        return attrs.evolve(checked, verdict=Verdict.AMBIGUOUS, reason=Reason.LAYOUT_ONLY)
+    verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
+    return attrs.evolve(checked, verdict=verdict, reason=Reason.STEADY_PART)
 
 
 def noise_floor(

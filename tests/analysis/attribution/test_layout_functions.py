@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
+import attrs
 import pytest
 
 from instruction_counts.analysis.attribution.functions import difference
-from instruction_counts.analysis.attribution.layout_functions import is_layout_alone
+from instruction_counts.analysis.attribution.layout_functions import is_layout_alone, steady_part
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
 
 PYTHON = "python3.11"
@@ -81,3 +84,20 @@ def test_a_table_that_is_called_more_often_is_none() -> None:
 def test_a_table_that_costs_much_more_is_none() -> None:
     """No layout moves a case by that."""
     assert not alone(table(60), table(64))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "_PyType_Lookup",
+        "set_lookkey",
+        "_PyEval_EvalFrameDefault",
+        "_Py_Specialize_LoadAttr",
+        TABLE,
+        "torch::autograd::Engine::compute_dependencies(torch::autograd::Node*)",
+    ],
+)
+def test_what_layouts_move_is_not_steady(name: str) -> None:
+    """All else is, in each iteration."""
+    found = costs(**{name: 50, "malloc": 30, "at::add": 40})
+    assert Fraction(70, 7) == steady_part(attrs.evolve(found, runs=7))

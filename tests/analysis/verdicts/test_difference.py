@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import attrs
@@ -232,6 +233,9 @@ def test_what_was_not_counted_is_no_suspect(other: Record | None) -> None:
     assert not is_suspect(judge(KEY, record(1000), other), MIN_EFFECT)
 
 
+AMBIGUOUS = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
+
+
 @given(COUNT, st.integers(1000, 10**6))
 def test_a_change_in_every_layout_is_verified(base: int, change: int) -> None:
     """Where layouts move neither side, it is exact."""
@@ -268,6 +272,34 @@ def test_a_change_has_to_be_beyond_what_layouts_move_either_side_by(
 
     assert expected == said(difference)
     assert noise == difference.noise
+
+
+PARTS = ((Fraction(900),) * 3, (Fraction(951),) * 3)
+
+
+@pytest.mark.parametrize(
+    ("steady", "expected", "change"),
+    [
+        (PARTS, (Verdict.WORSE, Reason.STEADY_PART), 51),
+        (PARTS[::-1], (Verdict.BETTER, Reason.STEADY_PART), -51),
+        # Layouts move one side by as much there, too.
+        ((PARTS[0], (Fraction(951), Fraction(900), Fraction(960))), AMBIGUOUS, 45),
+        (((Fraction(900), Fraction(930), Fraction(900)), PARTS[1]), AMBIGUOUS, 45),
+        # Too small to be of interest.
+        ((PARTS[0], (Fraction(902),) * 3), AMBIGUOUS, 45),
+        ((PARTS[0], PARTS[0]), AMBIGUOUS, 45),
+        ((), AMBIGUOUS, 45),
+    ],
+)
+def test_what_layouts_are_known_to_move_hides_no_other_change(
+    steady: tuple[tuple[Fraction, ...], ...], expected: tuple[Verdict, Reason], change: int
+) -> None:
+    """Outside of these functions the same rule holds."""
+    layouts = Layouts((10_030, 10_070, 9_990), (10_080, 10_020, 10_110), steady=steady)
+    difference = judge_verified(judged(10_000, 10_040), layouts)
+
+    assert expected == said(difference)
+    assert change == difference.change
 
 
 def test_a_change_seen_once_is_not_reported() -> None:
