@@ -40,6 +40,7 @@ SCHEDULE: tuple[tuple[int | None, int, int], ...] = (
     (60_000, 56, 4),
     (150_000, 24, 2),
     (1_000_000, 24, 2),
+    (2_000_000, 24, 1),
     (None, 4, 1),
 )
 """For a cost per iteration of at most so many instructions: iterations to warm up, and n.
@@ -47,8 +48,9 @@ SCHEDULE: tuple[tuple[int | None, int, int], ...] = (
 CPython 3.11 retries a failed specialisation after 8, 24, 56, 120, 248, … executions of a bytecode
 (the counter doubles, see ``adaptive_counter_backoff`` in its ``Include/internal/pycore_code.h``);
 pilot, warm-up and windows are laid between two retries. In the windows themselves the worker holds
-these counters, on every version. Heavier statements get fewer runs, since about 12 million
-instructions are counted in a second.
+these counters, on every version. n is even where that costs little: what the last iteration left,
+such as a graph, and what the next one makes take turns in two places. Heavier statements get fewer
+runs, since about 12 million instructions are counted in a second.
 """
 
 _FIRST_THREAD = "-01"
