@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import ExitStack, closing
-from fractions import Fraction
 from typing import Self
 
 import attrs
@@ -26,7 +25,7 @@ class Recounted:
     """What cases cost in further layouts: for each build, one mapping for each layout."""
 
     counts: list[list[dict[CaseKey, int]]]
-    steady: list[list[dict[CaseKey, Fraction]]]
+    steady: list[list[dict[CaseKey, int]]]
     """The same outside of the functions that layouts are known to move, where that is known."""
 
     @classmethod

@@ -77,10 +77,10 @@ _WITH_TABLES = (
 """Functions of torch that such tables are compiled into."""
 
 
-def steady_part(costs: FunctionCosts) -> Fraction:
+def steady_part(costs: FunctionCosts) -> int:
     """Instructions of an iteration outside of the functions that layouts are known to move."""
     steady = (cost.exclusive for cost in costs.costs if not _is_moved(cost.function))
-    return Fraction(sum(steady), costs.runs)
+    return round(sum(steady) / costs.runs)
 
 
 def _is_moved(name: str) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from fractions import Fraction
 
 import attrs
 
@@ -142,7 +141,7 @@ def verified(
     base: Sequence[Mapping[CaseKey, int]],
     new: Sequence[Mapping[CaseKey, int]],
     edges: Mapping[CaseKey, int] | None = None,
-    steady: Sequence[Sequence[Mapping[CaseKey, Fraction]]] = (),
+    steady: Sequence[Sequence[Mapping[CaseKey, int]]] = (),
 ) -> Comparison:
     """The comparison after its suspects were counted again, once in each layout of either side.
 
@@ -165,8 +164,8 @@ def verified(
 
 
 def _steady(
-    key: CaseKey, steady: Sequence[Sequence[Mapping[CaseKey, Fraction]]]
-) -> tuple[tuple[Fraction, ...], ...]:
+    key: CaseKey, steady: Sequence[Sequence[Mapping[CaseKey, int]]]
+) -> tuple[tuple[int, ...], ...]:
     if not all(key in layout for side in steady for layout in side):
         return ()
     return tuple(tuple(layout[key] for layout in side) for side in steady)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import enum
 import statistics
 from collections.abc import Iterable, Sequence
-from fractions import Fraction
 
 import attrs
 
@@ -87,7 +86,7 @@ class Layouts:
     new: tuple[int, ...]
     edge: int | None = None
     """How far base is known to reach, where that is no count of these: it makes no change."""
-    steady: tuple[tuple[Fraction, ...], ...] = ()
+    steady: tuple[tuple[int, ...], ...] = ()
     """The counts of both sides outside of the functions that layouts are known to move; empty where
     they are not known."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import attrs
 import pytest
 
@@ -100,4 +98,4 @@ def test_a_table_that_costs_much_more_is_none() -> None:
 def test_what_layouts_move_is_not_steady(name: str) -> None:
     """All else is, in each iteration."""
     found = costs(**{name: 50, "malloc": 30, "at::add": 40})
-    assert Fraction(70, 7) == steady_part(attrs.evolve(found, runs=7))
+    assert 10 == steady_part(attrs.evolve(found, runs=7))
