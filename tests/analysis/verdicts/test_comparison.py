@@ -88,6 +88,25 @@ def test_suspects_are_judged_by_what_was_counted_again() -> None:
     } == found
 
 
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [(3, (Reason.STEADY_PART, 51)), (2, (Reason.LAYOUT_ONLY, 600)), (0, (Reason.LAYOUT_ONLY, 600))],
+)
+def test_the_steady_part_decides_where_it_is_known_in_each_layout(
+    known: int, expected: tuple[Reason, int]
+) -> None:
+    """The whole counts of both sides overlap."""
+    comparison = compare(BASE, NEW)
+    worse = comparison.suspects[0].key
+    base = [{worse: 1000 + 400 * n} for n in range(3)]
+    new = [{worse: 2000 - 400 * n} for n in range(3)]
+    steady = [[{worse: count}] * known + [{}] * (3 - known) for count in (900, 951)]
+    found = verified(comparison, base, new, steady=steady if known else ()).differences
+    (judged,) = (difference for difference in found if difference.key == worse)
+
+    assert expected == (judged.reason, judged.change)
+
+
 def test_a_suspect_that_failed_in_a_layout_is_not_verified() -> None:
     """It keeps its verdict."""
     comparison = compare(BASE, NEW)
