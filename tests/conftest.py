@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +17,31 @@ settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+COLLECTED = pytest.StashKey[list[str]]()
+"""The ids of all tests that were collected, those included that are not asked for."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure() -> None:
+    """Let tests, and what they start, begin with default signals.
+
+    A shell leaves SIGINT ignored in what it runs in the background, and nohup SIGHUP. Processes
+    inherit that; a handler they do not.
+    """
+    ignored = {number for number in signal.valid_signals() if _is_ignored(number)}
+    for number in ignored - {signal.SIGPIPE, signal.SIGXFSZ}:  # those are Python's own
+        signal.signal(number, lambda *_: None)
+    if signal.SIGHUP in ignored and "PYTEST_XDIST_WORKER" in os.environ:
+        os.setsid()  # a terminal that goes away would else end what tests start
+
+
+def _is_ignored(number: int) -> bool:
+    return signal.getsignal(number) == signal.SIG_IGN
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """In parallel, files with slow tests come first: the workers then end together."""
+    config.stash[COLLECTED] = [item.nodeid for item in items]
     if "PYTEST_XDIST_WORKER" in os.environ:
         slow = {item.path for item in items if item.get_closest_marker("slow")}
         items.sort(key=lambda item: item.path not in slow)

@@ -32,6 +32,8 @@ def test_a_device_without_an_end_is_read_up_to_the_limit() -> None:
 @pytest.mark.parametrize(
     "content",
     [b"no gzip", gzip.compress(b"content")[:-4], gzip.compress(bytes(99))[:-12] + b"x" * 12],
+    # Packed bytes tell the time of day.
+    ids=["not packed", "cut", "damaged"],
 )
 def test_what_cannot_be_unpacked_is_reported(tmp_path: Path, content: bytes) -> None:
     """With the remedy."""

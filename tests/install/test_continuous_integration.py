@@ -1,0 +1,82 @@
+"""What continuous integration makes of tests that fail, and of those that fail by chance."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# The tests of each target fail as often as its file of that name has lines.
+MAKEFILE = """
+.RECIPEPREFIX = >
+test-all test-builds:
+>@echo "$@ $(ARGS)" >> calls
+>@test ! -s $@.failures || { \\
+>    sed -i 1d $@.failures; mkdir -p .pytest_cache/v/cache; \\
+>    echo '{"tests/a.py::b[c d]": true, "tests/a.py::e": true}' \\
+>        > .pytest_cache/v/cache/lastfailed; exit 1; }
+>@test ! -e $@.broken
+"""
+AGAIN = " --last-failed --last-failed-no-failures none -n 0"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout with the script alone, and targets that fail on request."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(ROOT / ".ci" / "run", tmp_path / ".ci")
+    (tmp_path / "Makefile").write_text(MAKEFILE)
+    return tmp_path
+
+
+def run(checkout: Path) -> tuple[int, list[str], list[str]]:
+    """The exit code, the calls of make, and the tests that are called unsteady."""
+    done = subprocess.run(
+        ["bash", ".ci/run"],
+        cwd=checkout,
+        env={"PATH": os.defpath, "HOME": str(checkout)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    calls = [line.strip() for line in (checkout / "calls").read_text().splitlines()]
+    return done.returncode, calls, [line for line in done.stdout.splitlines() if "unsteady" in line]
+
+
+def test_a_run_without_failures_passes(checkout: Path) -> None:
+    """Each target is made once, and nothing is called unsteady."""
+    assert (0, ["test-all", "test-builds"], []) == run(checkout)
+
+
+def test_tests_that_fail_once_are_called_unsteady(checkout: Path) -> None:
+    """They pass alone, so that the run passes; it ends with their names."""
+    (checkout / "test-all.failures").write_text("once\n")
+    unsteady = ["unsteady: tests/a.py::b[c d]", "unsteady: tests/a.py::e"]
+
+    assert (0, ["test-all", "test-all" + AGAIN, "test-builds"], unsteady) == run(checkout)
+
+
+def test_tests_that_fail_twice_fail_the_run(checkout: Path) -> None:
+    """What comes after them is not tested."""
+    (checkout / "test-all.failures").write_text("once\ntwice\n")
+    code, calls, unsteady = run(checkout)
+
+    assert 0 != code
+    assert ["test-all", "test-all" + AGAIN] == calls
+    assert [] == unsteady
+
+
+def test_what_fails_without_a_test_is_not_tried_again(checkout: Path) -> None:
+    """The set-up or a check, say; tests that failed in an earlier run do not matter."""
+    (checkout / "test-builds.failures").write_text("once\n")
+    assert 0 == run(checkout)[0]
+    (checkout / "test-all.broken").touch()
+    code, calls, unsteady = run(checkout)
+
+    assert 0 != code
+    assert "test-all" == calls[-1]
+    assert [] == unsteady

@@ -1,0 +1,72 @@
+"""The tests themselves: they are the same and pass wherever and however they are started."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import COLLECTED
+
+ROOT = Path(__file__).resolve().parents[1]
+PYTEST = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"]
+# Without what tells that a test asks.
+ENVIRONMENT = {name: text for name, text in os.environ.items() if not name.startswith("PYTEST_")}
+OTHER_CLOCK = """
+import time
+now, now_ns = time.time, time.time_ns
+time.time = lambda: now() + 123_456_789
+time.time_ns = lambda: now_ns() + 123_456_789_000_000_000
+"""
+
+
+def test_their_ids_depend_on_no_clock_seed_or_folder(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Or two workers may disagree about them, and none runs. What this session has is compared."""
+    collected = request.config.stash[COLLECTED]
+    folder = tmp_path / "another folder, für alle"
+    left_out = shutil.ignore_patterns(".*", "build", "__pycache__", "*.egg-info")
+    shutil.copytree(ROOT, folder, ignore=left_out)
+    (tmp_path / "sitecustomize.py").write_text(OTHER_CLOCK)
+    changed = {
+        "PYTHONPATH": str(tmp_path),
+        "PYTHONHASHSEED": "4711",
+        "TZ": "Pacific/Auckland",
+        "TMPDIR": str(tmp_path),
+    }
+    files = dict.fromkeys(nodeid.partition("::")[0] for nodeid in collected)
+    done = subprocess.run(
+        [*PYTEST, "--collect-only", "-q", *files],
+        cwd=folder,
+        env={**ENVIRONMENT, **changed},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 0 == done.returncode, done.stdout + done.stderr
+    assert sorted(collected) == sorted(line for line in done.stdout.splitlines() if "::" in line)
+
+
+@pytest.mark.parametrize("processes", [0, 1])
+def test_they_begin_with_default_signals(processes: int) -> None:
+    """Also in the background and under nohup, where some are ignored."""
+    shell = ["sh", "-c", 'trap "" INT QUIT HUP TERM; exec "$@"', "sh"]
+    tests = ROOT / "tests" / "cli" / "test_interrupts.py"
+    done = subprocess.run(
+        [*shell, *PYTEST, "-n", str(processes), str(tests)],
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert 0 == done.returncode, done.stdout
