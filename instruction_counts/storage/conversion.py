@@ -15,7 +15,7 @@ from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import ValidationError
 from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.metrics import Amounts
-from instruction_counts.domain.outcomes import FunctionCosts, Outcome
+from instruction_counts.domain.outcomes import Details, FunctionCosts, Outcome
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage import cross_checks, schema
 from instruction_counts.storage.executed_rows import executed_from_json, executed_to_json
@@ -68,6 +68,17 @@ def subject_from_values(values: Any) -> Subject | None:
 def expected_from_values(values: Any) -> tuple[ExpectedTensor, ...]:
     """What `core.facts.expected_values` gave."""
     return _CONVERTER.structure(values, tuple[ExpectedTensor, ...])
+
+
+def details_to_values(details: Details) -> dict[str, Any]:
+    """What is large in an outcome, each part as in a file."""
+    values: dict[str, Any] = _CONVERTER.unstructure(details)
+    return values
+
+
+def details_from_values(values: Any) -> Details:
+    """What `details_to_values` gave."""
+    return _CONVERTER.structure(values, Details)
 
 
 _OF_OUTCOME = {field.alias for field in attrs.fields(Outcome)} - {"failure"} | {"error"}

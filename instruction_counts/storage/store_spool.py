@@ -13,7 +13,7 @@ from typing import IO
 
 from instruction_counts.domain.outcomes import Details
 from instruction_counts.domain.records import Identity
-from instruction_counts.storage.function_rows import functions_from_json, functions_to_json
+from instruction_counts.storage.conversion import details_from_values, details_to_values
 from instruction_counts.storage.store_tables import packed, unpacked
 
 
@@ -34,8 +34,7 @@ class Spool:
         Raises:
             OSError: there is no room for them.
         """
-        costs = details.functions
-        data = packed([None if costs is None else functions_to_json(costs), details.times_s])
+        data = packed(details_to_values(details))
         with self._lock:
             if self._file is None:
                 # Without a buffer, in which what did not fit would stay for the next write.
@@ -57,8 +56,7 @@ class Spool:
                 return None
             place, size = found
             data = os.pread(self._file.fileno(), size, place)
-        costs, times_s = unpacked(data)
-        return Details(None if costs is None else functions_from_json(costs), tuple(times_s))
+        return details_from_values(unpacked(data))
 
     def close(self) -> None:
         """Forget everything."""

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import jsonschema
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from core.facts import ExpectedTensor, Layer, Model, Operator, Use
@@ -51,6 +51,7 @@ from instruction_counts.storage.json_files import (
 )
 from instruction_counts.system.files import write_atomically
 from tests.fakes import OK, failed, make_record, make_run
+from tests.storage.whole import WHOLE
 
 SCHEMA = json.loads((Path(export.__file__).parent / "schema.json").read_text())
 
@@ -82,7 +83,7 @@ def counts(draw: st.DrawFn) -> Instructions:
     )
 
 
-TIMES = st.builds(Times.of, st.lists(SECONDS, min_size=1, max_size=5), st.integers(1, 10**9))
+TIMES = st.builds(Times.of, st.lists(SECONDS, min_size=1, max_size=7), st.integers(1, 10**9))
 COST = st.builds(FunctionCost, TEXT, TEXT, TEXT, COUNT, OPTIONAL)
 CALL = st.builds(CallCost, st.integers(0, 2), st.integers(0, 2), COUNT, st.integers())
 FUNCTIONS = st.builds(
@@ -166,6 +167,7 @@ def outcomes(draw: st.DrawFn) -> Outcome:
         draw(st.integers(1, 9)),
         draw(METRICS),
         draw(st.none() | TEXT),
+        draw(st.none() | SECONDS),
         executed=executed,
         executed_digests=None if executed is None else executed.digests,
     )
@@ -202,6 +204,7 @@ RUN = st.builds(
     TEXT,
     st.none() | st.builds(Machine, COUNT, COUNT),
     st.dictionaries(TEXT, CHANGED_FILES, max_size=2),
+    st.dictionaries(TEXT, TEXT, max_size=2),
 )
 MANY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -218,6 +221,7 @@ def changed(change: Callable[[dict[str, Any]], Any], run: Run | None = None) -> 
 
 @MANY
 @given(RUN)
+@example(WHOLE)
 def test_a_run_comes_back_from_json_as_it_was(run: Run) -> None:
     """To the last digit and character."""
     assert run == from_json(to_json(run), "file")
@@ -225,6 +229,7 @@ def test_a_run_comes_back_from_json_as_it_was(run: Run) -> None:
 
 @MANY
 @given(RUN)
+@example(WHOLE)
 def test_every_file_fits_the_schema(run: Run) -> None:
     """Whatever was measured, and however it ended."""
     jsonschema.validate(json.loads(to_json(run)), SCHEMA)

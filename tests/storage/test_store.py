@@ -17,7 +17,7 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, func, select, text, update
 
@@ -37,7 +37,7 @@ from instruction_counts.domain.outcomes import (
     Status,
     TensorValue,
 )
-from instruction_counts.domain.records import ChangedFiles, Record, Run
+from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import RunSummary
 from instruction_counts.storage.json_files import from_json, to_json
 from instruction_counts.storage.store import Store
@@ -47,6 +47,7 @@ from instruction_counts.storage.store_tables import METADATA, VERSION, function_
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
 from tests.storage.postgresql import Server
 from tests.storage.test_json_files import RUN
+from tests.storage.whole import WHOLE
 
 ROOT = Path(__file__).resolve().parents[2]
 OUTPUT = Output("d1", (TensorValue("z", (2, 3), "float32", "d2", 1, "AAAA"),), repeatable=False)
@@ -138,10 +139,12 @@ SOME = settings(
     max_examples=40,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
 )
+FEW = settings(SOME, max_examples=10)
 
 
 @SOME
 @given(run=RUN.map(without_doubles))
+@example(run=WHOLE)
 def test_a_run_comes_back_as_it_was(shared_store: Store, run: Run) -> None:
     """Whatever it holds."""
     assert run == shared_store.load(shared_store.import_run(run))
@@ -149,6 +152,7 @@ def test_a_run_comes_back_as_it_was(shared_store: Store, run: Run) -> None:
 
 @SOME
 @given(run=RUN.map(without_doubles))
+@example(run=WHOLE)
 def test_a_file_that_goes_in_comes_out_the_same(shared_store: Store, run: Run) -> None:
     """To the last byte, so that nothing is lost on the way."""
     before = to_json(run)
@@ -246,35 +250,17 @@ def counting(count: int) -> Run:
     return make_run(make_record(outcome=attrs.evolve(OK, instructions=counted)))
 
 
-WHOLE = attrs.evolve(OK, functions=CALLED, output=OUTPUT, duration_s=1.5, attempts=3)
-
-
 @pytest.mark.parametrize(
     "run",
     [
-        attrs.evolve(make_run(make_record(outcome=WHOLE)), started_at="2026-01-02T03:04:05"),
-        attrs.evolve(make_run(), changed_files={"new": ChangedFiles(12, ("/a/b.py", "/a/é.py"))}),
-        attrs.evolve(make_run(), package_folders={"default": "/é", "new": "/b"}),
         make_run(make_record(build="gone"), make_record(build="default")),
         *map(timed, [float("inf"), float("-inf"), 5e-324, 1.7e308, 0.1 + 0.2]),
         *map(counting, [2**63 - 1, -(2**63)]),
     ],
-    ids=[
-        "all",
-        "changed",
-        "folders",
-        "unknown",
-        "inf",
-        "-inf",
-        "tiny",
-        "huge",
-        "0.1+0.2",
-        "most",
-        "least",
-    ],
+    ids=["unknown", "inf", "-inf", "tiny", "huge", "0.1+0.2", "most", "least"],
 )
 def test_what_is_rare_comes_back(store: Store, run: Run) -> None:
-    """All parts of an outcome, builds without a fingerprint, any time, counts of 64 bits."""
+    """Builds without a fingerprint, any time, counts of 64 bits."""
     assert run == store.load(store.import_run(run))
 
 
@@ -845,14 +831,15 @@ def test_costs_per_function_are_read_for_one_case(store: Store) -> None:
     ]
 
 
-def test_details_are_read_when_they_are_asked_for(store: Store) -> None:
+@FEW
+@given(run=RUN.map(without_doubles))
+@example(run=WHOLE)
+def test_details_are_read_when_they_are_asked_for(shared_store: Store, run: Run) -> None:
     """A run without them takes a tenth of the memory."""
-    whole = make_record()
-    number = store.import_run(make_run(whole))
-    (light,) = store.load(number, details=False).cases
+    light = shared_store.load(shared_store.import_run(run), details=False).cases
 
-    assert Details() == light.outcome.details
-    assert whole == store.completed(light)
+    assert [Details()] * len(run.cases) == [record.outcome.details for record in light]
+    assert run.cases == tuple(map(shared_store.completed, light))
 
 
 def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:
@@ -866,13 +853,18 @@ def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: 
     assert store.completed(light).outcome.functions is None
 
 
-def test_a_record_that_was_added_comes_back_without_details(store: Store) -> None:
-    """So that a run of many cases need not hold them."""
-    number = store.begin(make_run())
-    light = store.add(number, make_record())
+@FEW
+@given(run=RUN.map(without_doubles))
+@example(run=WHOLE)
+def test_details_of_a_run_that_goes_on_are_not_held_and_not_lost(
+    shared_store: Store, run: Run
+) -> None:
+    """There can be many cases; of those that a server has, they are kept beside it, too."""
+    number = shared_store.begin(attrs.evolve(run, cases=()))
+    light = [shared_store.add(number, record) for record in run.cases]
 
-    assert Details() == light.outcome.details
-    assert make_record() == store.completed(light)
+    assert [Details()] * len(run.cases) == [record.outcome.details for record in light]
+    assert run.cases == tuple(map(shared_store.completed, light))
 
 
 def test_damaged_costs_are_reported_when_they_are_read(store: Store) -> None:

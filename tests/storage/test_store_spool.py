@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import tempfile
 
-import attrs
 import pytest
+from hypothesis import example, given
 
-from instruction_counts.domain.outcomes import CallCost, Details, FunctionCost, FunctionCosts
+from instruction_counts.domain.outcomes import Details, FunctionCost, FunctionCosts
 from instruction_counts.storage.store_spool import Spool
 from tests.fakes import make_record
+from tests.storage.test_json_files import MANY, outcomes
+from tests.storage.whole import WHOLE
 
 IDENTITY = make_record("a").identity
 COSTS = FunctionCosts(7, (FunctionCost("l", "f", "g", 3), FunctionCost("l", "f", "h", 4, 5)))
-CALLED = attrs.evolve(COSTS, calls=(CallCost(0, 1, 2, 3),))
 
 
-@pytest.mark.parametrize(
-    "details", [Details(), Details(CALLED), Details(None, (1.5, 2.5)), Details(CALLED, (1.0,))]
-)
+@MANY
+@given(outcomes().map(lambda outcome: outcome.details))
+@example(WHOLE.cases[0].outcome.details)
 def test_details_come_back(details: Details) -> None:
     """Whatever there is of them, and after others."""
     spool = Spool()
