@@ -20,7 +20,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.entry import Profile
-from instruction_counts.execution.cores import CorePool, available_cores
+from instruction_counts.execution.cores import available_cores, machine_wide
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute
 from instruction_counts.session.measuring import make_engine
@@ -37,12 +37,10 @@ def main() -> None:
     facts = probe(default_build())
     cases = load(STANDARD)[: 10 * 12 : 12]
     orders = [WorkOrder(cases[n % len(cases)], facts.build) for n in range(args.cases)]
-    cores = available_cores()
+    pool = machine_wide(available_cores(), CONSOLE.print)
     engine = make_engine("fork", facts, Profile(), CONSOLE.print)
     table = Table("cases done", "servers, resident", "this program, resident", "files")
-    with closing(
-        execute(orders, {facts.build.name: engine}, CorePool(cores), len(cores))
-    ) as events:
+    with closing(execute(orders, {facts.build.name: engine}, pool, pool.size)) as events:
         done = 0
         for event in events:
             if isinstance(event, Finished):

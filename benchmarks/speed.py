@@ -25,7 +25,7 @@ from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Profile
-from instruction_counts.execution.cores import CorePool, available_cores
+from instruction_counts.execution.cores import available_cores, machine_wide
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute
 from instruction_counts.session.measuring import make_engine
@@ -78,7 +78,7 @@ def measure(
 ) -> dict[str, list[Outcome]]:
     """The outcomes of each case; its duration is from its start on a lane to its outcome."""
     orders = [WorkOrder(case, facts.build, timeout_s=1800) for case in cases]
-    pool = CorePool(available_cores())
+    pool = machine_wide(available_cores(), CONSOLE.print)
     outcomes: dict[str, list[Outcome]] = {}
     with closing(execute(orders, {facts.build.name: engine}, pool, lanes)) as events:
         for event in events:

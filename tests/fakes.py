@@ -29,6 +29,7 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.engine import Lend
 
 BUILD = Build("default", "/nowhere/bin/python")
 FINGERPRINT = Fingerprint(
@@ -196,9 +197,10 @@ class FakeEngine:
         """The same for every engine."""
         return FINGERPRINT
 
-    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
-        """Remember what is to be measured, and where."""
-        self.started.append((list(orders), tuple(cores)))
+    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
+        """Remember what is to be measured, and where it got ready."""
+        with lend(self.closed.is_set) as cores:
+            self.started.append((list(orders), cores))
 
     def wait(self) -> None:
         """Nothing starts."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from core.types import Case
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import Timing, WorkOrder
+
+Lend: TypeAlias = Callable[[Callable[[], bool]], AbstractContextManager[tuple[int, ...]]]
+"""Waits for a core, and lends it; none once the function that it is given says that it is late."""
 
 
 class Engine(Protocol):
@@ -32,8 +36,8 @@ class Engine(Protocol):
     def fingerprint(self) -> Fingerprint:
         """What is measured: the build's fingerprint, with what the engine adds to it."""
 
-    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
-        """Begin to get ready for ``orders`` on ``cores``, on the first of them; returns at once."""
+    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
+        """Begin to get ready for ``orders``, on a core from ``lend``; returns at once."""
 
     def wait(self) -> None:
         """Wait until what `start` began is done, whether it succeeded or not."""

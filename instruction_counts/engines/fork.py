@@ -49,7 +49,7 @@ from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
-from instruction_counts.engines.engine import case_message, timing_message
+from instruction_counts.engines.engine import Lend, case_message, timing_message
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.fork_counts import CaseCounts, Child
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
@@ -96,7 +96,6 @@ class ForkEngine:
         self._timed: dict[WorkOrder, Times] = {}
         self._left_running: Counter[WorkOrder] = Counter()
         self._counting_left = threading.Lock()
-        self._starting_core: int | None = None
         self._starting: list[threading.Thread] = []
         self._start_failure: Failure | None = None
 
@@ -163,22 +162,27 @@ class ForkEngine:
             counted_capability=self._counts.ready.get("capability", ""),
         )
 
-    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
-        """Begin to start the servers in the background, the counting one on the first core.
+    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
+        """Begin to start the servers in the background, the counting one on a core of its own.
 
         Until it is ready, the lanes on the other cores take the wall times of orders to come.
         """
-        self._starting_core = cores[0]
-        self._counts.cores = cores[:1]
         self._untimed = Waiting(order for order in orders if order.times)
-        needed = {
-            self._times: any(order.times for order in orders),
-            self._counts: any(order.counts for order in orders),
-        }
-        for server in (server for server, is_needed in needed.items() if is_needed):
-            thread = threading.Thread(target=_warm_up, args=(server,), daemon=True)
+        starts = []
+        if any(order.times for order in orders):
+            starts.append(lambda: _warm_up(self._times))
+        if any(order.counts for order in orders) and not self._counts.is_ready:
+            starts.append(lambda: self._start_counting(lend))
+        for start in starts:
+            thread = threading.Thread(target=start, daemon=True)
             thread.start()
             self._starting.append(thread)
+
+    def _start_counting(self, lend: Lend) -> None:
+        with lend(lambda: self._counts.is_closed) as cores:
+            if cores:
+                self._counts.cores = cores
+                _warm_up(self._counts)
 
     def wait(self) -> None:
         """Wait for the servers that `start` began to start."""
@@ -187,8 +191,6 @@ class ForkEngine:
 
     def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
         files = self._files(order.case, cores, order.timeout_s)
-        if order.counts and self._starting_core in cores:
-            self._counts.warm_up()  # or the wall times would be those of a shared core
         times = self._times_of(order, cores, files) if order.times else None
         used, reason = self._resources_of(order, cores, files)
         observed = self._observed(order, cores, files)

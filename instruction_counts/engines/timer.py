@@ -35,7 +35,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import case_message, timing_message
+from instruction_counts.engines.engine import Lend, case_message, timing_message
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 
@@ -89,7 +89,7 @@ class TimerEngine:
         """The build's own; the system's allocator is counted."""
         return self._facts.fingerprint
 
-    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
+    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
         """Nothing to get ready: every case has a process of its own."""
 
     def wait(self) -> None:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections import deque
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.execution.core_locks import CoreLocks
+from instruction_counts.system.folders import make_runtime_folder
+
+_LOOK_UP_S = 0.01
+_PATIENCE_S = 2.0
+"""For so long nobody is told: the lanes of two runs change places with every case."""
 
 
 def available_cores() -> tuple[int, ...]:
@@ -39,13 +45,23 @@ def parse_cores(text: str, available: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class CorePool:
-    """Lends contiguous cores to lanes; first come, first served, so that nobody starves."""
+    """Lends contiguous cores, each to one lane of all processes that use the same ``locks``.
 
-    def __init__(self, cores: tuple[int, ...]) -> None:
-        self._free = set(cores)
+    First come, first served, so that nobody starves. ``notice`` learns once, in a line, that
+    another process is waited for.
+    """
+
+    def __init__(
+        self,
+        cores: tuple[int, ...],
+        locks: CoreLocks,
+        notice: Callable[[str], None] = lambda _: None,
+        patience_s: float = _PATIENCE_S,
+    ) -> None:
+        self._patience_s = patience_s
         self._cores = tuple(sorted(cores))
-        self._waiting: deque[object] = deque()
-        self._changed = threading.Condition()
+        self._locks, self._notice = locks, notice
+        self._said = threading.Event()
 
     @property
     def cores(self) -> tuple[int, ...]:
@@ -63,31 +79,61 @@ class CorePool:
         return max(len(run) for run in _runs(self._cores))
 
     @contextlib.contextmanager
-    def reserve(self, count: int) -> Iterator[tuple[int, ...]]:
-        """Wait for ``count`` contiguous cores, and hold them."""
+    def reserve(
+        self, count: int, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> Iterator[tuple[int, ...]]:
+        """Wait for ``count`` contiguous cores, and hold them; none once ``is_cancelled``."""
         assert count <= self.widest, "refused before anything started"
-        ticket = object()
-        with self._changed:
-            self._waiting.append(ticket)
-            self._changed.wait_for(lambda: self._waiting[0] is ticket and self._fit(count))
-            self._waiting.popleft()
-            taken = self._fit(count)
-            self._free.difference_update(taken)
-            self._changed.notify_all()
-        try:
+        with contextlib.ExitStack() as held:
+            taken: tuple[int, ...] = ()
+            with self._locks.queue(self._cores) as ticket:
+                begin = time.monotonic()
+                while not (taken or is_cancelled()):
+                    if ticket.is_first:
+                        taken = self._take(count, held)
+                    if not taken:
+                        self._remark(time.monotonic() - begin)
+                        time.sleep(_LOOK_UP_S)
             yield taken
-        finally:
-            with self._changed:
-                self._free.update(taken)
-                self._changed.notify_all()
 
-    def _fit(self, count: int) -> tuple[int, ...]:
-        runs = [run for run in _runs(tuple(sorted(self._free))) if len(run) >= count]
-        # The shortest run that fits keeps the longer ones whole.
-        return min(runs, key=len)[:count] if runs else ()
+    def _take(self, count: int, held: contextlib.ExitStack) -> tuple[int, ...]:
+        """Cores that are free now, locked until ``held`` ends; none if they do not suffice."""
+        locks = {core: self._locks.attempt(core) for core in self._cores}
+        free = {core: lock for core, lock in locks.items() if lock is not None}
+        taken = _fit([*free], count)
+        for core, lock in free.items():
+            if core in taken:
+                held.callback(lock.release)
+            else:
+                lock.release()
+        self._locks.sign(taken)
+        return taken
+
+    def _remark(self, waited_s: float) -> None:
+        if waited_s < self._patience_s or self._said.is_set():
+            return
+        holder = self._locks.other_holder(self._cores)
+        if holder is not None:
+            self._said.set()
+            self._notice(f"waiting for a core: {holder}")
 
 
-def _runs(cores: tuple[int, ...]) -> list[tuple[int, ...]]:
+def machine_wide(cores: tuple[int, ...], notice: Callable[[str], None]) -> CorePool:
+    """The pool from which all processes of this user are lent ``cores``.
+
+    Raises:
+        UsageError: the folder in which they know of each other cannot be made.
+    """
+    return CorePool(cores, CoreLocks(make_runtime_folder()), notice)
+
+
+def _fit(free: Sequence[int], count: int) -> tuple[int, ...]:
+    runs = [run for run in _runs(free) if len(run) >= count]
+    # The shortest run that fits keeps the longer ones whole.
+    return min(runs, key=len)[:count] if runs else ()
+
+
+def _runs(cores: Sequence[int]) -> list[tuple[int, ...]]:
     runs: list[tuple[int, ...]] = []
     for core in cores:
         if runs and runs[-1][-1] == core - 1:

@@ -7,6 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 
 import attrs
@@ -61,10 +62,9 @@ def execute(
     lanes = _Lanes(orders, engines, pool, clock, budget)
     workers: ThreadPool | None = None
     try:
-        for number, engine in enumerate(engines.values()):
+        for engine in engines.values():
             mine = [order for order in orders if engines[order.build.name] is engine]
-            first = number % pool.size  # where it starts up: not all on the same core
-            engine.start(mine, (*pool.cores[first:], *pool.cores[:first]))
+            engine.start(mine, partial(pool.reserve, 1))
         workers = _threads(jobs)
         if budget is not None:
             budget.begin()
@@ -158,7 +158,9 @@ class _Lanes:
             return taken
 
     def _carry_out(self, orders: Sequence[WorkOrder]) -> None:
-        with self._pool.reserve(orders[0].cores) as cores:
+        with self._pool.reserve(orders[0].cores, self._stopping.is_set) as cores:
+            if not cores:
+                return  # stopped while it waited
             if self._budget is not None and self._budget.is_used_up:
                 for order in (*orders, *self._rest()):
                     self.events.put(Finished(order, self._budget.outcome))

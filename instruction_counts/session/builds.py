@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self, TypeAlias
 
@@ -23,7 +23,7 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
-from instruction_counts.execution.cores import CorePool, available_cores, parse_cores
+from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
 from instruction_counts.session.measuring import (
     DURATIONS,
     Exporter,
@@ -64,14 +64,15 @@ class MeasurementSettings:
     counts: bool = True
     times: bool = True
 
-    def pool(self) -> CorePool:
-        """The cores to measure on.
+    def pool(self, notice: Callable[[str], None]) -> CorePool:
+        """The cores to measure on; ``notice`` learns that another process uses them.
 
         Raises:
             UsageError: some are not available.
         """
         available = available_cores()
-        return CorePool(parse_cores(self.cores, available) if self.cores else available)
+        cores = parse_cores(self.cores, available) if self.cores else available
+        return machine_wide(cores, notice)
 
     def profile(self, callgrind_out: Path | None = None, layout: int = 0) -> Profile:
         """What the hermetic profile leaves to choose."""
@@ -177,7 +178,7 @@ class BuildRunner:
         Raises:
             UsageError: a core is not available.
         """
-        return self.settings.jobs or self.settings.pool().size
+        return self.settings.jobs or self.settings.pool(self.observer.note).size
 
     def orders(self, cases: Sequence[Case], *, skip: bool = False) -> list[WorkOrder]:
         """The orders of all builds: each case on one after the other, then the next case.
@@ -216,7 +217,7 @@ class BuildRunner:
             BuildError: an engine cannot start; nothing was measured.
             DataError: ``done`` was measured by another engine, or on another build.
         """
-        settings, lanes, pool = self.settings, self.lanes, self.settings.pool()
+        settings, lanes, pool = self.settings, self.lanes, self.settings.pool(self.observer.note)
         for facts in self.facts:
             self.observer.note(banner(facts, settings.engine, lanes))
         waiting = remaining(orders, done)
@@ -272,7 +273,8 @@ class BuildRunner:
         """What the machine can do, as a yardstick for what is measured."""
         if not any(order.asks_for_resources and order.times for order in orders):
             return None
-        return measure_machine(self.facts[0].build, pool.cores[0])
+        with pool.reserve(1) as (core,):
+            return measure_machine(self.facts[0].build, core)
 
 
 def changed(build: str, files: ChangedFiles) -> str:

@@ -25,7 +25,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.registry import DEFAULT
-from instruction_counts.execution.cores import CorePool, available_cores
+from instruction_counts.execution.cores import available_cores, machine_wide
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.session.cases import load_cases
@@ -213,7 +213,7 @@ def measure(
         WorkOrder(case, facts.build, times=False, retries=1, executed=executed) for case in cases
     ]
     cores = available_cores()
-    pool = CorePool(cores)
+    pool = machine_wide(cores, observer.note)
     refusals = {order.case: refused(order, pool) for order in orders}
     outcomes = {case: outcome for case, outcome in refusals.items() if outcome is not None}
     possible = [order for order in orders if order.case not in outcomes]

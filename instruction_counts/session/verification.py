@@ -92,7 +92,7 @@ class Verification:
     ) -> Generator[tuple[WorkOrder, Outcome]]:
         """Each case in each layout on each build; a single one is that of the servers, too."""
         runner, settings = self.runner, self.runner.settings
-        pool = settings.pool()
+        pool = settings.pool(runner.observer.note)
         orders = [
             settings.order(case, facts.build, layout=layout, **options)
             for case in cases

@@ -9,11 +9,13 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+import tempfile
 from pathlib import Path
 
 from platformdirs import user_cache_path, user_data_path
 
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.system.work_folders import root
 
 _NAME = "instruction-counts"
 _MARK = ".instruction-counts"
@@ -46,6 +48,25 @@ def make_data_folder(option: str) -> Path:
     return path
 
 
+def make_runtime_folder() -> Path:
+    """The folder by which all processes of this user that run now know of each other.
+
+    Raises:
+        UsageError: it cannot be made, or is not ours.
+    """
+    path = _runtime_folder()
+    take(path, "Set XDG_RUNTIME_DIR to a folder of your own.")
+    return path
+
+
+def _runtime_folder() -> Path:
+    named = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
+    if os.access(named, os.W_OK | os.X_OK):
+        return Path(named).absolute() / _NAME
+    # Of this user alone: directly in /tmp nobody else can move or replace it.
+    return Path(root() or tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
+
+
 def take(path: Path, remedy: str, *, is_cache: bool = False) -> None:
     """Make the folder at ``path``, or see that the one there is ours; its mode is left as it is.
 
@@ -75,7 +96,9 @@ def _check(path: Path, remedy: str) -> None:
         raise UsageError(f"other users can write to the folder {path}", f"chmod go-w {path}")
     names = {below.name for below in path.iterdir()}
     # Nobody else calls a folder so; a link of that name may lead anywhere.
-    is_named_so = path in {default_cache(), data_folder()} and not path.is_symlink()
+    is_named_so = (
+        path in {default_cache(), data_folder(), _runtime_folder()} and not path.is_symlink()
+    )
     if names - {_MARK, _CACHE_TAG} and not is_named_so and not _is_marked(path):
         raise UsageError(
             f"the folder {path} is not empty, and was not made by instruction-counts", remedy

@@ -48,19 +48,20 @@ class WorkFolder:
 
 def sweep() -> None:
     """Remove the folders of this user that killed processes left behind."""
-    for path in Path(_root() or tempfile.gettempdir()).iterdir():
+    for path in Path(root() or tempfile.gettempdir()).iterdir():
         if _FORM.fullmatch(path.name):
             with contextlib.suppress(OSError):  # it is in use, another user's, or gone by now
                 _remove_abandoned(path)
 
 
-def _root() -> str | None:
+def root() -> str | None:
+    """Where private folders lie whatever TMPDIR says; None where that cannot be written to."""
     return "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None  # noqa: S108 - private folders
 
 
 def _made() -> tuple[Path, int]:
     while True:
-        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=_root()))
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root()))
         # Until it is locked, another process may sweep it.
         with contextlib.suppress(FileNotFoundError):
             return path, _locked(path)

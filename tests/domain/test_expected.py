@@ -15,8 +15,8 @@ from instruction_counts.cli import console
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.cores import CorePool
 from instruction_counts.session.measuring import Measured
+from tests.cores import PoolOfItsOwn
 from tests.fakes import BUILD, OK, FakeEngine, failed, make_case
 
 
@@ -105,6 +105,6 @@ def test_a_run_records_the_failure() -> None:
     """In place of the count."""
     engine = FakeEngine({("a",): [COMPUTED]})
     measured = Measured("timer", {BUILD.name: engine}, [], console)
-    measured.execute([WorkOrder(expecting(shape=[7]), BUILD)], CorePool((0,)), 1, None)
+    measured.execute([WorkOrder(expecting(shape=[7]), BUILD)], PoolOfItsOwn(0), 1, None)
 
     assert [Status.FAILED] == [record.outcome.status for record in measured.run.cases]

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -44,6 +45,7 @@ from instruction_counts.engines.fork_counts import callgrind_name
 from instruction_counts.session.observer import Silent
 from instruction_counts.session.selftest import Condition, measure
 from instruction_counts.system.cache import VARIABLE, Cache
+from tests.cores import MACHINE, lent
 from tests.engines.shared_headers import cache_with_shared_headers
 from tests.fakes import FACTS, make_case
 
@@ -55,7 +57,7 @@ pytestmark = [
 ]
 
 BUILD = default_build()
-ALL_CORES = tuple(sorted(os.sched_getaffinity(0)))
+ALL_CORES = MACHINE.cores
 
 
 def python(stmt: str, setup: str = "", num_threads: int = 1) -> Case:
@@ -140,8 +142,8 @@ def measured(
         output=output,
         cpp_output=output,
     )
-    with tempfile.TemporaryDirectory() as folder:
-        return engine.measure(order, cores or ALL_CORES[: case.num_threads], Path(folder))
+    with tempfile.TemporaryDirectory() as folder, lent(case.num_threads) as free:
+        return engine.measure(order, cores or free, Path(folder))
 
 
 def counts_of(outcome: Outcome) -> Instructions:
@@ -176,7 +178,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     cache = cache_with_shared_headers(tmp_path_factory.mktemp("cache")).root
     engine = make_engine(facts, cache, [])
     order = WorkOrder(CASES_BY_NAME["nothing"], BUILD)
-    engine.start([order], ALL_CORES)
+    engine.start([order], partial(MACHINE.reserve, 1))
     yield Lab(facts, cache, engine)
     engine.close()
 
@@ -320,8 +322,8 @@ def test_resources_of_an_eager_case_are_reported(
 ) -> None:
     """Or why they cannot be; no other case has some, and none fails for want of them."""
     order = WorkOrder(case, BUILD, timeout_s=600, counts=False, times=False, resources=True)
-    with tempfile.TemporaryDirectory() as folder:
-        outcome = lab.engine.measure(order, ALL_CORES[:1], Path(folder))
+    with tempfile.TemporaryDirectory() as folder, lent() as cores:
+        outcome = lab.engine.measure(order, cores, Path(folder))
 
     assert used == outcome.metrics
     assert reason == outcome.resources_reason
@@ -709,7 +711,8 @@ def test_a_failure_names_the_users_line(
 def test_a_case_that_takes_too_long_is_ended(lab: Lab) -> None:
     """In the counting server, too."""
     order = WorkOrder(python("while True: pass"), BUILD, timeout_s=2, times=False)
-    outcome = lab.engine.measure(order, ALL_CORES[:1], Path("unused"))
+    with lent() as cores:
+        outcome = lab.engine.measure(order, cores, Path("unused"))
 
     assert Status.TIMEOUT == outcome.status
     assert "no result within 2 s" == failure_of(outcome).message

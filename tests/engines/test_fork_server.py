@@ -37,7 +37,6 @@ from tests.fakes import FACTS
 from tests.waiting import comes_true, ends_soon
 
 BUILD = default_build()
-CORES = tuple(sorted(os.sched_getaffinity(0)))[:1]
 MAKE: TypeAlias = Callable[..., ForkServer]
 
 HELLO = f"""\
@@ -607,9 +606,9 @@ def test_closing_ends_what_lanes_wait_for(make: MAKE) -> None:
     server = make()
     close_soon(server, (server.folder / "running").exists)
     begin = time.monotonic()
-    failure_in(server, task("open('running', 'w').close(); time.sleep(60)"))
+    failure_in(server, task("open('running', 'w').close(); time.sleep(1000)"), timeout_s=900)
 
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 500
     assert 1 == starts_of(server)
 
 
@@ -650,13 +649,13 @@ def test_a_closed_server_leaves_neither_zombie_nor_channel(make: MAKE) -> None:
 
 def test_closing_ends_a_server_that_is_starting(make: MAKE) -> None:
     """Under Valgrind that takes a quarter of a minute."""
-    server = make("time.sleep(60)")
+    server = make("time.sleep(1000)")
     close_soon(server, lambda: starts_of(server) == 1)
     begin = time.monotonic()
     with pytest.raises(WorkerError):
         server.warm_up()
 
-    assert time.monotonic() - begin < 2
+    assert time.monotonic() - begin < 500
 
 
 def test_a_closed_server_starts_nothing(make: MAKE) -> None:
@@ -714,7 +713,7 @@ def case(stmt: str, setup: str = "") -> dict[str, Any]:
     """A task: the wall time of a Python statement."""
     parts = {"stmt": stmt, "setup": setup, "global_setup": ""}
     about = {"num_threads": 1, "language": "Python", "model_source": None}
-    task = {"task": "times", "cores": list(CORES), "min_run_time_s": 0.001}
+    task = {"task": "times", "cores": [], "min_run_time_s": 0.001}
     return {**task, "case": {**parts, **about}}
 
 
@@ -812,11 +811,11 @@ pathlib.Path({str(path)!r}).write_text(str(started.pid))
 @with_torch
 def test_a_background_thread_ends_with_its_case(server: ForkServer) -> None:
     """Nobody waits for it."""
-    setup = "import threading, time; threading.Thread(target=time.sleep, args=(60,)).start()"
+    setup = "import threading, time; threading.Thread(target=time.sleep, args=(1000,)).start()"
     begin = time.monotonic()
-    server.run(case("pass", setup), 60)
+    server.run(case("pass", setup), 900)
 
-    assert time.monotonic() - begin < 10
+    assert time.monotonic() - begin < 500
 
 
 @pytest.mark.thorough

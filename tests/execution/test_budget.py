@@ -15,9 +15,9 @@ from instruction_counts.domain.durations import span
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.budget import Budget, Priorities, most_likely_first
-from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Finished, Started
 from instruction_counts.execution.lanes import execute
+from tests.cores import PoolOfItsOwn
 from tests.fakes import BUILD, FakeClock, FakeEngine, make_case
 
 NAMES = "abcdef"
@@ -165,7 +165,7 @@ def test_what_is_learnt_sorts_the_rest_once_more() -> None:
     """Before the next case is taken, and not for each: that takes minutes of ten thousand."""
     budget = CountingBudget(1000, executing(a="x", b="x", c="x", d="x", e="x", f="xg"))
     engine = FakeEngine(during=lambda _: budget.learn("g"))
-    events = execute(orders(), {BUILD.name: engine}, CorePool((0,)), 1, budget=budget)
+    events = execute(orders(), {BUILD.name: engine}, PoolOfItsOwn(0), 1, budget=budget)
     started = [event.order.case.label[0] for event in events if isinstance(event, Started)]
 
     assert 2 == budget.sorts
@@ -175,7 +175,7 @@ def test_what_is_learnt_sorts_the_rest_once_more() -> None:
 def test_all_that_waits_is_left_out_at_once_when_the_budget_is_used_up() -> None:
     """Not one by one, with a look at the clock and a sort for each."""
     budget = CountingBudget(0, clock=FakeClock())
-    events = [*execute(orders(), {BUILD.name: FakeEngine()}, CorePool((0,)), 1, budget=budget)]
+    events = [*execute(orders(), {BUILD.name: FakeEngine()}, PoolOfItsOwn(0), 1, budget=budget)]
 
     assert 1 == budget.looks
     assert list(NAMES) == [event.order.case.label[0] for event in events]
@@ -188,7 +188,7 @@ def carried_out(
     engines = {build.name: engine or FakeEngine() for build in builds}
     priorities = Priorities(moves={HASHES["d"]: 1}, known=frozenset(HASHES.values()))
     budget = Budget(limit_s, priorities, clock=FakeClock())
-    events = list(execute(orders(builds=builds), engines, CorePool((0,)), 1, budget=budget))
+    events = list(execute(orders(builds=builds), engines, PoolOfItsOwn(0), 1, budget=budget))
     return (
         [event.order.title.split(" ")[0] for event in events if isinstance(event, Started)],
         {

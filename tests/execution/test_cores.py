@@ -6,13 +6,16 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.execution.cores import CorePool, available_cores, parse_cores
+from instruction_counts.execution.cores import available_cores, parse_cores
+from tests.cores import PoolOfItsOwn, shared_pool
+from tests.waiting import comes_true
 
 CORES = st.sets(st.integers(0, 12), min_size=1, max_size=8).map(lambda cores: tuple(sorted(cores)))
 
@@ -83,23 +86,23 @@ def test_the_available_cores_are_at_least_one() -> None:
 )
 def test_the_widest_is_the_longest_contiguous_run(cores: tuple[int, ...], widest: int) -> None:
     """A gap between cores parts them."""
-    assert widest == CorePool(cores).widest
+    assert widest == PoolOfItsOwn(*cores).widest
 
 
 def test_the_size_is_the_number_of_cores() -> None:
     """Gaps do not matter for it."""
-    assert 3 == CorePool((0, 2, 4)).size
+    assert 3 == PoolOfItsOwn(0, 2, 4).size
 
 
 def test_a_reservation_leaves_long_runs_whole() -> None:
     """One core comes from the shortest run that has it."""
-    with CorePool((0, 1, 2, 4)).reserve(1) as cores:
+    with PoolOfItsOwn(0, 1, 2, 4).reserve(1) as cores:
         assert (4,) == cores
 
 
 def test_cores_come_back_after_use() -> None:
     """One core serves any number of cases, one after the other."""
-    pool = CorePool((5,))
+    pool = PoolOfItsOwn(5)
     seen = []
     for _ in range(3):
         with pool.reserve(1) as cores:
@@ -110,7 +113,7 @@ def test_cores_come_back_after_use() -> None:
 
 def test_cores_come_back_after_an_exception() -> None:
     """A lane that fails does not keep what it was lent."""
-    pool = CorePool((0,))
+    pool = PoolOfItsOwn(0)
     with pytest.raises(ValueError, match="lane"), pool.reserve(1):
         raise ValueError("lane")
 
@@ -118,9 +121,9 @@ def test_cores_come_back_after_an_exception() -> None:
         assert (0,) == cores
 
 
-def test_a_wide_case_that_came_first_is_served_first() -> None:
+def test_a_wide_case_that_came_first_is_served_first(tmp_path: Path) -> None:
     """Narrow cases that come later do not starve it, although their cores are free."""
-    pool = CorePool((0, 1))
+    pool = shared_pool(tmp_path, 0, 1)
     order: list[str] = []
 
     def reserve(name: str, count: int) -> None:
@@ -130,12 +133,12 @@ def test_a_wide_case_that_came_first_is_served_first() -> None:
     with pool.reserve(1):
         wide = threading.Thread(target=reserve, args=("wide", 2))
         wide.start()
-        time.sleep(0.05)
+        assert comes_true(lambda: len(list(tmp_path.glob("ticket-*"))) == 1)
         narrow = threading.Thread(target=reserve, args=("narrow", 1))
         narrow.start()
-        time.sleep(0.05)
-    wide.join(5)
-    narrow.join(5)
+        assert comes_true(lambda: len(list(tmp_path.glob("ticket-*"))) == 2)
+    wide.join()
+    narrow.join()
 
     assert ["wide", "narrow"] == order
 
@@ -146,7 +149,7 @@ def test_no_core_is_lent_twice_and_all_are_contiguous(
     cores: tuple[int, ...], counts: list[int]
 ) -> None:
     """Whatever several lanes ask for at once."""
-    pool = CorePool(cores)
+    pool = PoolOfItsOwn(*cores)
     lock, held, wrong = threading.Lock(), set[int](), list[tuple[int, ...]]()
 
     def reserve(count: int) -> None:

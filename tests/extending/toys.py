@@ -22,6 +22,7 @@ from instruction_counts.domain.metrics import register as register_metric
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Times, Window
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.engine import Lend
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.registry import register as register_engine
 from instruction_counts.report.formats.entry import Format
@@ -72,7 +73,7 @@ class Abacus:
     def check(self, orders: Sequence[WorkOrder]) -> None:
         """It can always start."""
 
-    def start(self, orders: Sequence[WorkOrder], cores: Sequence[int]) -> None:
+    def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
         """Nothing to get ready."""
 
     def wait(self) -> None:

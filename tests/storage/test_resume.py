@@ -16,10 +16,10 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, FailureKind, Machine, Outcome, Status
 from instruction_counts.domain.records import Complete, Identity, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.cores import CorePool
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.measuring import Measured
 from instruction_counts.storage.json_files import read_json
+from tests.cores import PoolOfItsOwn
 from tests.fakes import (
     BUILD,
     FINGERPRINT,
@@ -46,7 +46,7 @@ def measure(
 ) -> tuple[Run, bool]:
     """The run that measuring ``orders`` gives, and whether it was interrupted."""
     measured = Measured("timer", {BUILD.name: engine}, exporters or [], console)
-    interrupted = measured.execute(orders, CorePool(cores), len(cores), done)
+    interrupted = measured.execute(orders, PoolOfItsOwn(*cores), len(cores), done)
     return measured.run, interrupted
 
 
@@ -260,7 +260,7 @@ def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
     """They are nine tenths of a record; nobody asks for them while cases are measured."""
     recorder = _FakeRecorder()
     measured = Measured("timer", {BUILD.name: FakeEngine()}, [], console, recorder=recorder)
-    measured.execute(make_orders(3), CorePool((0, 1)), 2, None)
+    measured.execute(make_orders(3), PoolOfItsOwn(0, 1), 2, None)
 
     assert [Details()] * 3 == [record.outcome.details for record in measured.run.cases]
     assert recorder.reads == 0
@@ -273,7 +273,7 @@ def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
     exporters = [Exporter(tmp_path / "run.json")]
     recorder = _FakeRecorder(lost=True)
     measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
-    measured.execute(make_orders(3), CorePool((0, 1)), 2, None)
+    measured.execute(make_orders(3), PoolOfItsOwn(0, 1), 2, None)
 
     assert 3 == len(measured.run.cases)
     assert "is not up to date: the database is gone" in capsys.readouterr().err
@@ -298,7 +298,7 @@ def measured_without_folder(
     exporter, recorder = Exporter(folder / "r.json", FakeClock(0)), _FakeRecorder()
     engines = {BUILD.name: FakeEngine(during=during)}
     measured = Measured("timer", engines, [exporter], console, recorder=recorder)
-    measured.execute(make_orders(4), CorePool((0,)), 1, None)
+    measured.execute(make_orders(4), PoolOfItsOwn(0), 1, None)
     return measured, exporter, recorder
 
 
@@ -340,6 +340,6 @@ def test_a_run_is_finished_before_its_files_are_written(tmp_path: Path) -> None:
     exporters = [_Broken(tmp_path / "r.json")]
     measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
     with pytest.raises(ZeroDivisionError):
-        measured.execute(make_orders(1), CorePool((0,)), 1, None)
+        measured.execute(make_orders(1), PoolOfItsOwn(0), 1, None)
 
     assert recorder.finished

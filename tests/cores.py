@@ -1,0 +1,37 @@
+"""Cores for tests: those of this machine, or numbers without a meaning."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from instruction_counts.execution.core_locks import CoreLocks
+from instruction_counts.execution.cores import CorePool, available_cores, machine_wide
+
+MACHINE = machine_wide(available_cores(), lambda _: None)
+"""What is measured on it takes turns with whatever else runs, other tests included."""
+
+
+@contextlib.contextmanager
+def lent(count: int = 1) -> Iterator[tuple[int, ...]]:
+    """Cores of this machine that nothing else of this program uses meanwhile."""
+    with MACHINE.reserve(count) as cores:
+        yield cores
+
+
+class PoolOfItsOwn(CorePool):
+    """Any numbers, lent to those alone who have this pool."""
+
+    def __init__(self, *cores: int) -> None:
+        # It lasts as long as the pool.
+        self._folder = tempfile.TemporaryDirectory()
+        super().__init__(cores, CoreLocks(Path(self._folder.name)))
+
+
+def shared_pool(
+    folder: Path, *cores: int, notice: Callable[[str], None] = lambda _: None
+) -> CorePool:
+    """A pool as each process has it that uses ``folder``; what it waits for, it says at once."""
+    return CorePool(cores, CoreLocks(folder), notice, patience_s=0)
