@@ -48,8 +48,9 @@ lint: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
-# Two at a time; a file's tests share what they measured, so that they stay together.
-PARALLEL := -n 2 --dist loadfile --no-loadscope-reorder
+# More than there are cores, as some wait; what is timed has a core of its own (tests/conftest.py).
+WORKERS  ?= $(shell cores=$$(nproc); echo $$((cores < 4 ? 2 * cores : 8)))
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: lint
 	$(BIN)/pytest -m 'not thorough and not builds' $(PARALLEL) $(ARGS)

@@ -7,9 +7,12 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import attrs
 import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadFileScheduling
 
 # How long an example takes tells of the machine and its load, and not of what is tested.
 settings.register_profile("any machine", deadline=None)
@@ -17,6 +20,28 @@ settings.load_profile("any machine")
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
+# Together they start servers of torch once; where workers divide tests, one takes all of these.
+WITH_KEPT_ENGINES = {
+    "tests/api/test_api.py",
+    "tests/cli/test_operators_command.py",
+    "tests/cli/test_specified_runs.py",
+    "tests/cli/test_time_command.py",
+    "tests/notebook/test_extension.py",
+    "tests/session/test_performance.py",
+    "tests/sources/operators/test_real_operators.py",
+}
+# What takes minutes begins first, so that all workers end together.
+LONGEST = [
+    "tests/engines/test_fork.py",
+    *sorted(WITH_KEPT_ENGINES),
+    "tests/test_comparing_builds.py",
+    "tests/cli/test_bisect_command.py",
+    "tests/cli/test_watch_command.py",
+    "tests/cli/test_baseline_command.py",
+    "tests/engines/test_timer.py",
+    "tests/engines/cpp/test_compiler.py",
+    "tests/install/test_wheel.py",
+]
 COLLECTED = pytest.StashKey[list[str]]()
 """The ids of all tests that were collected, those included that are not asked for."""
 
@@ -38,13 +63,30 @@ def _is_ignored(number: int) -> bool:
     return signal.getsignal(number) == signal.SIG_IGN
 
 
+class _ByFile(LoadFileScheduling):
+    """A file's tests stay together, since they share what they measured."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        return "kept engines" if file in WITH_KEPT_ENGINES else file
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
+    """Divide tests by files."""
+    return _ByFile(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """In parallel, files with slow tests come first: the workers then end together."""
+    """In parallel, files that take long come first, and then others with slow tests."""
     config.stash[COLLECTED] = [item.nodeid for item in items]
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        slow = {item.path for item in items if item.get_closest_marker("slow")}
-        items.sort(key=lambda item: item.path not in slow)
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    places = {ROOT / name: place for place, name in enumerate(LONGEST)}
+    for item in items:
+        if item.get_closest_marker("slow"):
+            places.setdefault(item.path, len(LONGEST))
+    items.sort(key=lambda item: places.get(item.path, len(LONGEST) + 1))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -58,3 +100,22 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("XDG_DATA_HOME", str(tmp_path_factory.mktemp("data")))
         patch.delenv("INSTRUCTION_COUNTS_DB", raising=False)
         yield
+
+
+@pytest.fixture(scope="session")
+def engines_of_this_session() -> Iterator[Any]:
+    """The servers that several tests use."""
+    from tests.kept_engines import KeptEngines  # noqa: PLC0415 - found on the path set above
+
+    kept = KeptEngines()
+    yield kept
+    kept.close()
+
+
+@pytest.fixture
+def kept_engines(engines_of_this_session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The default engine starts its servers once, for all tests that ask for this."""
+    from instruction_counts.engines import fork, registry  # noqa: PLC0415
+
+    entry = attrs.evolve(fork.ENTRY, make=engines_of_this_session.make)
+    monkeypatch.setitem(registry._ENGINES, fork.ENTRY.name, entry)

@@ -81,7 +81,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     (folder / "cases.py").write_text(_CASES)
     database, output = folder / "runs.db", folder / "compared.json"
     command = ["compare", "base", "new", "--builds", str(folder / "builds.yaml")]
-    command += ["--definitions", str(folder / "cases.py"), "--layouts", "2", "--no-times"]
+    command += ["--definitions", str(folder / "cases.py"), "--layouts", "1", "--no-times"]
     command += ["--time-budget", "1h"]
     command += ["--db", str(database), "--output", str(output)]
     with contextlib.redirect_stdout(io.StringIO()) as stream:

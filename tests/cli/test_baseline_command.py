@@ -385,7 +385,7 @@ def test_the_example_workflow_measures(place: Workplace) -> None:
             case = json.loads(text)["cases"][0]
             lower = {**case, "instructions": count, "layers": {}}
             place.baseline.write_text(text.replace(json.dumps(case), json.dumps(lower)))
-        arguments = "--definitions tiny.py --layouts 1 --no-times --time-budget 1h"
+        arguments = "--definitions tiny.py --no-times --time-budget 1h"
         codes.append(shell(steps()[0], place.folder, CHECK=arguments).returncode)
 
     assert [0, 0, 0, 3] == codes

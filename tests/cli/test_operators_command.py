@@ -67,6 +67,7 @@ def test_operators_without_cpp_are_reported(program: Program) -> None:
 
 @pytest.mark.slow
 @pytest.mark.thorough
+@pytest.mark.usefixtures("kept_engines")
 def test_an_operator_is_measured_over_a_range_of_sizes(
     program: Program, tmp_path: pytest.TempPathFactory
 ) -> None:

@@ -196,6 +196,7 @@ def test_mistakes_end_a_command_with_their_places(specification: Path, program: 
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_engines")
 def test_a_specification_is_run_and_compared(specification: Path, program: Program) -> None:
     """Two shapes and a placeholder, through the file and the database that it names."""
     arguments = ["--definitions", specification]
@@ -213,6 +214,7 @@ def test_a_specification_is_run_and_compared(specification: Path, program: Progr
 
 @pytest.mark.slow
 @pytest.mark.thorough
+@pytest.mark.usefixtures("kept_engines")
 def test_the_example_is_run_twice_and_compared(tmp_path: Path, program: Program) -> None:
     """What it expects is computed."""
     common = ["--definitions", "examples/linear.yaml", "--db", tmp_path / "runs.db"]

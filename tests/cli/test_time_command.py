@@ -149,6 +149,7 @@ needs_valgrind = pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgri
 
 @pytest.mark.slow
 @needs_valgrind
+@pytest.mark.usefixtures("kept_engines")
 def test_two_statements_are_measured_compared_and_saved(tmp_path: Path, program: Program) -> None:
     """For real; what was saved is run by ``run``, and costs the same."""
     path = tmp_path / "cases.py"
@@ -175,6 +176,7 @@ def test_two_statements_are_measured_compared_and_saved(tmp_path: Path, program:
 
 @pytest.mark.slow
 @needs_valgrind
+@pytest.mark.usefixtures("kept_engines")
 def test_statements_that_fail_say_why(program: Program) -> None:
     """Each with its line; the others are measured. The exit code is that of failed cases."""
     answer = program("time", "x +", "x + q", "x", "-s", "x = 1", "--no-times")

@@ -272,7 +272,7 @@ def test_a_wrapper_in_a_new_build_alerts_once(tmp_path: Path, watch: Program) ->
     (tmp_path / "cases.py").write_text(CASES)
     commits, alerts = tmp_path / "commits", tmp_path / "alerts.jsonl"
     command = ["--command", f"cat {commits}", "--build-cmd", f"echo {tmp_path}/{{commit}}"]
-    command += ["--definitions", str(tmp_path / "cases.py"), "--layouts", "1", "--no-times"]
+    command += ["--definitions", str(tmp_path / "cases.py"), "--no-times"]
     codes = []
     for text in ("c1\n", "c1\nc2\n", "c1\nc2\n"):
         commits.write_text(text)

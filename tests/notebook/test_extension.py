@@ -287,6 +287,7 @@ def cells_of(page: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
+@pytest.mark.usefixtures("kept_engines")
 def test_the_notebook_of_the_docs(
     shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -220,6 +220,7 @@ def test_runs_are_timed_in_blocks_of_ten_or_more(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("kept_engines")
 def test_an_operator_is_measured_from_python() -> None:
     """A dictionary for each test, whether it succeeds or not."""
     found = run_performance_test(

@@ -24,6 +24,7 @@ def run(tmp_path: Path, *args: str) -> list[dict[str, object]]:
 
 @pytest.mark.slow
 @pytest.mark.thorough
+@pytest.mark.usefixtures("kept_engines")
 def test_an_operator_is_measured_in_every_language_and_mode(tmp_path: Path) -> None:
     """Python and C++, eager and TorchScript, forward and backward: eight cases."""
     cases = run(tmp_path, "--operators", "torch.index_select", "--no-times", "--shape", "small")
