@@ -153,5 +153,5 @@ def test_within_a_generous_budget_nothing_is_left_out(compared: Compared) -> Non
 
 def test_what_was_verified_is_said(compared: Compared) -> None:
     """On the terminal, too."""
-    sure = "1 of 2 verified in 2 memory layouts, 1 of 2 certain: other code is executed"
+    sure = "1 of 2 verified in 1 memory layout, 1 of 2 certain: other code is executed"
     assert f"WORSE  {sure}" in compared.text

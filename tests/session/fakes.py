@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import attrs
+import pytest
 
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
@@ -24,7 +26,8 @@ def fake_engines(
 ) -> Iterator[None]:
     """Register an engine that is, for each build by its name, one of ``engines``.
 
-    ``layouts`` are those for other memory layouts than the usual one.
+    ``layouts`` are those for other memory layouts than the usual one. Cores are lent as if nothing
+    else ran on this machine: nothing is measured on them.
     """
 
     def make(facts: BuildFacts, profile: Profile, notice: Notice) -> FakeEngine:
@@ -33,10 +36,12 @@ def fake_engines(
         return made[facts.build.name]
 
     entry = register(EngineEntry("fake", "answers from a script", frozenset(Ability), make))
-    try:
-        yield
-    finally:
-        unregister(entry)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_RUNTIME_DIR", folder)
+        try:
+            yield
+        finally:
+            unregister(entry)
 
 
 def runner_of(*names: str, recorder: Recorder | None = None) -> BuildRunner:

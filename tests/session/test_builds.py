@@ -111,7 +111,7 @@ def test_what_a_resumed_run_holds_beyond_the_orders_was_not_ordered() -> None:
 def test_a_core_that_is_not_available_is_refused() -> None:
     """Before anything is measured."""
     with pytest.raises(UsageError):
-        MeasurementSettings(cores="4000").pool()
+        MeasurementSettings(cores="4000").pool(print)
 
 
 def test_settings_are_part_of_the_fingerprint_where_the_engine_heeds_them() -> None:
