@@ -30,7 +30,7 @@ def test_their_ids_depend_on_no_clock_seed_or_folder(
     """Or two workers may disagree about them, and none runs. What this session has is compared."""
     collected = request.config.stash[COLLECTED]
     folder = tmp_path / "another folder, für alle"
-    left_out = shutil.ignore_patterns(".*", "build", "__pycache__", "*.egg-info")
+    left_out = shutil.ignore_patterns(".*", "build", "*.egg-info")
     shutil.copytree(ROOT, folder, ignore=left_out)
     (tmp_path / "sitecustomize.py").write_text(OTHER_CLOCK)
     changed = {

@@ -41,6 +41,7 @@ class CoreLocks:
     @contextlib.contextmanager
     def queue(self, cores: Sequence[int]) -> Iterator[Ticket]:
         """Stand in the queue for ``cores``, behind whoever waits for one of them already."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)  # what is old in /tmp is removed at times
         # Names sort by arrival: the clock is that of the machine, for all of its processes.
         arrival = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(_serial)}"
         wanted = sum(1 << core for core in cores)

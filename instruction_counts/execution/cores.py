@@ -12,7 +12,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.core_locks import CoreLocks
 from instruction_counts.system.folders import make_runtime_folder
 
-_LOOK_UP_S = 0.01
+_LOOK_UP_S = 0.02
 _PATIENCE_S = 2.0
 """For so long nobody is told: the lanes of two runs change places with every case."""
 

@@ -17,6 +17,9 @@ from platformdirs import user_cache_path, user_data_path
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.work_folders import root
 
+RUNTIME_VARIABLE = "INSTRUCTION_COUNTS_RUNTIME"
+"""Names another folder in which processes know of each other."""
+
 _NAME = "instruction-counts"
 _MARK = ".instruction-counts"
 _MARK_TEXT = b"A folder of instruction-counts, format 1.\n"
@@ -55,15 +58,16 @@ def make_runtime_folder() -> Path:
         UsageError: it cannot be made, or is not ours.
     """
     path = _runtime_folder()
-    take(path, "Set XDG_RUNTIME_DIR to a folder of your own.")
+    take(path, f"Set {RUNTIME_VARIABLE} to a folder of your own.")
     return path
 
 
 def _runtime_folder() -> Path:
-    named = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.getuid()}"
-    if os.access(named, os.W_OK | os.X_OK):
-        return Path(named).absolute() / _NAME
-    # Of this user alone: directly in /tmp nobody else can move or replace it.
+    named = os.environ.get(RUNTIME_VARIABLE)
+    if named:
+        return Path(named).absolute()
+    # The one in /run ends with the session of a user, and a run under nohup does not. Directly in
+    # /tmp nobody else can move or replace it.
     return Path(root() or tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
 
 

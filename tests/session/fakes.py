@@ -15,6 +15,7 @@ from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profi
 from instruction_counts.engines.registry import register, unregister
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.measuring import Recorder
+from instruction_counts.system.folders import RUNTIME_VARIABLE
 from tests.fakes import FACTS, FakeEngine
 
 SETTINGS = MeasurementSettings(engine="fake", jobs=1)
@@ -37,7 +38,7 @@ def fake_engines(
 
     entry = register(EngineEntry("fake", "answers from a script", frozenset(Ability), make))
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_RUNTIME_DIR", folder)
+        patch.setenv(RUNTIME_VARIABLE, folder)
         try:
             yield
         finally:

@@ -11,7 +11,13 @@ import pytest
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.cache import VARIABLE, Cache
-from instruction_counts.system.folders import data_folder, make_data_folder, take
+from instruction_counts.system.folders import (
+    RUNTIME_VARIABLE,
+    data_folder,
+    make_data_folder,
+    make_runtime_folder,
+    take,
+)
 
 pytestmark = pytest.mark.faults
 
@@ -170,3 +176,26 @@ def test_processes_that_begin_at_once_share_a_new_folder(tmp_path: Path) -> None
         process.join()
 
     assert [0] * 8 == [process.exitcode for process in processes]
+
+
+def test_the_runtime_folder_is_the_same_wherever_temporary_files_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all processes of a user, so that they know of each other."""
+    monkeypatch.delenv(RUNTIME_VARIABLE, raising=False)
+    before = make_runtime_folder()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+
+    assert before == make_runtime_folder()
+    assert before.name.endswith(f"-{os.getuid()}")
+
+
+def test_a_runtime_folder_that_others_can_write_to_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one can be named."""
+    tmp_path.chmod(0o777)
+    monkeypatch.setenv(RUNTIME_VARIABLE, str(tmp_path))
+    with pytest.raises(UsageError, match="other users can write to the folder"):
+        make_runtime_folder()
