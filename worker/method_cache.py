@@ -333,7 +333,7 @@ def _candidates() -> Iterator[int]:
 
 
 def _mapped_around(address: int) -> Tuple[int, int]:
-    with open("/proc/self/maps", encoding="ascii") as stream:  # noqa: PTH123 - as in the keeper
+    with open("/proc/self/maps", encoding="latin-1") as stream:  # noqa: PTH123 - as in the keeper
         for line in stream:
             first, last = (int(part, 16) for part in line.split(None, 1)[0].split("-"))
             if first <= address < last:

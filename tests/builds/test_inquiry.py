@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -127,7 +128,7 @@ def test_a_refusal_is_an_error_with_its_hint(
 @pytest.mark.parametrize("question", ["locate", "schemas"])
 def test_a_build_without_torch_names_the_remedy(tmp_path: Path, question: str) -> None:
     """Whichever question it is asked."""
-    build = answering(tmp_path, f'exec {sys.executable} -S "$@"')
+    build = answering(tmp_path, f'exec {shlex.quote(sys.executable)} -S "$@"')
     with pytest.raises(DataError, match=r"has no torch\n  .* -m pip install torch"):
         inquire(build, "catalogue", {"question": question})
 

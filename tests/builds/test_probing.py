@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ def stub(folder: Path, text: str, name: str = "python") -> Path:
 
 def test_an_interpreter_without_torch_names_the_remedy(tmp_path: Path) -> None:
     """It starts and answers, but has nothing to measure."""
-    python = stub(tmp_path, f'exec {sys.executable} -S "$@"')
+    python = stub(tmp_path, f'exec {shlex.quote(sys.executable)} -S "$@"')
     with pytest.raises(BuildError) as caught:
         probe(Build("bare", str(python)))
 

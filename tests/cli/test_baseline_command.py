@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -348,7 +349,7 @@ def test_the_steps_of_the_example_workflow_work(
 def test_the_hook_checks_before_a_push(place: Workplace) -> None:
     """It is installed as a file of the repository's own, and stops what fails."""
     subprocess.run(["git", "init", "-q", str(place.folder)], check=True)
-    hook = str(EXAMPLES / "pre-push")
+    hook = shlex.quote(str(EXAMPLES / "pre-push"))
     codes = []
     for count in (1000, 1500):
         place.run_file({**BASE, "tight": count})

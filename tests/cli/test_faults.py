@@ -64,6 +64,8 @@ def run_in(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     )
     program = [python(), "main.py", "run", "--engine", "timer", "--no-counts"]
     variables = {"ROOT": str(ROOT), "INSTRUCTION_COUNTS_CACHE": str(folder / "cache")}
+    if os.getuid():  # in the namespace it is another user
+        variables["INSTRUCTION_COUNTS_RUNTIME"] = str(folder / "runtime")
     return subprocess.run(
         [*NAMESPACE, "sh", "-c", script, "sh", *program, "--definitions", str(definitions)],
         cwd=ROOT,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import pwd
+import shlex
 import subprocess
 import sys
 import sysconfig
@@ -58,7 +59,8 @@ def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o777)
-        (folder / "python").write_text(f'#!/bin/sh\nPYTHONPATH={SEARCHED} exec {python} "$@"\n')
+        searched, program = shlex.quote(SEARCHED), shlex.quote(python)
+        (folder / "python").write_text(f'#!/bin/sh\nPYTHONPATH={searched} exec {program} "$@"\n')
         (folder / "python").chmod(0o755)
         case = "from core.api import TimerArgs\nBENCHMARKS = {'a': TimerArgs('torch.ones(1)')}\n"
         (folder / "cases.py").write_text(case)

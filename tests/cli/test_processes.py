@@ -226,7 +226,8 @@ def overlay(tmp_path: Path) -> Path:
     for path in real.iterdir():
         (torch / path.name).symlink_to(path)
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={torch.parent} exec {sys.executable} "$@"\n')
+    program = shlex.quote(sys.executable)
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={torch.parent} exec {program} "$@"\n')
     python.chmod(0o755)
     return python
 

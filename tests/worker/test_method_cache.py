@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -235,3 +237,13 @@ def test_types_without_a_module_do_no_harm() -> None:
 
 for _number in range(4):
     globals()[f"Many{_number}"] = type(f"Many{_number}", (), {"__module__": HERE})
+
+
+def test_files_of_any_name_may_be_mapped(tmp_path: Path) -> None:
+    """Those of torch lie where its user put them."""
+    (tmp_path / "ü").write_bytes(bytes(4096))
+    address = id(Base)
+    with (tmp_path / "ü").open("rb") as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ):
+        first, last = method_cache._mapped_around(address)
+
+    assert first <= address < last
