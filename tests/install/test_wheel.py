@@ -48,7 +48,7 @@ class Installed:
             capture_output=True,
             text=True,
             check=False,
-            timeout=500,
+            timeout=3000,
         )
 
     def output_of(self, *command: str) -> str:
