@@ -71,6 +71,7 @@ class _ByFile(LoadFileScheduling):
         return "kept engines" if file in WITH_KEPT_ENGINES else file
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> _ByFile:
     """Divide tests by files."""
     return _ByFile(config, log)
