@@ -190,6 +190,8 @@ class ForkEngine:
             thread.join()
 
     def _measure(self, order: WorkOrder, cores: tuple[int, ...]) -> Outcome:
+        if not self._counts.cores:
+            self._counts.cores = cores[:1]  # it is always on one, also where a lane is first
         files = self._files(order.case, cores, order.timeout_s)
         times = self._times_of(order, cores, files) if order.times else None
         used, reason = self._resources_of(order, cores, files)
