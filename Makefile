@@ -18,7 +18,7 @@ STAMP  := $(VENV)/.installed$(if $(BUILD),-without-torch)
 BIN    := $(VENV)/bin
 ARGS   ?=
 
-.PHONY: help setup run test test-all test-faults lint docs test-fast test-builds test-python bench bench-detect bench-layouts bench-guard bench-scale clean system always
+.PHONY: help setup run test test-all test-ci test-faults lint docs test-fast test-builds test-python bench bench-detect bench-layouts bench-guard bench-scale clean system always
 
 help:
 	@sed -n 's/^# //p' Makefile
@@ -57,6 +57,11 @@ test: lint
 
 test-all: lint
 	$(BIN)/pytest -m 'not builds' $(PARALLEL) $(ARGS)
+
+# All there is, as continuous integration runs it.
+test-ci: SYSTEM = --for-tests --for-builds
+test-ci: lint
+	$(BIN)/pytest $(PARALLEL) $(ARGS)
 
 # By how many seeds a run is disturbed at random.
 FAULT_SEEDS ?= 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -32,6 +33,7 @@ WITH_KEPT_ENGINES = {
 }
 # What takes minutes begins first, so that all workers end together.
 LONGEST = [
+    "tests/test_debian_build.py",
     "tests/engines/test_fork.py",
     *sorted(WITH_KEPT_ENGINES),
     "tests/test_comparing_builds.py",
@@ -103,20 +105,32 @@ def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
-def engines_of_this_session() -> Iterator[Any]:
-    """The servers that several tests use."""
-    from tests.kept_engines import KeptEngines  # noqa: PLC0415 - found on the path set above
+def _use(kept: Any, patch: pytest.MonkeyPatch) -> None:
+    """Let the default engine start its servers once for each build, and not for each command."""
+    from instruction_counts.engines import fork, registry  # noqa: PLC0415 - on the path set above
 
-    kept = KeptEngines()
-    yield kept
-    kept.close()
+    entry = attrs.evolve(fork.ENTRY, make=kept.make)
+    patch.setitem(registry._ENGINES, fork.ENTRY.name, entry)
+
+
+def _kept_engines() -> Iterator[Any]:
+    from tests.kept_engines import KeptEngines  # noqa: PLC0415
+
+    with contextlib.closing(KeptEngines()) as kept:
+        yield kept
+
+
+engines_of_this_session = pytest.fixture(scope="session")(_kept_engines)
+engines_of_this_file = pytest.fixture(scope="module")(_kept_engines)
 
 
 @pytest.fixture
 def kept_engines(engines_of_this_session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default engine starts its servers once, for all tests that ask for this."""
-    from instruction_counts.engines import fork, registry  # noqa: PLC0415
+    """All tests that ask for this share servers."""
+    _use(engines_of_this_session, monkeypatch)
 
-    entry = attrs.evolve(fork.ENTRY, make=engines_of_this_session.make)
-    monkeypatch.setitem(registry._ENGINES, fork.ENTRY.name, entry)
+
+@pytest.fixture
+def own_kept_engines(engines_of_this_file: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So do the commands of a file that measures builds of its own."""
+    _use(engines_of_this_file, monkeypatch)

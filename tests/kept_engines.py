@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -15,6 +16,9 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines import fork
 from instruction_counts.engines.engine import Engine, Lend
 from instruction_counts.engines.entry import Notice, Profile
+
+_MOST = 2
+"""How many are kept."""
 
 
 @attrs.define
@@ -53,30 +57,40 @@ class Kept:
 
 
 class KeptEngines:
-    """The engine of the last build that was measured; another build gets another."""
+    """The engines of the builds that were measured last; some, as each takes memory."""
 
     def __init__(self) -> None:
-        self._kept: Kept | None = None
+        self._kept: list[Kept] = []
 
     def make(self, facts: BuildFacts, profile: Profile, notice: Notice) -> Engine:
-        """The one that is there, if it was made for the same."""
-        kept = self._kept
+        """The one that is there, if one was made for the same."""
         # The name of a build is for people.
         anonymous = attrs.evolve(facts, build=attrs.evolve(facts.build, name=""))
         wanted = anonymous, profile, environment(facts.build)
-        if kept is None or (kept.facts, kept.profile, kept.environment) != wanted:
-            self.close()
-            engine = fork.ENTRY.make(facts, profile, self._notify)
-            kept = self._kept = Kept(engine, *wanted, notice)
+        for kept in self._kept:
+            if (kept.facts, kept.profile, kept.environment) == wanted:
+                break
+        else:
+            kept = self._made(wanted, facts, profile)
+        # The one that was asked for last is the last to go.
+        self._kept = [*(other for other in self._kept if other is not kept), kept]
         kept.notice = notice
         return kept
 
+    def _made(self, wanted: tuple[Any, ...], facts: BuildFacts, profile: Profile) -> Kept:
+        if len(self._kept) == _MOST:
+            self._kept.pop(0).engine.close()
+        made: list[Kept] = []
+
+        def tell(text: str) -> None:
+            for kept in made:
+                kept.notice(text)
+
+        made.append(Kept(fork.ENTRY.make(facts, profile, tell), *wanted, lambda _: None))
+        return made[0]
+
     def close(self) -> None:
         """End what is open."""
-        if self._kept is not None:
-            self._kept.engine.close()
-        self._kept = None
-
-    def _notify(self, text: str) -> None:
-        if self._kept is not None:
-            self._kept.notice(text)
+        for kept in self._kept:
+            kept.engine.close()
+        self._kept = []

@@ -90,7 +90,8 @@ class ForkProcesses:
         variables = environment(
             self._facts.build, {**self._allocator(), **self._perturbation(), "TMPDIR": str(folder)}
         )
-        command = (*without_aslr(), *_CALLGRIND, self._facts.interpreter, "-c", "")
+        # Without `site`, which may import torch where a build changes it.
+        command = (*without_aslr(), *_CALLGRIND, self._facts.interpreter, "-S", "-c", "")
         try:
             process = start(command, folder, variables)
         except OSError as error:

@@ -365,7 +365,7 @@ def test_the_hook_checks_before_a_push(place: Workplace) -> None:
 _TINY = """\
 from core.api import GroupedStmts
 
-BENCHMARKS = {"tiny": GroupedStmts("x = 1", None)}
+BENCHMARKS = {"same": GroupedStmts("x = 1", None), "lowered": GroupedStmts("x = 2", None)}
 """
 
 
@@ -373,20 +373,20 @@ BENCHMARKS = {"tiny": GroupedStmts("x = 1", None)}
 @pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
 def test_the_example_workflow_measures(place: Workplace) -> None:
-    """Without a run, its check measures the interpreter; a count that is too low fails it."""
+    """Without a run, its check measures; a count that is too low fails it, and no other does."""
     (place.folder / "tiny.py").write_text(_TINY)
     (place.folder / "limits.yaml").write_text(LIMITS)
     run = "instruction-counts run --definitions tiny.py --no-times --output run.json"
     measured = shell(run, place.folder)
     accepted = shell("rm baseline.json; instruction-counts baseline accept run.json", place.folder)
-    codes = [measured.returncode, accepted.returncode]
     text = place.baseline.read_text()
-    for count in (None, 1):
-        if count is not None:
-            case = json.loads(text)["cases"][0]
-            lower = {**case, "instructions": count, "layers": {}}
-            place.baseline.write_text(text.replace(json.dumps(case), json.dumps(lower)))
-        arguments = "--definitions tiny.py --no-times --time-budget 1h"
-        codes.append(shell(steps()[0], place.folder, CHECK=arguments).returncode)
+    case = next(case for case in json.loads(text)["cases"] if case["label"] == ["lowered"])
+    lower = {**case, "instructions": 1, "layers": {}}
+    place.baseline.write_text(text.replace(json.dumps(case), json.dumps(lower)))
+    arguments = "--definitions tiny.py --no-times --layouts 0 --time-budget 1h"
+    checked = shell(steps()[0], place.folder, CHECK=arguments)
+    cases = json.loads((place.folder / "check.json").read_text())["cases"]
 
-    assert [0, 0, 0, 3] == codes
+    assert [0, 0, 3] == [done.returncode for done in (measured, accepted, checked)]
+    verdicts = {case["label"][0]: case["verdict"] for case in cases}
+    assert {"same": "same", "lowered": "worse"} == verdicts

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# The tests of each target fail as often as its file of that name has lines.
+# Tests fail as often as its file of failures has lines.
 MAKEFILE = """
 .RECIPEPREFIX = >
-test-all test-builds:
+test-ci:
 >@echo "$@ $(ARGS)" >> calls
 >@test ! -s $@.failures || { \\
 >    sed -i 1d $@.failures; mkdir -p .pytest_cache/v/cache; \\
@@ -48,35 +48,35 @@ def run(checkout: Path) -> tuple[int, list[str], list[str]]:
 
 
 def test_a_run_without_failures_passes(checkout: Path) -> None:
-    """Each target is made once, and nothing is called unsteady."""
-    assert (0, ["test-all", "test-builds"], []) == run(checkout)
+    """Once, and nothing is called unsteady."""
+    assert (0, ["test-ci"], []) == run(checkout)
 
 
 def test_tests_that_fail_once_are_called_unsteady(checkout: Path) -> None:
     """They pass alone, so that the run passes; it ends with their names."""
-    (checkout / "test-all.failures").write_text("once\n")
+    (checkout / "test-ci.failures").write_text("once\n")
     unsteady = ["unsteady: tests/a.py::b[c d]", "unsteady: tests/a.py::e"]
 
-    assert (0, ["test-all", "test-all" + AGAIN, "test-builds"], unsteady) == run(checkout)
+    assert (0, ["test-ci", "test-ci" + AGAIN], unsteady) == run(checkout)
 
 
 def test_tests_that_fail_twice_fail_the_run(checkout: Path) -> None:
-    """What comes after them is not tested."""
-    (checkout / "test-all.failures").write_text("once\ntwice\n")
+    """They are not called unsteady."""
+    (checkout / "test-ci.failures").write_text("once\ntwice\n")
     code, calls, unsteady = run(checkout)
 
     assert 0 != code
-    assert ["test-all", "test-all" + AGAIN] == calls
+    assert ["test-ci", "test-ci" + AGAIN] == calls
     assert [] == unsteady
 
 
 def test_what_fails_without_a_test_is_not_tried_again(checkout: Path) -> None:
     """The set-up or a check, say; tests that failed in an earlier run do not matter."""
-    (checkout / "test-builds.failures").write_text("once\n")
+    (checkout / "test-ci.failures").write_text("once\n")
     assert 0 == run(checkout)[0]
-    (checkout / "test-all.broken").touch()
+    (checkout / "test-ci.broken").touch()
     code, calls, unsteady = run(checkout)
 
     assert 0 != code
-    assert "test-all" == calls[-1]
+    assert "test-ci" == calls[-1]
     assert [] == unsteady
