@@ -5,6 +5,10 @@
 Every case of a comparison is a trial: either the change reaches it and has to be found, with its
 cause, or nothing but the memory layout is different and nothing may be reported. No percentage is
 too small to be reported: the minimum effect is three instructions.
+
+Copies of the environment at paths of other lengths are compared with the default minimum effect, in
+the Python cases of the standard suite and in the foreign set; two of them have more text in a
+module of torch, which no case executes.
 """
 
 from __future__ import annotations
@@ -45,6 +49,9 @@ class Experiment:
     cause: str = ""
     """What a cause has to match, where a change is expected."""
     language: str = "both"
+    base: Build = attrs.field(factory=lambda: Build("base", sys.executable))
+    cases: tuple[str, ...] = ("--definitions", "benchmarks/detect_cases.py")
+    min_effect: tuple[str, ...] = ("--min-effect", "3")
 
 
 @attrs.frozen
@@ -73,6 +80,7 @@ def experiments(folder: Path) -> Iterator[Experiment]:
     yield Experiment("the same build twice", Build("new", python))
     moved = injected.moved("new", python, folder / "moved", 901)
     yield Experiment("another memory layout", moved)
+    yield from copies(folder / "copies")
     yield from edits(folder)
     wrapped = injected.wrapped("new", python, folder / "wrapped", names)
     wrong = injected.wrong("new", python, folder / "wrong", names)
@@ -81,6 +89,38 @@ def experiments(folder: Path) -> Iterator[Experiment]:
     yield Experiment(title, wrapped, names + calls_relu, "worse", "wrapper", "python")
     title = "functions of torch are faster and wrong"
     yield Experiment(title, wrong, names + calls_relu, "output differs", "first", "python")
+
+
+_LENGTHS = (1, 9, 30, 61, 120)
+"""Of the names of the folders that copies lie in."""
+_MORE_TEXT = {
+    30: '\n\ndef not_called(x):\n    """Add a name and a constant."""\n    return x + 12345.75\n',
+    120: f"\n\nNOT_USED = {'longer than it was ' * 40!r}\n",
+}
+"""What copies of these lengths have at the end of a module that torch imports."""
+_SETS = {
+    "the suite": ("--language", "python"),
+    "the foreign set": ("--definitions", "benchmarks/foreign.py"),
+}
+
+
+def copies(folder: Path) -> Iterator[Experiment]:
+    """Copies of the environment at paths of several lengths, the first against each."""
+    environment = Path(sys.prefix)
+    for stripped in (False, True)[: 1 + injected.has_symbols(environment)]:
+        what = ", stripped" if stripped else ""
+        places = {length: folder / f"family{what}" / ("x" * length) for length in _LENGTHS}
+        made = {
+            length: injected.copied("new", environment, place, stripped=stripped)
+            for length, place in places.items()
+        }
+        base = attrs.evolve(made[_LENGTHS[0]], name="base")
+        for length, build in made.items():
+            if length in _MORE_TEXT:
+                injected.add_to(places[length], "torch/nn/functional.py", _MORE_TEXT[length])
+            for name, cases in _SETS.items():
+                title = f"a copy at a path longer by {length - _LENGTHS[0]}{what}: {name}"
+                yield Experiment(title, build, base=base, cases=cases, min_effect=())
 
 
 def edits(folder: Path) -> Iterator[Experiment]:
@@ -103,17 +143,17 @@ def edits(folder: Path) -> Iterator[Experiment]:
 
 def compare(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
     """The cases of one comparison, as the program writes them."""
-    new = experiment.build
-    builds = [{"name": "base", "python": sys.executable}]
-    builds.append({"name": "new", "python": str(new.python), "env": dict(new.env)})
+    builds = [
+        {"name": build.name, "python": str(build.python), "env": dict(build.env)}
+        for build in (experiment.base, experiment.build)
+    ]
     (folder / "builds.yaml").write_text(yaml.safe_dump({"builds": builds}), encoding="utf-8")
     command = [sys.executable, "main.py", "compare", "base", "new"]
     command += ["--builds", str(folder / "builds.yaml"), "--output", str(folder / "found.json")]
-    command += ["--definitions", "benchmarks/detect_cases.py", "--db", str(folder / "runs.db")]
+    command += [*experiment.cases, *experiment.min_effect, "--db", str(folder / "runs.db")]
     if experiment.language != "both":
         command += ["--language", experiment.language]
-    command += ["--no-times", "--min-effect", "3"]
-    command += ["--jobs", "1"]  # a second lane takes about as long to start as it saves
+    command += ["--no-times"]
     done = subprocess.run(command, cwd=ROOT, check=False, stdout=subprocess.DEVNULL)
     if done.returncode not in (0, 3):
         raise SystemExit(f"{experiment.title}: compare ended with {done.returncode}")

@@ -2,11 +2,13 @@
 
 The change is real to everything that measures: a torch function with a wrapper around it, a file of
 a package with other text, a shared library in front of torch's own, objects in memory that were not
-there before, a function that returns something else.
+there before, a function that returns something else. Copies of the interpreter's environment have
+no change at all.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -48,7 +50,7 @@ from importlib._bootstrap_external import SourceFileLoader, _compile_bytecode
 original = SourceFileLoader.get_code
 
 def get_code(loader, fullname):
-    if os.path.realpath(loader.path) != {path!r}:
+    if not os.path.samefile(loader.path, {path!r}):
         return original(loader, fullname)
     with open({compiled!r}, "rb") as file:
         return _compile_bytecode(file.read()[16:], fullname, {compiled!r}, loader.path)
@@ -177,6 +179,41 @@ def slower(
     command = [compiler, "-O2", "-shared", "-fPIC", "-o", "slower.so", "slower.c", "-ldl"]
     subprocess.run(command, cwd=folder, check=True)
     return Build(name, python, env={"LD_PRELOAD": str(folder / "slower.so")})
+
+
+def copied(name: str, environment: Path, folder: Path, *, stripped: bool = False) -> Build:
+    """A copy of a virtual environment in ``folder``; its files are shared until one is edited.
+
+    ``stripped`` gives it an interpreter of its own without symbols.
+    """
+    shutil.copytree(environment, folder, symlinks=True, copy_function=_linked)
+    python = folder / "bin" / "python"
+    if stripped:
+        original = python.resolve()
+        python.unlink()
+        subprocess.run(["strip", "-o", str(python), str(original)], check=True)
+    return Build(name, str(python))
+
+
+def has_symbols(environment: Path) -> bool:
+    """Whether the interpreter of a virtual environment tells the names of all its functions."""
+    command = ["nm", str(environment / "bin" / "python")]
+    return bool(subprocess.run(command, check=False, capture_output=True).stdout)
+
+
+def _linked(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:  # on another file system
+        shutil.copy2(source, target)
+
+
+def add_to(environment: Path, file: str, text: str) -> None:
+    """Add ``text`` to the end of a file of a package, in an environment that is a copy."""
+    (path,) = environment.glob(f"lib/python*/site-packages/{file}")
+    before = path.read_text(encoding="utf-8")
+    path.unlink()  # the original has it, too
+    path.write_text(before + text, encoding="utf-8")
 
 
 def _with_site(name: str, python: str, folder: Path, code: str) -> Build:

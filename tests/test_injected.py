@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,48 @@ def test_a_case_is_judged_by_whether_the_change_reaches_it(
     case = {"label": [label], "verdict": verdict, "reason": "", "causes": causes}
 
     assert expected == judged_case(experiment, case)
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A virtual environment with one package."""
+    folder = tmp_path / "environment"
+    venv.create(folder, symlinks=True)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "toy").mkdir()
+    (packages / "toy" / "numbers.py").write_text("one = 1\n")
+    return folder
+
+
+def numbers_of(python: Path) -> str:
+    """What the module of an environment holds."""
+    command = [str(python), "-c", "import toy.numbers as n; print([*vars(n)][8:], n.__file__)"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_a_copy_of_an_environment_is_found_at_its_own_place(
+    environment: Path, tmp_path: Path
+) -> None:
+    """As its interpreter tells."""
+    build = injected.copied("new", environment, tmp_path / "copy")
+
+    assert str(tmp_path / "copy") in numbers_of(Path(str(build.python)))
+
+
+def test_what_is_added_to_a_copy_leaves_the_original_alone(
+    environment: Path, tmp_path: Path
+) -> None:
+    """Although they share their files."""
+    injected.copied("new", environment, tmp_path / "copy")
+    injected.add_to(tmp_path / "copy", "toy/numbers.py", "two = 2\n")
+
+    assert "['one', 'two']" in numbers_of(tmp_path / "copy" / "bin" / "python")
+    assert "['one']" in numbers_of(environment / "bin" / "python")
+
+
+def test_a_copy_can_have_an_interpreter_without_symbols(environment: Path, tmp_path: Path) -> None:
+    """It works as the original does."""
+    build = injected.copied("new", environment, tmp_path / "copy", stripped=True)
+
+    assert not injected.has_symbols(tmp_path / "copy")
+    assert "['one']" in numbers_of(Path(str(build.python)))

@@ -226,6 +226,10 @@ def identify(request: Message) -> Message:
         "implementation": platform.python_implementation(),
         "machine": platform.machine(),
         "libc": "-".join(platform.libc_ver()),
+        "prefix": sys.prefix,
+        "base_prefix": sys.base_prefix,
+        # Before Python 3.11 the folder of a script comes first, and that of a command is empty.
+        "search_path": ["" if path == str(Path(__file__).parent) else path for path in sys.path],
     }
     try:
         import torch
@@ -519,6 +523,13 @@ class Shim:
 
 
 def _get_ready(request: Message, shim: Shim) -> Message:
+    _search_through_links(request["search_path"])
+    _scatter(request["scattered"])
+    with _links_not_followed():
+        return _made_ready(request, shim)
+
+
+def _made_ready(request: Message, shim: Shim) -> Message:
     method_cache = _module_beside("method_cache") if request["role"] == "counts" else None
     if method_cache is not None:
         shim.names = method_cache.place(_module_beside("names").NAMES)
@@ -553,6 +564,46 @@ def _get_ready(request: Message, shim: Shim) -> Message:
         "capability": cpu_capability(torch),
         "preloaded": shim.is_preloaded(),
     }
+
+
+def _search_through_links(links: Message) -> None:
+    """Search other paths than Python found; a place in its search path tells which."""
+    for place, link in links.items():
+        sys.path_importer_cache.pop(sys.path[int(place)], None)
+        sys.path[int(place)] = link
+
+
+@contextlib.contextmanager
+def _links_not_followed() -> Iterator[None]:
+    """Take the links of this folder, through which a build is imported, for its own paths.
+
+    `inspect` keeps the real path of each module, which is as long as the build's own path.
+    """
+    folder, follow = "%s%s" % (Path.cwd(), os.sep), os.path.realpath
+
+    def realpath(path: Any, *args: Any, **options: Any) -> Any:
+        text = os.fspath(path)
+        if isinstance(text, str) and text.startswith(folder):
+            return os.path.normpath(text)
+        return follow(path, *args, **options)
+
+    os.path.realpath = realpath  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os.path.realpath = follow
+
+
+def _scatter(layout: int) -> None:
+    """Let what is allocated from now on lie in another order, by ``layout``; 0 leaves it.
+
+    Blocks of each size are freed in an order in which no two neighbours follow one another.
+    """
+    way = 7 + 12 * layout
+    for size in range(16, 1024 if layout else 0, 16):
+        blocks = [bytes(size) for _ in range(1 << 14 if size < 256 else 1 << 10)]
+        for number in range(len(blocks)):
+            blocks[number * way % len(blocks)] = b""
 
 
 def _fill_free_lists() -> None:

@@ -4,7 +4,8 @@ Environment variables lie on the stack of a process and shift everything after t
 address randomisation move objects. Each moves instruction counts by up to some percent. So nothing
 is inherited but what is listed here; ``docs/explanation/hermetic.md`` gives the reason for each.
 
-Profile history: 1, the first; 2, with a memcmp that does not look at addresses.
+Profile history: 1, the first; 2, with a memcmp that does not look at addresses; 3, with names that
+have slots of their own in the method cache; 4, with builds that start through links.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.system.shortages import remedy_in
 
-PROFILE_VERSION = 3
+PROFILE_VERSION = 4
 
 INHERITED = ("LD_LIBRARY_PATH", "CC", "CXX")
 """Variables that are passed on where they are set: without them some builds cannot start."""

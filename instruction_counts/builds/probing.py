@@ -20,6 +20,7 @@ from instruction_counts.builds.hermetic import (
     start_remedy,
     without_aslr,
 )
+from instruction_counts.builds.links import Links, Places, links_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -44,8 +45,16 @@ class BuildFacts:
     library_paths: tuple[str, ...]
     has_cpp_headers: bool
     valgrind_headers: str
+    places: Places | None = None
+    """Where its interpreter says that things lie; None where nobody asked."""
     files: Files = attrs.field(factory=dict, eq=False, repr=False)
     """As they were when the build was asked; empty where nobody looked."""
+
+    def links(self, padding: int = 0) -> Links | None:
+        """The links that it can be started through, with names that are longer by ``padding``."""
+        if self.places is None:
+            return None
+        return links_of(self.build, self.interpreter, self.places, padding)
 
     def changed_files(self) -> ChangedFiles | None:
         """What has changed of the build since it was asked; None where nothing has."""
@@ -94,6 +103,7 @@ def probe(build: Build) -> BuildFacts:
         library_paths=where[2],
         has_cpp_headers=found["cpp_headers"],
         valgrind_headers=found["valgrind_headers"],
+        places=Places(answer["prefix"], answer["base_prefix"], tuple(answer["search_path"])),
         files=files_of(*where),
     )
 

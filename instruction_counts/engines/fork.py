@@ -341,6 +341,11 @@ class ForkEngine:
                 "Address randomisation cannot be turned off here (setarch -R is refused): "
                 "counts may differ from run to run, mostly by less than 0.1%."
             )
+        if not self._processes.has_links:
+            self._notice(
+                f'Build "{self._facts.build.name}" cannot be started through links: its counts may '
+                "differ from those of a copy at another path, mostly by less than 1%."
+            )
         if self._counting.allocator_name != self._profile.allocator:
             self._notice(
                 "The steady allocator could not be preloaded, so the C library's is counted: "

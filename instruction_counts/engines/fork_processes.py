@@ -31,6 +31,10 @@ _CALLGRIND = (
 )
 
 
+_PADDING = 11
+"""By how many bytes each layout makes the paths of the build longer."""
+
+
 class ForkProcesses:
     """Starts the workers of one build below ``folder``, with ``libraries`` beside them."""
 
@@ -38,6 +42,7 @@ class ForkProcesses:
         self, facts: BuildFacts, profile: Profile, folder: WorkFolder, libraries: Sequence[Path]
     ) -> None:
         self._facts, self._profile = facts, profile
+        self._links = facts.links(_PADDING * profile.layout)
         self._folder, self._libraries = folder, libraries
         self._turns = Turns()
 
@@ -51,7 +56,14 @@ class ForkProcesses:
         # in the memory of the process depends on where this program or its cache is.
         folder = self._folder_of(role)
         # By the name under which it is preloaded, or there would be two of it, with counters each.
-        serve = {"type": "serve", "role": role, "shim": "./steady.so"}
+        links = self._links
+        serve = {
+            "type": "serve",
+            "role": role,
+            "shim": "./steady.so",
+            "search_path": {} if links is None else links.search_path(folder),
+            "scattered": self._profile.layout,
+        }
         start = self._start_native if role == TIMES else self._start_counting
         what, name = _SERVES[role], self._facts.build.name
         return ForkServer(
@@ -62,9 +74,17 @@ class ForkProcesses:
             self._refusal,
             lambda why: notice(f'The server that {what} on build "{name}" is started again: {why}'),
             self._turns,
+            lambda text: text if links is None else links.told(text, folder),
         )
 
+    @property
+    def has_links(self) -> bool:
+        """Whether the length of the build's own path takes no part in what is counted."""
+        return self._links is not None
+
     def _fill(self, folder: Path) -> None:
+        if self._links is not None:
+            self._links.make(folder)
         (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
         shutil.copy(WORKER, folder / "worker.py")
         for name in ("executed.py", "method_cache.py", "names.py"):
@@ -116,11 +136,17 @@ class ForkProcesses:
     def _worker(
         self, folder: Path, extra: Mapping[str, str], command: tuple[str, ...]
     ) -> WorkerProcess:
-        variables = environment(self._facts.build, {**extra, **self._perturbation()})
+        build, interpreter = self._facts.build, self._facts.interpreter
+        if self._links is not None:
+            build = self._links.linked(build, folder)
+            interpreter = str(build.python)
+        variables = environment(build, {**extra, **self._perturbation()})
+        if self._links is not None:
+            variables = self._links.through(variables, folder)
         prefix = (*without_aslr(), *command)
         # Not as a script: that would put its absolute path into the process.
         script = ("-c", "exec(compile(open('worker.py').read(), 'worker.py', 'exec'))")
-        return WorkerProcess(self._facts.interpreter, variables, folder, prefix, script)
+        return WorkerProcess(interpreter, variables, folder, prefix, script)
 
     def _perturbation(self) -> dict[str, str]:
         variables = {}

@@ -60,7 +60,7 @@ class ForkServer:
     called with the process number of each child that failed, to remove what it left behind.
     ``refusal`` says why no server may start, if there is a reason; it is asked before each start,
     and after it. ``notice`` learns why a server is started again. Servers whose cases could delete
-    each other's folders share ``turns``.
+    each other's folders share ``turns``. ``told`` makes what its cases say that of the build.
     """
 
     def __init__(
@@ -72,10 +72,12 @@ class ForkServer:
         refusal: Callable[[], str] = lambda: "",
         notice: Callable[[str], None] = lambda _: None,
         turns: Turns | None = None,
+        told: Callable[[str], str] = lambda text: text,
     ) -> None:
         self.folder = folder.path
         self._server_folder = folder
         self._turns = turns or Turns()
+        self._told = told
         self.cores: Sequence[int] = ()
         """Where it gets ready and waits; its children have cores of their own."""
         self._start, self._serve, self._sweep = start, serve, sweep
@@ -256,7 +258,7 @@ class ForkServer:
             process.kill()
         answer = process.ask({**self._serve, "cores": [*self.cores]}, _START_TIMEOUT_S)
         if answer["status"] != "ok":
-            raise WorkerError(failure_of(answer["failure"], process.output))
+            raise WorkerError(self._failure_of(answer, self._told(process.output)))
         self._ready, self._is_ready = answer, True
 
     def _fork(self, request: _Request) -> tuple[WorkerProcess, int]:
@@ -295,7 +297,7 @@ class ForkServer:
             if exceeded_s is None and not result.exists():
                 raise
             code = None
-        output = _tail(request.path_of("output"))
+        output = self._told(_tail(request.path_of("output")))
         if exceeded_s is not None:
             message = f"no result within {exceeded_s:g} s"
             raise WorkerError(Failure(FailureKind.TIMEOUT, message, output=output))
@@ -303,8 +305,12 @@ class ForkServer:
             raise WorkerError(ending(code, output))
         answer: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
         if answer["status"] != "ok":
-            raise WorkerError(failure_of(answer["failure"], output))
+            raise WorkerError(self._failure_of(answer, output))
         return answer
+
+    def _failure_of(self, answer: Mapping[str, Any], output: str) -> Failure:
+        described = {name: self._told(str(value)) for name, value in answer["failure"].items()}
+        return failure_of(described, output)
 
     def _reap(self, server: WorkerProcess, pid: int) -> int:
         with self._lock:

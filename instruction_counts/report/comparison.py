@@ -60,7 +60,7 @@ def sections(comparison: Comparison) -> Iterator[Section]:
         if mine:
             mine.sort(key=lambda difference: -abs(difference.relative or 0))
             title = verdict.value.upper()
-            yield Section(title, _how_sure(comparison, mine), style, tuple(mine))
+            yield Section(title, _how_sure(mine), style, tuple(mine))
     changed = [
         difference
         for difference in comparison.differences
@@ -71,7 +71,7 @@ def sections(comparison: Comparison) -> Iterator[Section]:
         yield Section("OTHER METRICS CHANGED", explanation, "yellow", tuple(changed))
 
 
-def _how_sure(comparison: Comparison, differences: Sequence[Difference]) -> str:
+def _how_sure(differences: Sequence[Difference]) -> str:
     counted = sum(difference.layouts is not None for difference in differences)
     others = sum(difference.verified for difference in differences) - counted
     if differences[0].verdict not in {Verdict.WORSE, Verdict.BETTER, Verdict.AMBIGUOUS}:
@@ -79,15 +79,18 @@ def _how_sure(comparison: Comparison, differences: Sequence[Difference]) -> str:
     parts = []
     if counted:
         which = "" if counted == len(differences) else f"{counted} of {len(differences)} "
-        parts.append(f"{which}verified in {_layouts(comparison.layouts)}")
+        parts.append(f"{which}verified in {_layouts(differences)}")
     if others:
         which = "" if others == len(differences) else f"{others} of {len(differences)} "
         parts.append(f"{which}certain: other code is executed")
     return ", ".join(parts) or "not verified"
 
 
-def _layouts(number: int) -> str:
-    return f"{number} memory layout{'' if number == 1 else 's'}"
+def _layouts(differences: Sequence[Difference]) -> str:
+    found = [difference.layouts for difference in differences]
+    numbers = sorted({len(layouts.new) for layouts in found if layouts is not None})
+    number = " or ".join(map(str, numbers))
+    return f"{number} memory layout{'' if numbers == [1] else 's'}"
 
 
 def head(comparison: Comparison) -> Iterator[Text]:

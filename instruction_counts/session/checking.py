@@ -218,11 +218,14 @@ def _verified(
         return compared
     comparison = compared.comparison
     try:
-        again, (new,) = builds.count_again(comparison, (comparison.new,), layouts)
+        verified, (new,) = builds.count_again(
+            comparison,
+            (comparison.new,),
+            layouts,
+            lambda again: verified_against(comparison, baseline, again.counts[0]),
+        )
     except KeyboardInterrupt:
         return attrs.evolve(compared, interrupted=True)
-    (counts,) = again.counts
-    verified = verified_against(comparison, baseline, counts)
     return attrs.evolve(compared, comparison=attrs.evolve(verified, new=new))
 
 

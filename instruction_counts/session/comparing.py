@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
@@ -12,9 +12,12 @@ from core.types import Case, CaseKey, Language
 from instruction_counts.analysis.verdicts.comparison import (
     Comparison,
     causes_of,
+    changed_by_counts,
     compare,
+    settled,
     verified,
 )
+from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import (
     Side,
     narrowed,
@@ -36,7 +39,7 @@ from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.measuring import Plan
 from instruction_counts.session.observer import Observer
 from instruction_counts.session.time_budget import planned, require_measured
-from instruction_counts.session.verification import Recounted, Verification
+from instruction_counts.session.verification import FRESH_SERVERS, Recounted, Verification
 from instruction_counts.sources.definitions import Definitions
 
 
@@ -104,30 +107,48 @@ class ComparedBuilds:
             found = self._with_outputs(comparison)
             if not found.suspects:
                 return Compared(found)
-            again, sides = self.count_again(found, (found.base, found.new), layouts)
+            checked, sides = self.count_again(
+                found,
+                (found.base, found.new),
+                layouts,
+                lambda again: verified(
+                    found, again.counts[0], again.counts[1], steady=again.steady
+                ),
+            )
         except KeyboardInterrupt:
             return Compared(comparison, interrupted=True)
-        base, new = again.counts
-        checked = verified(found, base, new, steady=again.steady)
         return Compared(attrs.evolve(checked, base=sides[0], new=sides[1]))
 
     def count_again(
-        self, comparison: Comparison, sides: Sequence[Side], layouts: int | None
-    ) -> tuple[Recounted, list[Side]]:
-        """The counts of the suspects in other layouts, for each build that is measured.
+        self,
+        comparison: Comparison,
+        sides: Sequence[Side],
+        layouts: int | None,
+        judged: Callable[[Recounted], Comparison],
+    ) -> tuple[Comparison, list[Side]]:
+        """What is ``judged`` of the suspects, counted in other layouts on each measured build.
 
-        ``sides`` are these builds. They come back with what layouts were seen to move their cases
-        by, which is stored with their run, too: where these were layouts of whole servers.
+        Children cannot move what lay in a server before it forked, types and names above all: what
+        they find changed although the program is the same, fresh servers have to find changed, too.
+
+        ``sides`` are the measured builds. They come back with what layouts were seen to move their
+        cases by, which is stored with their run, too: where these were layouts of whole servers.
         """
-        again = Verification(self.runner, self.engines).count(self._suspects(comparison), layouts)
+        verification = Verification(self.runner, self.engines)
+        again = verification.count(self._cases_of(comparison.suspects), layouts)
+        checked = judged(again)
         if layouts is None:
-            return again, list(sides)
+            unsettled = changed_by_counts(checked)
+            if unsettled:
+                fresh = verification.count(self._cases_of(unsettled), FRESH_SERVERS)
+                checked = settled(checked, unsettled, judged(again.followed_by(fresh)))
+            return checked, list(sides)
         found = []
         for name, side, of_side in zip(self.runner.names, sides, again.counts, strict=True):
             noises = _layout_noise(side, of_side)
             self.runner.store_noises(side.run_id, name, noises)
             found.append(with_noise(side, noises))
-        return again, found
+        return checked, found
 
     def can_verify(self) -> bool:
         """Whether the engine can count in other layouts; where not, the observer learns it."""
@@ -141,7 +162,9 @@ class ComparedBuilds:
 
     def _with_outputs(self, comparison: Comparison) -> Comparison:
         cases = [
-            case for case in self._suspects(comparison) if case.autolabels.language is Language.CPP
+            case
+            for case in self._cases_of(comparison.suspects)
+            if case.autolabels.language is Language.CPP
         ]
         if not cases:
             return comparison
@@ -153,8 +176,8 @@ class ComparedBuilds:
         causes = functools.partial(causes_of, complete=self.runner.completed)
         return compare(base, new, comparison.min_effect, causes)
 
-    def _suspects(self, comparison: Comparison) -> list[Case]:
-        keys = {suspect.key for suspect in comparison.suspects}
+    def _cases_of(self, differences: Iterable[Difference]) -> list[Case]:
+        keys = {difference.key for difference in differences}
         return [case for case in self.cases if case.key in keys]
 
 

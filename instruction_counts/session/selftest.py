@@ -15,6 +15,8 @@ import attrs
 
 from core.types import AutogradMode, Case, CaseKey, RuntimeMode
 from instruction_counts import __version__
+from instruction_counts.builds.files import files_of
+from instruction_counts.builds.links import places_of
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -176,7 +178,8 @@ def conditions(layouts: int) -> tuple[Condition, ...]:
     return (
         Condition("fresh servers"),
         Condition(
-            "fresh servers again, from another working directory and TMPDIR",
+            "fresh servers again, from another working directory and TMPDIR, "
+            "of the build at a longer path",
             another_directory=True,
         ),
         Condition("under load on every core", busy=True),
@@ -217,7 +220,11 @@ def measure(
     refusals = {order.case: refused(order, pool) for order in orders}
     outcomes = {case: outcome for case, outcome in refusals.items() if outcome is not None}
     possible = [order for order in orders if order.case not in outcomes]
-    with _arranged(condition, cores), observer.progress(len(possible)) as progress:
+    with (
+        _arranged(condition, cores) as elsewhere,
+        observer.progress(len(possible)) as progress,
+    ):
+        facts = facts if elsewhere is None else _at_longer_path(facts, elsewhere)
         profile = Profile(allocator=allocator, layout=condition.layout)
         with contextlib.closing(make_engine(DEFAULT, facts, profile, observer.note)) as engine:
             engine.check(possible)
@@ -254,24 +261,44 @@ def _anchored(facts: BuildFacts) -> BuildFacts:
     return attrs.evolve(facts, build=attrs.evolve(build, source_cmd=command))
 
 
+def _at_longer_path(facts: BuildFacts, folder: Path) -> BuildFacts:
+    """The build as it starts through a link in ``folder``, where it does that.
+
+    Python takes what it finds there for its place, as in a copy.
+    """
+    links = facts.links()
+    if links is None:
+        return facts
+    links.make(folder)
+    build = links.linked(facts.build, folder)
+    python = str(build.python)
+    return attrs.evolve(
+        facts,
+        build=build,
+        interpreter=python,
+        places=places_of(build),
+        files=files_of(python, facts.torch_root, facts.library_paths),
+    )
+
+
 @contextlib.contextmanager
-def _arranged(condition: Condition, cores: Sequence[int]) -> Iterator[None]:
+def _arranged(condition: Condition, cores: Sequence[int]) -> Iterator[Path | None]:
+    """Let ``condition`` hold; its value is the folder that is worked in, if that is another one."""
     with contextlib.ExitStack() as stack:
-        if condition.another_directory:
-            stack.enter_context(_elsewhere())
+        elsewhere = stack.enter_context(_elsewhere()) if condition.another_directory else None
         if condition.busy:
             stack.enter_context(_load(cores))
         os.environ.update(condition.variables)
         try:
-            yield
+            yield elsewhere
         finally:
             for name in condition.variables:
                 del os.environ[name]
 
 
 @contextlib.contextmanager
-def _elsewhere() -> Iterator[None]:
-    """Let the program work in another directory, which is its TMPDIR, too.
+def _elsewhere() -> Iterator[Path]:
+    """Let the program work in another directory, which is its TMPDIR, too; its value is that one.
 
     Neither may reach a counted process, where the length of a path moves what lies behind it.
     """
@@ -283,7 +310,7 @@ def _elsewhere() -> Iterator[None]:
         tempfile.tempdir = os.environ["TMPDIR"] = str(elsewhere)
         try:
             with contextlib.chdir(elsewhere):
-                yield
+                yield elsewhere
         finally:
             tempfile.tempdir = before
             del os.environ["TMPDIR"]

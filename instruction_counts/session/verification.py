@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import Self
 
@@ -18,6 +18,8 @@ from instruction_counts.session.builds import BuildRunner, Engines
 
 LAYOUTS_OF_A_SERVER = 3
 """In how many layouts a server that is there counts a suspect, unless more are asked for."""
+FRESH_SERVERS = 2
+"""How many servers of a build then have to agree, each with all of its memory in another layout."""
 
 
 @attrs.frozen
@@ -42,6 +44,21 @@ class Recounted:
             self.counts[build][layout][key] = outcome.instructions.per_run
             if outcome.functions is not None:
                 self.steady[build][layout][key] = steady_part(outcome.functions)
+
+    def followed_by(self, other: Recounted) -> Recounted:
+        """These layouts, then those of ``other``; only cases that it has, too."""
+        keys = {key for counts in other.counts for layout in counts for key in layout}
+
+        def joined(
+            first: Sequence[Sequence[Mapping[CaseKey, int]]],
+            second: Sequence[Sequence[Mapping[CaseKey, int]]],
+        ) -> list[list[dict[CaseKey, int]]]:
+            return [
+                [{key: layout[key] for key in keys & {*layout}} for layout in (*before, *after)]
+                for before, after in zip(first, second, strict=True)
+            ]
+
+        return Recounted(joined(self.counts, other.counts), joined(self.steady, other.steady))
 
 
 @attrs.frozen
@@ -114,6 +131,9 @@ class Verification:
 
 
 def _announcement(cases: int, layouts: range, total: int) -> str:
-    which = f"{layouts[0]} of {total}" if len(layouts) == 1 else f"{layouts[0]} to {layouts[-1]}"
-    layout = "layout" if len(layouts) == 1 else "layouts"
-    return f"Verifying {cases} case{'' if cases == 1 else 's'} in memory {layout} {which}"
+    which = (
+        f"layout {layouts[0]} of {total} by fresh servers"
+        if len(layouts) == 1
+        else f"layouts {layouts[0]} to {layouts[-1]}"
+    )
+    return f"Verifying {cases} case{'' if cases == 1 else 's'} in memory {which}"

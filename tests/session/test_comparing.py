@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import pytest
 
 from core.types import Case
+from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.executed import Executed, PythonFunction
+from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.comparing import ComparedBuilds, ComparisonRequest, compare_sides
 from instruction_counts.session.lazy_store import LazyStore
@@ -62,6 +67,51 @@ def test_what_differs_in_one_layout_alone_is_not_reported() -> None:
     found = verdicts(engine(1000), engine(2000), {"base": engine(2000), "new": engine(1000)})
 
     assert Verdict.WORSE is not found["a"]
+
+
+def judged(
+    program: tuple[int, int], fresh: tuple[int, int]
+) -> tuple[Verdict, int, tuple[list[int], ...]]:
+    """A case that costs more in each child of a server, and what ``fresh`` servers count.
+
+    ``program`` has the bytecodes of both sides. Its verdict, in how many layouts it was verified,
+    and in which layouts fresh servers of both builds counted.
+    """
+    costs = {"base": 1000, "new": 2000}
+    executed = dict(zip(costs, program, strict=True))
+    used = {name: FakeEngine({LABEL: [executing(costs[name], executed[name])]}) for name in costs}
+    layouts = {name: engine(count) for name, count in zip(costs, fresh, strict=True)}
+    with fake_engines(used, layouts=layouts):
+        builds = ComparedBuilds(runner_of("base", "new"), CASES[:1], used)
+        sides = builds.measure().sides
+        checked = builds.verify(compare(sides["base"], sides["new"]), None).comparison
+    (difference,) = checked.differences
+    number = 0 if difference.layouts is None else len(difference.layouts.new)
+    asked = tuple([call.order.layout for call in made.calls] for made in layouts.values())
+    return difference.verdict, number, asked
+
+
+def executing(count: int, bytecodes: int) -> Outcome:
+    """A count, and so many bytecodes in one function."""
+    executed = Executed((PythonFunction("f.py", 1, "f", "0" * 16, bytecodes),), (), "3.11")
+    return attrs.evolve(
+        counted(count), executed_digests=executed.digests, metrics=Amounts({"bytecodes": bytecodes})
+    )
+
+
+def test_what_children_call_changed_has_to_be_changed_in_fresh_servers() -> None:
+    """They alone move what lay in memory before the fork."""
+    assert (Verdict.AMBIGUOUS, 5, ([1, 2], [1, 2])) == judged((7, 7), (2000, 1000))
+
+
+def test_what_is_changed_in_fresh_servers_too_is_reported() -> None:
+    """All layouts agree."""
+    assert (Verdict.WORSE, 5, ([1, 2], [1, 2])) == judged((7, 7), (1000, 2000))
+
+
+def test_nothing_starts_for_what_executes_other_code() -> None:
+    """It is a change whatever layouts do."""
+    assert (Verdict.WORSE, 0, ([], [])) == judged((7, 8), (1000, 2000))
 
 
 def test_sides_that_are_known_need_no_database() -> None:

@@ -18,6 +18,8 @@ from worker.main import (
     MeasurementError,
     PythonLoop,
     Source,
+    _links_not_followed,
+    _search_through_links,
     as_value,
     compiler_failure,
     describe,
@@ -325,6 +327,44 @@ def test_a_model_that_is_there_stands_in_the_setup() -> None:
 
 
 # Files
+
+
+@pytest.fixture
+def linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A link to a folder elsewhere, in the folder that is worked in."""
+    target, folder = tmp_path / "target", tmp_path / "folder"
+    target.mkdir()
+    folder.mkdir()
+    (folder / "build").symlink_to(target)
+    monkeypatch.chdir(folder)
+    return folder / "build"
+
+
+def test_links_to_a_build_are_not_followed_while_it_is_imported(linked: Path) -> None:
+    """Python keeps the real path of each module, whose length would move what lies behind it."""
+    with _links_not_followed():
+        found = [os.path.realpath(path) for path in (linked / "x" / "..", str(linked), b"/")]
+
+    assert [str(linked), str(linked), b"/"] == found
+
+
+def test_links_are_followed_elsewhere_and_afterwards(linked: Path) -> None:
+    """A case sees the paths that there are."""
+    elsewhere = linked.resolve().with_name("elsewhere")
+    elsewhere.symlink_to(linked.resolve())
+    with _links_not_followed():
+        found = os.path.realpath(elsewhere)
+
+    assert [str(linked.resolve())] * 2 == [found, os.path.realpath(linked)]
+
+
+def test_what_lies_elsewhere_is_searched_through_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in its place; what Python knew of it is forgotten."""
+    monkeypatch.setattr(sys, "path", ["/a", "/b"])
+    monkeypatch.setattr(sys, "path_importer_cache", {"/a": None, "/b": None})
+    _search_through_links({"1": "/links/path-01"})
+
+    assert (["/a", "/links/path-01"], {"/a": None}) == (sys.path, sys.path_importer_cache)
 
 
 def test_a_message_is_written_whole(tmp_path: Path) -> None:

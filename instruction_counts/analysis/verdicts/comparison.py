@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
@@ -161,6 +161,29 @@ def verified(
         else:
             judged.append(compared)
     return attrs.evolve(comparison, differences=tuple(judged), layouts=len(base))
+
+
+def changed_by_counts(comparison: Comparison) -> tuple[Difference, ...]:
+    """What several layouts call a change, and what is executed does not."""
+    return tuple(
+        difference
+        for difference in comparison.differences
+        if difference.layouts is not None
+        and difference.verdict in {Verdict.BETTER, Verdict.WORSE}
+        and difference.program not in OTHER_PROGRAMS
+    )
+
+
+def settled(
+    comparison: Comparison, unsettled: Iterable[Difference], by_more: Comparison
+) -> Comparison:
+    """The comparison with the verdicts ``by_more`` layouts on what was not settled by it."""
+    keys = {difference.key for difference in unsettled}
+    differences = tuple(
+        after if after.key in keys else before
+        for before, after in zip(comparison.differences, by_more.differences, strict=True)
+    )
+    return attrs.evolve(by_more, differences=differences)
 
 
 def _steady(

@@ -1,0 +1,185 @@
+"""Builds seen through links, with real interpreters in environments of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.builds.links import Links, links_of, places_of
+from instruction_counts.domain.build import Build
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """A virtual environment without packages."""
+    folder = tmp_path / "an environment"
+    venv.create(folder, symlinks=True)
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Where links are made."""
+    path = tmp_path / "links"
+    path.mkdir()
+    return path
+
+
+def build_of(environment: Path, variables: Mapping[str, str] | None = None) -> Build:
+    """The build whose interpreter lies in ``environment``."""
+    return Build("b", str(environment / "bin" / "python"), env=variables or {})
+
+
+def found(build: Build) -> Links | None:
+    """The links of a build, if it has some."""
+    places = places_of(build)
+    assert places is not None
+    return links_of(build, str(build.python), places)
+
+
+def linked(build: Build) -> Links:
+    """The links of a build that has some."""
+    links = found(build)
+    assert links is not None
+    return links
+
+
+def seen_by(build: Build, expression: str) -> object:
+    """What an expression is worth in the interpreter of a build."""
+    text = f"import json, sys; print(json.dumps({expression}))"
+    command = [str(build.python), "-c", text]
+    done = subprocess.run(command, env=dict(build.env), capture_output=True, check=True)
+    return json.loads(done.stdout)
+
+
+def site_packages(environment: Path) -> Path:
+    """Where its packages lie."""
+    return environment.joinpath(
+        "lib", f"python{sys.version_info.major}.{sys.version_info.minor}", "site-packages"
+    )
+
+
+def test_an_interpreter_takes_the_link_for_its_environment(environment: Path, folder: Path) -> None:
+    """And finds the packages of the environment there."""
+    links = linked(build_of(environment))
+    links.make(folder)
+    build = links.linked(build_of(environment), folder)
+
+    assert str(folder / "build") == seen_by(build, "sys.prefix")
+    packages = folder / "build" / site_packages(environment).relative_to(environment)
+    assert str(packages) in seen_by(build, "sys.path")
+
+
+def test_the_length_of_the_paths_does_not_depend_on_where_the_environment_lies(
+    tmp_path: Path,
+) -> None:
+    """That is what links are for."""
+    environments = [tmp_path / name for name in ("short", "a" * 100)]
+    for path in environments:
+        venv.create(path, symlinks=True)
+    first, second = (
+        linked(build_of(path)).linked(build_of(path), tmp_path).python for path in environments
+    )
+
+    assert first == second
+
+
+def test_an_interpreter_elsewhere_is_found_by_its_own_links(
+    environment: Path, tmp_path: Path
+) -> None:
+    """``~/bin/mypython`` leads into the environment, which is the one to link to."""
+    (tmp_path / "mypython").symlink_to(sys._base_executable)  # type: ignore[attr-defined]
+    own = linked(Build("b", sys._base_executable))  # type: ignore[attr-defined]
+
+    assert own.prefix == linked(Build("b", str(tmp_path / "mypython"))).prefix
+
+
+def test_a_script_that_starts_an_interpreter_has_no_links(tmp_path: Path) -> None:
+    """It lies in no environment."""
+    script = tmp_path / "python"
+    script.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    script.chmod(0o755)
+
+    assert found(Build("b", str(script))) is None
+
+
+def test_an_interpreter_that_does_not_start_says_nothing(tmp_path: Path) -> None:
+    """What is wrong with it is said elsewhere."""
+    assert places_of(Build("b", str(tmp_path / "python"))) is None
+
+
+def test_a_build_that_finds_something_else_through_links_has_none(environment: Path) -> None:
+    """Here what it searches depends on the length of its path."""
+    text = "import sys; sys.path.append('/' + str(len(sys.prefix)))\n"
+    (site_packages(environment) / "odd.pth").write_text(text)
+
+    assert found(build_of(environment)) is None
+
+
+def test_an_editable_install_gets_a_link(environment: Path, tmp_path: Path, folder: Path) -> None:
+    """In its place of the search path."""
+    checkout = tmp_path / "checkout"
+    checkout.mkdir()
+    (site_packages(environment) / "editable.pth").write_text(f"{checkout}\n")
+    build = build_of(environment)
+    links = linked(build)
+    links.make(folder)
+
+    ((place, link),) = links.search_path(folder).items()
+    assert str(checkout) == os.path.realpath(link)
+    searched = seen_by(build, "sys.path")
+    assert isinstance(searched, list)
+    # A script of -c searches the working directory first, unless the environment is safe.
+    assert str(checkout) == searched[place + searched.count("")]
+
+
+def test_what_is_searched_by_a_variable_gets_a_link(
+    environment: Path, tmp_path: Path, folder: Path
+) -> None:
+    """As a build of which PYTHONPATH is the difference."""
+    build = build_of(environment, {"PYTHONPATH": str(tmp_path)})
+    links = linked(build)
+
+    (link,) = links.search_path(folder).values()
+    assert {"PYTHONPATH": link, "X": "1:2"} == links.through({**build.env, "X": "1:2"}, folder)
+
+
+def test_folders_of_the_system_stay_in_variables(folder: Path) -> None:
+    """They have the same path on each machine."""
+    links = Links("/usr", "bin/python3", {})
+
+    assert {"PATH": "/usr/bin:/bin"} == links.through({"PATH": "/usr/bin:/bin"}, folder)
+
+
+def test_texts_tell_the_paths_of_the_build(folder: Path) -> None:
+    """Not the links that it was started through."""
+    links = Links("/opt/env", "bin/python", {4: "/src/torch"})
+    text = f'File "{folder}/build/lib/x.py", then {folder}/path-04/torch/y.py'
+
+    assert 'File "/opt/env/lib/x.py", then /src/torch/torch/y.py' == links.told(text, folder)
+
+
+def test_layouts_have_longer_links(folder: Path) -> None:
+    """So that paths move what they move."""
+    usual, longer = (
+        Links("/opt/env", "bin/python", {4: "/src/torch"}, padding) for padding in (0, 11)
+    )
+
+    assert [len(name) + 11 for name in usual.targets] == [len(name) for name in longer.targets]
+    assert "/opt/env/x" == longer.told(f"{folder}/{next(iter(longer.targets))}/x", folder)
+
+
+def test_links_that_are_there_stay(folder: Path) -> None:
+    """A folder is filled again where a case deleted some of it."""
+    links = Links("/opt/env", "bin/python", {})
+    links.make(folder)
+    links.make(folder)
+
+    assert [folder / "build"] == [*folder.iterdir()]
