@@ -7,7 +7,7 @@
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
-# make bench-layouts  set up, then count in eight memory layouts (about 20 minutes)
+# make bench-layouts  set up, then count in four memory layouts (about 20 minutes)
 # make bench-guard   set up, then check a baseline with and without a change, 20 times each (about 45 minutes)
 # make bench-scale  set up, then list, measure, store and compare very many cases (about 15 minutes)
 

@@ -146,8 +146,10 @@ PYTHON = (
 _LINEAR = ("nn.Linear", "nn.Sequential", "training")
 _LINEAR_CPP = ("nn::Linear", "nn::Sequential", "training (C++)")
 _RELU = ("relu", "nn.functional.relu", "nn::functional::relu")
-_LOOPS = ("add", "addmm", "argmax", "cumsum", "div", "exp", "gather", "mul", "sum")
-_LOOPS += ("rsub", "Function")
+_LOOPS = (
+    *("add", "addmm", "argmax", "cumsum", "div", "exp", "gather", "mul", "sum"),
+    *("rsub", "Function"),
+)
 _MORE_TENSORS = ("nn.functional.softmax", "rsub", "Function", "nn.LayerNorm", "nn::LayerNorm")
 _BACKWARD = ("Function, backward", "backward", "training", "backward (C++)", "training (C++)")
 

@@ -1,45 +1,35 @@
-"""How far memory layouts move the counts of the standard suite.
+"""How far memory layouts move counts: of the standard suite, and of cases it was not tuned to.
 
-    make bench-layouts      (Python about 25 minutes; ARGS="--language c++" less)
+    make bench-layouts      (Python about 20 minutes; ARGS="--language c++" less)
 
-Each case is counted by whole servers in several layouts, some of them with an interpreter at a
-longer path. Nothing is verified or judged: these are the counts as they come. Cases that draw
-random numbers are left out.
+Each case is counted by whole servers in several layouts. Nothing is verified or judged: these are
+the counts as they come. Cases that draw random numbers are left out.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import attrs
 from rich.console import Console
 from rich.table import Table
 
+from benchmarks import foreign
 from core.expand import materialize
 from core.types import Case, CaseKey, Language
-from definitions.standard import BENCHMARKS
+from definitions import standard
 from instruction_counts.cli import console
 from instruction_counts.domain.build import Build
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.verification import Verification
 
+SETS = {"the foreign set": foreign.BENCHMARKS, "the suite": standard.BENCHMARKS}
 DRAWING = ("Random", "dropout, training")
 """Labels of cases that draw random numbers."""
 WITHIN = (0.0, 0.0001, 0.0005, 0.001, 0.003)
 _LARGEST_SHOWN = 12
-
-
-def interpreters(folder: Path, language: Language) -> Iterator[str]:
-    """The one that runs this, and itself by a longer path, for which C++ would be compiled anew."""
-    yield sys.executable
-    if language is Language.PYTHON:
-        link = folder / ("a_longer_path_" * 6)
-        link.symlink_to(sys.prefix)
-        yield str(link / "bin" / Path(sys.executable).name)
 
 
 @attrs.frozen
@@ -50,42 +40,42 @@ class Counted:
     layouts: tuple[dict[CaseKey, int], ...]
 
 
-def counted(python: str, cases: Sequence[Case], layouts: int) -> Counted:
+def counted(cases: Sequence[Case], layouts: int) -> Counted:
     """Count ``cases`` in so many layouts."""
-    runner = BuildRunner.of([Build("base", python)], MeasurementSettings(times=False), console)
+    runner = BuildRunner.of(
+        [Build("base", sys.executable)], MeasurementSettings(times=False), console
+    )
     found = {
         record.key: record.outcome.instructions
-        for record in runner.run(runner.orders(cases)).ordered
+        for record in runner.run(runner.orders(cases)).run.cases
         if record.outcome.instructions is not None
     }
     first = {key: count.per_run for key, count in found.items()}
-    others = Verification(runner).count(cases, layouts - 1)[0]
+    (others,) = Verification(runner).count(cases, layouts - 1).counts
     exact = frozenset(key for key, count in found.items() if count.exact)
     return Counted(exact, (first, *others))
 
 
 def main() -> None:
-    """Count in all layouts, and print the table."""
+    """Count in all layouts, and print a table for each set."""
     parser = argparse.ArgumentParser(description=__doc__)
     names = [language.value for language in Language]
     parser.add_argument("--language", choices=names, default=Language.PYTHON.value)
-    parser.add_argument("--layouts", type=int, default=4, help="for each path of the interpreter")
+    parser.add_argument("--layouts", type=int, default=4)
     args = parser.parse_args()
-    language = Language(args.language)
-    cases = [
-        case
-        for case in materialize(BENCHMARKS)
-        if case.autolabels.language is language and not {*DRAWING} & {*case.label}
-    ]
-    with tempfile.TemporaryDirectory() as name:
-        found = [
-            counted(python, cases, args.layouts) for python in interpreters(Path(name), language)
+    for title, definitions in SETS.items():
+        cases = [
+            case
+            for case in materialize(definitions)
+            if case.autolabels.language is Language(args.language)
+            and not {*DRAWING} & {*case.label}
         ]
-    layouts = [of_layout for of_path in found for of_layout in of_path.layouts]
-    show(found[0].exact, layouts)
+        if cases:
+            found = counted(cases, args.layouts)
+            show(title, found.exact, found.layouts)
 
 
-def show(exact: frozenset[CaseKey], layouts: Sequence[dict[CaseKey, int]]) -> None:
+def show(title: str, exact: frozenset[CaseKey], layouts: Sequence[dict[CaseKey, int]]) -> None:
     """How many cases stay within how much, and which move most."""
     counts = {
         key: [of_layout[key] for of_layout in layouts]
@@ -93,7 +83,9 @@ def show(exact: frozenset[CaseKey], layouts: Sequence[dict[CaseKey, int]]) -> No
         if all(key in of_layout for of_layout in layouts)
     }
     moved = {key: max(found) / min(found) - 1 for key, found in counts.items()}
-    table = Table("share of the cases", "cases", "", title=f"{len(layouts)} memory layouts")
+    table = Table(
+        "share of the cases", "cases", "", title=f"{title}, {len(layouts)} memory layouts"
+    )
     rows = {"exact": len(exact & {*counts})}
     for limit in WITHIN:
         within = sum(movement <= limit for movement in moved.values())

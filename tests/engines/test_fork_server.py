@@ -695,7 +695,8 @@ def native(folder: Path, shim: str, script: Sequence[str] = (str(WORKER),)) -> F
         variables = environment(BUILD)
         return WorkerProcess(sys.executable, variables, folder, without_aslr(), script)
 
-    return ForkServer(ServerFolder(folder), start, {"type": "serve", "role": "times", "shim": shim})
+    serve = {"type": "serve", "role": "times", "shim": shim, "search_path": {}, "scattered": 0}
+    return ForkServer(ServerFolder(folder), start, serve)
 
 
 @pytest.fixture(scope="module")
