@@ -52,10 +52,10 @@ def command(
     """Count a set of cases several times under different conditions, and compare.
 
     Fresh servers, another working directory and TMPDIR of this program, another path of the build,
-    a busy machine and a larger inherited environment must not change a count. Without a selection, it takes a representative
-    set. The first counts are stored as a run, with the noise floors that were found, which
-    comparisons and baselines of that run use. Exits with 4 where a case failed or its count
-    changed.
+    a busy machine and a larger inherited environment must not change a count. Without a selection,
+    it takes a representative set. The first counts are stored as a run, with the noise floors that
+    were found, which comparisons and baselines of that run use. Exits with 4 where a case failed or
+    its count changed.
     """
     definitions, builds, _, db = merged(definitions, builds, db=db)
     build = only_build(builds, "a selftest")

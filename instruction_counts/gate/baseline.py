@@ -20,7 +20,7 @@ from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
 from instruction_counts.analysis.attribution.layer_counts import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.analysis.verdicts.comparison import Causes, Comparison, verified
+from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.verdicts.programs import OTHER_PROGRAMS
@@ -239,7 +239,7 @@ class Baseline:
             obstacle for obstacle in found if obstacle.prevents or obstacle.name in _MUST_AGREE
         )
 
-    def causes(self, difference: Difference, complete: Complete = as_it_is) -> Causes:
+    def causes(self, difference: Difference, complete: Complete = as_it_is) -> tuple[Cause, ...]:
         """What a case executes that it did not, then the layers in which it changed.
 
         In each the largest change comes first.
@@ -247,19 +247,19 @@ class Baseline:
         case = self.cases.get(difference.key)
         is_changed = difference.change or difference.program in OTHER_PROGRAMS
         if case is None or difference.new is None or not is_changed:
-            return Causes()
+            return ()
         record = complete(difference.new)
         before = case.record.outcome.executed
         executed = causes_of_case(executed_changes(before, record.outcome.executed))
         after = layer_counts(record)
         if not after or not case.layers or not difference.change:
-            return Causes(executed)
+            return executed
         causes = [
             Cause(CauseKind.LAYER, layer.value, case.layers.get(layer, 0), after.get(layer, 0))
             for layer in Layer
         ]
         causes.sort(key=lambda cause: -abs(cause.change))
-        return Causes((*executed, *(cause for cause in causes if cause.change)))
+        return (*executed, *(cause for cause in causes if cause.change))
 
 
 def verified_against(

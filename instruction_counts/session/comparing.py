@@ -112,7 +112,7 @@ class ComparedBuilds:
                 (found.base, found.new),
                 layouts,
                 lambda again: verified(
-                    found, again.counts[0], again.counts[1], steady=again.steady
+                    found, again.counts[0], again.counts[1], functions=again.functions
                 ),
             )
         except KeyboardInterrupt:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import Self
+from typing import Self, TypeVar
 
 import attrs
 
 from core.types import Case, CaseKey
-from instruction_counts.analysis.attribution.layout_functions import steady_part
-from instruction_counts.domain.outcomes import Outcome, Output
+from instruction_counts.domain.outcomes import FunctionCosts, Outcome, Output
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.lanes import execute, refused
 from instruction_counts.session.builds import BuildRunner, Engines
+
+_Known = TypeVar("_Known")
 
 LAYOUTS_OF_A_SERVER = 3
 """In how many layouts a server that is there counts a suspect, unless more are asked for."""
@@ -27,8 +28,8 @@ class Recounted:
     """What cases cost in further layouts: for each build, one mapping for each layout."""
 
     counts: list[list[dict[CaseKey, int]]]
-    steady: list[list[dict[CaseKey, int]]]
-    """The same outside of the functions that layouts are known to move, where that is known."""
+    functions: list[list[dict[CaseKey, FunctionCosts]]]
+    """What their functions cost, where that is known."""
 
     @classmethod
     def empty(cls, builds: int, layouts: int) -> Self:
@@ -43,22 +44,22 @@ class Recounted:
         if outcome.instructions is not None:
             self.counts[build][layout][key] = outcome.instructions.per_run
             if outcome.functions is not None:
-                self.steady[build][layout][key] = steady_part(outcome.functions)
+                self.functions[build][layout][key] = outcome.functions
 
     def followed_by(self, other: Recounted) -> Recounted:
         """These layouts, then those of ``other``; only cases that it has, too."""
         keys = {key for counts in other.counts for layout in counts for key in layout}
 
         def joined(
-            first: Sequence[Sequence[Mapping[CaseKey, int]]],
-            second: Sequence[Sequence[Mapping[CaseKey, int]]],
-        ) -> list[list[dict[CaseKey, int]]]:
+            first: Sequence[Sequence[Mapping[CaseKey, _Known]]],
+            second: Sequence[Sequence[Mapping[CaseKey, _Known]]],
+        ) -> list[list[dict[CaseKey, _Known]]]:
             return [
                 [{key: layout[key] for key in keys & {*layout}} for layout in (*before, *after)]
                 for before, after in zip(first, second, strict=True)
             ]
 
-        return Recounted(joined(self.counts, other.counts), joined(self.steady, other.steady))
+        return Recounted(joined(self.counts, other.counts), joined(self.functions, other.functions))
 
 
 @attrs.frozen

@@ -289,7 +289,7 @@ def test_a_change_is_explained_by_layer() -> None:
     new = side(cpp("add", outcome=counted(125, {"kernels": 90, "dispatcher": 35})))
     (found,) = compare(kept.side_for(new, "b.json"), new).differences
 
-    assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == texts(kept.causes(found).found)
+    assert ("-40 tensor", "+35 dispatcher", "+30 kernels") == texts(kept.causes(found))
 
 
 FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)

@@ -167,6 +167,7 @@ def test_it_works_beside_another_package_called_core(installed: Installed) -> No
         shutil.rmtree(other)
 
 
+@pytest.mark.thorough
 def test_a_definition_file_in_the_style_of_pytorch_is_measured(installed: Installed) -> None:
     """It imports core and definitions by these names."""
     if not (shutil.which("valgrind") and shutil.which("g++")):

@@ -11,23 +11,23 @@ from core.types import CaseKey
 from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
 from instruction_counts.analysis.attribution.functions import difference
-from instruction_counts.analysis.attribution.layout_functions import is_layout_alone
+from instruction_counts.analysis.attribution.layout_noise import steady_change
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
     Layouts,
     Verdict,
     is_suspect,
     judge,
-    judge_layout_alone,
     judge_verified,
 )
 from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.verdicts.outputs import compare_outputs
-from instruction_counts.analysis.verdicts.programs import OTHER_PROGRAMS, Program, program
+from instruction_counts.analysis.verdicts.programs import OTHER_PROGRAMS, program
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.domain.records import Complete, as_it_is
 
 
@@ -60,40 +60,30 @@ class Comparison:
         )
 
 
-@attrs.frozen
-class Causes:
-    """What changed in a case."""
-
-    found: tuple[Cause, ...] = ()
-    """Python functions and operators, then native functions; empty where not known."""
-    is_layout_alone: bool = False
-    """Whether nothing moved but native functions that layouts are known to move."""
-
-
-def causes_of(compared: Difference, complete: Complete = as_it_is) -> Causes:
+def causes_of(compared: Difference, complete: Complete = as_it_is) -> tuple[Cause, ...]:
     """What changed; nothing where the details of a record cannot be read."""
     if (
         not (compared.change or compared.program in OTHER_PROGRAMS)
         or compared.base is None
         or compared.new is None
     ):
-        return Causes()
+        return ()
     try:
         before, after = (complete(record).outcome for record in (compared.base, compared.new))
         executed = executed_changes(before.executed, after.executed)
         if before.functions is None or after.functions is None or not compared.change:
-            return Causes(causes_of_case(executed))
+            return causes_of_case(executed)
         native = difference(before.functions, after.functions)
-        return Causes(causes_of_case(executed, native), is_layout_alone(native))
+        return causes_of_case(executed, native)
     except DataError:  # a verdict does not depend on its causes
-        return Causes()
+        return ()
 
 
 def compare(
     base: Side,
     new: Side,
     min_effect: Effect | None = None,
-    causes: Callable[[Difference], Causes] = causes_of,
+    causes: Callable[[Difference], tuple[Cause, ...]] = causes_of,
 ) -> Comparison:
     """Judge every case of either side, in the order of ``new``, then what is only in ``base``.
 
@@ -127,10 +117,7 @@ def compare(
             output=compare_outputs(*outputs),
             program=program(before, after),
         )
-        found_causes = causes(judged)
-        if judged.program is Program.SAME and found_causes.is_layout_alone:
-            judged = judge_layout_alone(judged)
-        differences.append(attrs.evolve(judged, causes=found_causes.found))
+        differences.append(attrs.evolve(judged, causes=causes(judged)))
     return Comparison(
         base, new, found, least, tuple(differences), skipped_by_budget=skipped_by_budget
     )
@@ -141,12 +128,13 @@ def verified(
     base: Sequence[Mapping[CaseKey, int]],
     new: Sequence[Mapping[CaseKey, int]],
     edges: Mapping[CaseKey, int] | None = None,
-    steady: Sequence[Sequence[Mapping[CaseKey, int]]] = (),
+    functions: Sequence[Sequence[Mapping[CaseKey, FunctionCosts]]] = (),
 ) -> Comparison:
     """The comparison after its suspects were counted again, once in each layout of either side.
 
-    ``edges`` are how far base is known to reach without a count that says so. ``steady`` has, for
-    both sides, what the case costs in each layout outside of the functions that layouts move.
+    ``edges`` are how far base is known to reach without a count that says so. ``functions`` has
+    what the functions of a case cost in each layout of both sides.
+
     A suspect that failed in some layout keeps its verdict, and is not called verified.
     """
     suspects = {suspect.key for suspect in comparison.suspects}
@@ -156,7 +144,9 @@ def verified(
         before, after = ([count for count in side if count is not None] for side in counts)
         if compared.key in suspects and len(before) == len(after) == len(base) > 0:
             edge = (edges or {}).get(compared.key)
-            layouts = Layouts(tuple(before), tuple(after), edge, _steady(compared.key, steady))
+            layouts = Layouts(
+                tuple(before), tuple(after), edge, _steady_change(compared.key, functions)
+            )
             judged.append(judge_verified(compared, layouts, comparison.min_effect))
         else:
             judged.append(compared)
@@ -186,9 +176,10 @@ def settled(
     return attrs.evolve(by_more, differences=differences)
 
 
-def _steady(
-    key: CaseKey, steady: Sequence[Sequence[Mapping[CaseKey, int]]]
-) -> tuple[tuple[int, ...], ...]:
-    if not all(key in layout for side in steady for layout in side):
-        return ()
-    return tuple(tuple(layout[key] for layout in side) for side in steady)
+def _steady_change(
+    key: CaseKey, functions: Sequence[Sequence[Mapping[CaseKey, FunctionCosts]]]
+) -> int | None:
+    if not functions or not all(key in layout for side in functions for layout in side):
+        return None
+    base, new = ([layout[key] for layout in side] for side in functions)
+    return steady_change(base, new)

@@ -59,7 +59,7 @@ class Reason(enum.Enum):
     BEYOND_LAYOUTS = "beyond what layouts move"
     PYTHON_DIFFERS = "Python code differs"
     OPERATORS_DIFFER = "operators differ"
-    STEADY_PART = "beyond the functions that layouts move"
+    STEADY_PART = "beyond what layouts move in its functions"
     LAYOUT_FUNCTIONS = "only what layouts move"
     LAYOUT_ONLY = "layout only"
     NOT_VERIFIED = "may be layout, not verified"
@@ -86,23 +86,9 @@ class Layouts:
     new: tuple[int, ...]
     edge: int | None = None
     """How far base is known to reach, where that is no count of these: it makes no change."""
-    steady: tuple[tuple[int, ...], ...] = ()
-    """The counts of both sides outside of the functions that layouts are known to move; empty where
-    they are not known."""
-
-    @property
-    def steady_change(self) -> int:
-        """What new costs more outside of these functions, if that is more than layouts move there.
-
-        0 where it is not, or not known.
-        """
-        if not self.steady:
-            return 0
-        base, new = self.steady
-        noise = max(max(side) - min(side) for side in self.steady)
-        gap = max(min(new) - max(base), min(base) - max(new))
-        pairs = zip(base, new, strict=True)
-        return round(statistics.median(after - before for before, after in pairs)) * (gap > noise)
+    steady_change: int | None = None
+    """Instructions by which new costs more in functions that changed by more than layouts move each
+    of them; None where the costs of functions are not known in each layout."""
 
 
 @attrs.frozen
@@ -203,13 +189,6 @@ def judge(
     return _by_program(attrs.evolve(found, program=program))
 
 
-def judge_layout_alone(difference: Difference) -> Difference:
-    """The verdict where both sides execute the same, and only what layouts move has moved."""
-    if difference.verdict not in ON_COUNTS - {Verdict.SAME}:
-        return difference
-    return attrs.evolve(difference, verdict=Verdict.SAME, reason=Reason.LAYOUT_FUNCTIONS)
-
-
 def is_suspect(difference: Difference, min_effect: Effect) -> bool:
     """Whether counting again can change the verdict: the counts differ by enough to be of interest.
 
@@ -218,8 +197,7 @@ def is_suspect(difference: Difference, min_effect: Effect) -> bool:
     counts = difference.base_count, difference.new_count
     if None in counts or difference.verdict not in ON_COUNTS:
         return False
-    decided = {*_OTHER_PROGRAM, Reason.LAYOUT_FUNCTIONS}
-    if difference.verdict is not Verdict.AMBIGUOUS and difference.reason in decided:
+    if difference.verdict is not Verdict.AMBIGUOUS and difference.reason in _OTHER_PROGRAM:
         return False
     before, after = _instructions(difference.base), _instructions(difference.new)
     change = after.per_run - before.per_run
@@ -232,7 +210,7 @@ def judge_verified(
     """The verdict on a suspect that was counted again in several layouts.
 
     It is a change only if every count of one side lies above every count of the other, by more than
-    either side moves on its own; or if that is so outside of the functions that layouts move.
+    either side moves on its own; or if that is so in single functions.
     """
     before, after = _instructions(difference.base), _instructions(difference.new)
     edge = () if layouts.edge is None else (layouts.edge,)
@@ -245,20 +223,25 @@ def judge_verified(
     if not (min_effect or MIN_EFFECT).is_reached(change, before.per_run):
         verdict, reason = Verdict.SAME, Reason.BELOW_MIN_EFFECT
     elif gap <= noise:
-        return _by_program(_on_steady_part(checked, layouts, min_effect or MIN_EFFECT))
+        return _by_program(_on_functions(checked, layouts, gap, min_effect or MIN_EFFECT))
     else:
         verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
         reason = Reason.BEYOND_LAYOUTS if noise else Reason.EXACT_DIFFERENCE
     return _by_program(attrs.evolve(checked, verdict=verdict, reason=reason))
 
 
-def _on_steady_part(checked: Difference, layouts: Layouts, min_effect: Effect) -> Difference:
+def _on_functions(
+    checked: Difference, layouts: Layouts, gap: int, min_effect: Effect
+) -> Difference:
     """The verdict where layouts move the whole count by as much as it changed, or by more."""
     change, before = layouts.steady_change, _instructions(checked.base).per_run
-    if not change or not min_effect.is_reached(change, before):
-        return attrs.evolve(checked, verdict=Verdict.AMBIGUOUS, reason=Reason.LAYOUT_ONLY)
-    verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
-    return attrs.evolve(checked, verdict=verdict, reason=Reason.STEADY_PART)
+    if change and min_effect.is_reached(change, before):
+        verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
+        return attrs.evolve(checked, verdict=verdict, reason=Reason.STEADY_PART)
+    # What both sides execute is the same, and each function costs what it may cost on either side.
+    if change is not None and gap <= 0 and checked.program is Program.SAME:
+        return attrs.evolve(checked, verdict=Verdict.SAME, reason=Reason.LAYOUT_FUNCTIONS)
+    return attrs.evolve(checked, verdict=Verdict.AMBIGUOUS, reason=Reason.LAYOUT_ONLY)
 
 
 def noise_floor(

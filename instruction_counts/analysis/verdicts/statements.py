@@ -12,9 +12,8 @@ from instruction_counts.analysis.verdicts.comparison import causes_of
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
     judge,
-    judge_layout_alone,
 )
-from instruction_counts.analysis.verdicts.programs import Program, program
+from instruction_counts.analysis.verdicts.programs import program
 from instruction_counts.domain.records import Record
 
 _PLACES = 3
@@ -60,7 +59,4 @@ def _difference(first: Record, other: Record) -> Difference:
         definition_hash=other.definition_hash,
     )
     judged = judge(key, base, other, program=program(base, other))
-    found = causes_of(judged)
-    if judged.program is Program.SAME and found.is_layout_alone:
-        judged = judge_layout_alone(judged)
-    return attrs.evolve(judged, causes=found.found)
+    return attrs.evolve(judged, causes=causes_of(judged))

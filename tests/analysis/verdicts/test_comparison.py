@@ -11,6 +11,7 @@ from instruction_counts.analysis.verdicts.comparison import Comparison, compare,
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from tests.gate.fakes import counted, cpp, key, side
 
 
@@ -92,7 +93,7 @@ def test_suspects_are_judged_by_what_was_counted_again() -> None:
     ("known", "expected"),
     [(3, (Reason.STEADY_PART, 51)), (2, (Reason.LAYOUT_ONLY, 600)), (0, (Reason.LAYOUT_ONLY, 600))],
 )
-def test_the_steady_part_decides_where_it_is_known_in_each_layout(
+def test_functions_decide_where_they_are_known_in_each_layout(
     known: int, expected: tuple[Reason, int]
 ) -> None:
     """The whole counts of both sides overlap."""
@@ -100,8 +101,12 @@ def test_the_steady_part_decides_where_it_is_known_in_each_layout(
     worse = comparison.suspects[0].key
     base = [{worse: 1000 + 400 * n} for n in range(3)]
     new = [{worse: 2000 - 400 * n} for n in range(3)]
-    steady = [[{worse: count}] * known + [{}] * (3 - known) for count in (900, 951)]
-    found = verified(comparison, base, new, steady=steady if known else ()).differences
+    functions = [
+        [{worse: FunctionCosts(1, (FunctionCost("libtorch.so", "", "relu", cost),))}] * known
+        + [{}] * (3 - known)
+        for cost in (900, 951)
+    ]
+    found = verified(comparison, base, new, functions=functions if known else ()).differences
     (judged,) = (difference for difference in found if difference.key == worse)
 
     assert expected == (judged.reason, judged.change)

@@ -17,7 +17,6 @@ from instruction_counts.analysis.verdicts.difference import (
     Verdict,
     is_suspect,
     judge,
-    judge_layout_alone,
     judge_verified,
 )
 from instruction_counts.analysis.verdicts.outputs import OutputDifference, TensorDifference
@@ -273,32 +272,53 @@ def test_a_change_has_to_be_beyond_what_layouts_move_either_side_by(
     assert noise == difference.noise
 
 
-PARTS = ((900,) * 3, (951,) * 3)
+OVERLAPPING = Layouts((10_030, 10_070, 9_990), (10_080, 10_020, 10_110))
 
 
 @pytest.mark.parametrize(
-    ("steady", "expected", "change"),
+    ("steady_change", "expected", "change"),
     [
-        (PARTS, (Verdict.WORSE, Reason.STEADY_PART), 51),
-        (PARTS[::-1], (Verdict.BETTER, Reason.STEADY_PART), -51),
-        # Layouts move one side by as much there, too.
-        ((PARTS[0], (951, 900, 960)), AMBIGUOUS, 45),
-        (((900, 930, 900), PARTS[1]), AMBIGUOUS, 45),
+        (51, (Verdict.WORSE, Reason.STEADY_PART), 51),
+        (-51, (Verdict.BETTER, Reason.STEADY_PART), -51),
         # Too small to be of interest.
-        ((PARTS[0], (902,) * 3), AMBIGUOUS, 45),
-        ((PARTS[0], PARTS[0]), AMBIGUOUS, 45),
-        ((), AMBIGUOUS, 45),
+        (2, AMBIGUOUS, 45),
+        (0, AMBIGUOUS, 45),
+        (None, AMBIGUOUS, 45),
     ],
 )
-def test_what_layouts_are_known_to_move_hides_no_other_change(
-    steady: tuple[tuple[int, ...], ...], expected: tuple[Verdict, Reason], change: int
+def test_what_layouts_move_hides_no_other_change(
+    steady_change: int | None, expected: tuple[Verdict, Reason], change: int
 ) -> None:
-    """Outside of these functions the same rule holds."""
-    layouts = Layouts((10_030, 10_070, 9_990), (10_080, 10_020, 10_110), steady=steady)
+    """In functions that they do not move, or move by less."""
+    layouts = attrs.evolve(OVERLAPPING, steady_change=steady_change)
     difference = judge_verified(judged(10_000, 10_040), layouts)
 
     assert expected == said(difference)
     assert change == difference.change
+
+
+@pytest.mark.parametrize(
+    ("program", "steady_change", "new", "expected"),
+    [
+        (Program.SAME, 0, (10_080, 10_020, 10_110), (Verdict.SAME, Reason.LAYOUT_FUNCTIONS)),
+        # What is executed is not known, or what functions cost.
+        (Program.UNKNOWN, 0, (10_080, 10_020, 10_110), AMBIGUOUS),
+        (Program.SAME, None, (10_080, 10_020, 10_110), AMBIGUOUS),
+        # Every count of new lies above every count of base.
+        (Program.SAME, 0, (10_080, 10_090, 10_110), AMBIGUOUS),
+    ],
+)
+def test_the_same_program_whose_functions_cost_what_layouts_make_of_them_is_the_same(
+    program: Program,
+    steady_change: int | None,
+    new: tuple[int, ...],
+    expected: tuple[Verdict, Reason],
+) -> None:
+    """There is nothing that a change could be in."""
+    layouts = attrs.evolve(OVERLAPPING, new=new, steady_change=steady_change)
+    suspect = attrs.evolve(judged(10_000, 10_075), program=program)
+
+    assert expected == said(judge_verified(suspect, layouts))
 
 
 def test_a_change_seen_once_is_not_reported() -> None:
@@ -390,13 +410,6 @@ def test_layouts_do_not_hide_another_program() -> None:
     found = judge_verified(difference, Layouts((100_000, 100_500), (100_080, 100_700)))
 
     assert (Verdict.WORSE, Reason.PYTHON_DIFFERS) == said(found)
-
-
-def test_what_only_layouts_move_is_the_same() -> None:
-    """With the reason."""
-    found = judge_layout_alone(by_program(Program.SAME, 100_000, 100_080))
-
-    assert (Verdict.SAME, Reason.LAYOUT_FUNCTIONS) == said(found)
 
 
 def test_another_program_is_as_sure_as_what_was_counted_in_layouts() -> None:
