@@ -1,4 +1,4 @@
-"""The Python cases of the standard suite, executed.
+"""The Python cases of the standard suite and of the foreign set, executed.
 
 The test starts this file as a script: torch is imported in that process alone, and a crash of one
 case cannot take pytest with it.
@@ -19,17 +19,23 @@ from typing import Any
 
 import pytest
 
+from benchmarks import foreign
 from core.expand import materialize
 from core.runtimes.torchscript import MODEL_PATH
 from core.types import Case, Language
-from definitions.standard import BENCHMARKS
+from definitions import standard
 
 ROOT = Path(__file__).resolve().parents[2]
-CASES = [case for case in materialize(BENCHMARKS) if case.autolabels.language is Language.PYTHON]
+CASES = [
+    case
+    for definitions in (standard.BENCHMARKS, foreign.BENCHMARKS)
+    for case in materialize(definitions)
+    if case.autolabels.language is Language.PYTHON
+]
 
 
 @pytest.mark.slow
-def test_every_python_case_of_the_standard_suite_runs() -> None:
+def test_every_python_case_runs() -> None:
     """Each case is set up and run twice, scripted ones with their saved and loaded model."""
     child = subprocess.run(
         [sys.executable, __file__],
