@@ -15,8 +15,10 @@ from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.merging import merged
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.reporting import Reporting
+from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.specification.reading import read_specification
 from instruction_counts.storage.json_files import from_json, read_json
 from instruction_counts.storage.store import Store
@@ -51,8 +53,24 @@ def specification(tmp_path: Path) -> Path:
     return path
 
 
-def understood(specification: Path, *args: str, db: str = "") -> list[Any]:
-    """Builds, limit and database of a command that is given a specification."""
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        # It wins over the environment, which knows nothing of it.
+        ([], ["stated", 7.0, "stated.db"]),
+        # The command line wins, option by option.
+        (["--timeout", "600"], ["stated", 600.0, "stated.db"]),
+        (
+            ["--build", f"given={sys.executable}", "--timeout", "600", "--db", "given.db"],
+            ["given", 600.0, "given.db"],
+        ),
+    ],
+    ids=["nothing", "one", "all"],
+)
+def test_a_specification_says_what_the_command_line_does_not(
+    args: list[str], expected: list[Any], specification: Path
+) -> None:
+    """Builds, limit and database of a command that is given both."""
     got: list[Any] = []
 
     @click.command()
@@ -64,28 +82,21 @@ def understood(specification: Path, *args: str, db: str = "") -> list[Any]:
         definitions: Any, builds: Any, measuring: MeasurementSettings, db: str | None, **_: Any
     ) -> None:
         asked = merged(definitions, builds, measuring, db)
-        names = [build.name for build in asked.builds]
-        got.extend([names, asked.measuring.timeout_s, asked.db])
+        got.extend([*(build.name for build in asked.builds), asked.measuring.timeout_s])
+        got.append(Path(str(asked.db)).name)
 
-    environment = {"INSTRUCTION_COUNTS_DB": db or None}
-    CliRunner(env=environment).invoke(
+    CliRunner(env={"INSTRUCTION_COUNTS_DB": "environment.db"}).invoke(
         command, ["--definitions", str(specification), *args], catch_exceptions=False
     )
-    return got
+
+    assert expected == got
 
 
-def test_a_specification_says_what_the_command_line_does_not(specification: Path) -> None:
-    """It wins over the environment, which knows nothing of it."""
-    database = str(specification.parent / "stated.db")
+def test_without_a_specification_there_are_defaults() -> None:
+    """The standard suite on this interpreter."""
+    expected = (STANDARD, (default_build(),), MeasurementSettings(), None)
 
-    assert [["stated"], 7.0, database] == understood(specification, db="environment.db")
-
-
-def test_the_command_line_wins(specification: Path) -> None:
-    """Option by option."""
-    args = ["--build", f"given={sys.executable}", "--timeout", "600", "--db", "given.db"]
-
-    assert [["given"], 600.0, "given.db"] == understood(specification, *args)
+    assert expected == merged(None)
 
 
 def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
@@ -106,28 +117,26 @@ def with_endpoint(specification: Path, url: str) -> Reporting:
     return Reporting.of(stated, {"INSTRUCTION_COUNTS_TOKEN_TEST": "secret"})
 
 
-def test_a_run_is_sent_with_the_token(specification: Path, receiver: Receiver) -> None:
-    """As the JSON that is written to files."""
+def test_a_run_is_sent_with_the_token(
+    specification: Path, receiver: Receiver, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As the JSON that is written to files, with the details that are in the store alone.
+
+    Messages name the host, and not what follows it: a key may be in it.
+    """
     run = make_run(make_record("a"))
-    done = with_endpoint(specification, receiver.url).send(run)
+    with Store.open(str(tmp_path / "runs.db")) as store:
+        kept = store.load(store.import_run(run), details=False)
+        reporting = with_endpoint(specification, f"{receiver.url}/key?id=key")
+        done = reporting.send(kept, store.completed)
     headers, body = receiver.got[0]
+    said = capsys.readouterr()
 
     assert done is True
     assert "Bearer secret" == headers["Authorization"]
     assert run == from_json(body, "body")
-
-
-def test_what_is_sent_has_the_details_that_the_store_keeps(
-    specification: Path, receiver: Receiver, tmp_path: Path
-) -> None:
-    """Costs by function and single times are not in memory any more."""
-    run = make_run(make_record("a"))
-    with Store.open(str(tmp_path / "runs.db")) as store:
-        kept = store.load(store.import_run(run), details=False)
-        with_endpoint(specification, receiver.url).send(kept, store.completed)
-    _, body = receiver.got[0]
-
-    assert run == from_json(body, "body")
+    assert f"Sent to 127.0.0.1:{receiver.server_port}\n" == said.out
+    assert "key" not in said.err
 
 
 def test_a_refusal_is_reported_with_the_name_of_the_token(
@@ -142,17 +151,6 @@ def test_a_refusal_is_reported_with_the_name_of_the_token(
     assert "rejected results: HTTP 403" in said
     assert "INSTRUCTION_COUNTS_TOKEN_TEST" in said
     assert "secret" not in said
-
-
-def test_messages_name_the_host_and_not_what_follows_it(
-    specification: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A key may be in it."""
-    with_endpoint(specification, f"{receiver.url}/key?id=key").send(make_run(make_record("a")))
-    said = capsys.readouterr()
-
-    assert f"Sent to 127.0.0.1:{receiver.server_port}\n" == said.out
-    assert "key" not in said.err
 
 
 def test_a_run_that_was_interrupted_is_not_sent(
