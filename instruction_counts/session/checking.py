@@ -198,10 +198,9 @@ def check_build(
     fingerprint = settings.fingerprint(facts)
     request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
     cases = load_cases(definitions, request.selection)
-    plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
     with runner.engines() as engines:
         builds = ComparedBuilds(runner, cases, engines)
-        measured = builds.measure(plan)
+        measured = builds.measure(planned(time_budget_s, cases, store, moved=request.moved_before))
         comparison = request.compared(measured.sides[build.name], runner.completed)
         compared = Compared(
             comparison, measured.interrupted, measured.run_id, is_sound=measured.is_sound
