@@ -46,6 +46,8 @@ class Node:
         """The node that these names and positions lead to, or the last one on the way there."""
         node = self
         for step in steps:
+            if not isinstance(node.value, dict | list):
+                break
             try:
                 node = node.value[step]
             except (LookupError, TypeError):
