@@ -46,12 +46,13 @@ class Node:
         """The node that these names and positions lead to, or the last one on the way there."""
         node = self
         for step in steps:
-            if not isinstance(node.value, dict | list):
-                break
             try:
-                node = node.value[step]
+                below = node.value[step]
             except (LookupError, TypeError):
                 break
+            if not isinstance(below, Node):  # a character of a string
+                break
+            node = below
         return node
 
     def problem(self, expected: str, found: str | None = None) -> Problem:
