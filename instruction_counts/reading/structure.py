@@ -8,13 +8,13 @@ was expected. This is the one means of validation; nothing takes files apart by 
     class Input:
         shape: Several[Shape]                          # [2, 3] or [[2, 3], [4, 5]]
         dtypes: Several[Annotated[str, among(DTYPES)]] = attrs.field(alias="dtype")
-        low: Annotated[float, Check(lambda low: low >= 0, "a number of at least 0")] = 0.0
+        requires_grad: bool | None = None              # may be null
 
     @attrs.frozen
     class File:
         benchmarks: Annotated[tuple[Input, ...], Check(len, "at least one benchmark", "none")]
         name: Text = ""                                # may be left out: it has a default
-        seed: Annotated[int, whole(0, LARGEST)] = 0
+        seed: Annotated[int, Bounds(0, LARGEST)] = 0
         model: Path | None = None                      # relative to the folder of the file
         timeout: Annotated[float, Parsed(seconds_of, EXPECTED)] = 60.0
         code: Text | Code = Code()                     # a string or a mapping
@@ -26,9 +26,10 @@ was expected. This is the one means of validation; nothing takes files apart by 
 - **Types are strict**: no value is taken for one of another type, unknown fields are refused with
   the nearest known name, numbers are finite and fit in 64 bits, modes are spelled as options are.
 - **A field** has the name of the attribute, or its ``alias``; without a default it is required.
-- **`Annotated`** narrows a type: `Check` with any condition, `whole` with a range, `among` with
-  choices, `Parsed` with a function from the plain value. It goes for keys of mappings, too.
-- **`Text`** is a string that is not blank, **`Several[T]`** a list or a single T.
+- **`Annotated`** narrows a type: `Bounds` with a range, `among` with choices, `Check` with any
+  condition, `Parsed` with a function from the plain value. It goes for keys of mappings, too.
+- **`Text`** is a string that is not blank, **`Several[T]`** a list or a single T; `domain.bounds`
+  has ``Count`` and ``Positive``.
 - **A union** is decided by what is there: a string, number, list, mapping, true or false.
 - **`Inline[T]`**: the fields of a class stand among those around them, as those of a case key do.
 - **What spans several fields** is checked in ``__attrs_post_init__`` with `refuse`, which raises
@@ -44,6 +45,7 @@ import enum
 import functools
 import json
 import math
+import reprlib
 import types
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
@@ -55,16 +57,17 @@ import cattrs
 from cattrs import cols
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
+from core.errors import quoted
 from core.modes import Mode, by_option
 from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.bounds import INTEGER, Bounds
 from instruction_counts.domain.errors import DataError, Problem, ValidationError
 from instruction_counts.reading.documents import HALF, is_json, read, read_text
-from instruction_counts.reading.nodes import Node, one_of
+from instruction_counts.reading.nodes import Node, one_of, path_to
 
 T = TypeVar("T")
 Steps: TypeAlias = tuple[str | int, ...]
 _folder: ContextVar[Path] = ContextVar("folder")
-_BITS = 63
 
 
 class Mismatch(ValueError):  # noqa: N818 - a finding, which gets its place later
@@ -126,6 +129,29 @@ def structured(
             return converter.structure(node.plain, kind)
     except _WRONG as error:
         raise located(node, _flat(error, ()), remedy) from error
+
+
+def structured_values(
+    values: object, name: str, kind: type[T], converter: cattrs.Converter, remedy: str = ""
+) -> T:
+    """The value of class ``kind`` that plain ``values`` of a file called ``name`` hold.
+
+    Raises:
+        ValidationError: they hold something else; all of it is named, without lines.
+    """
+    try:
+        return converter.structure(values, kind)
+    except _WRONG as error:
+        problems = []
+        for mismatch in _flat(error, ()):
+            value: Any = values
+            with contextlib.suppress(LookupError, TypeError):
+                for step in mismatch.at:
+                    value = value[step]
+            found = quoted(value) if isinstance(value, str) else reprlib.repr(value)
+            place = (name, 0, 0, path_to(mismatch.at))
+            problems.append(Problem(*place, mismatch.found or found, mismatch.expected))
+        raise ValidationError(problems, remedy) from error
 
 
 def located(node: Node, mismatches: Iterable[Mismatch], remedy: str = "") -> ValidationError:
@@ -234,23 +260,12 @@ class Parsed:
             raise Mismatch(self.expected or str(error)) from error
 
 
-def whole(least: int | None = None, most: int | None = None) -> Check:
-    """For whole numbers of a range."""
-    lower = "" if least is None else f", at least {least}"
-    upper = "" if most is None else f", at most {most}"
-    return Check(
-        lambda number: (least is None or number >= least) and (most is None or number <= most),
-        f"a whole number{lower}{upper}",
-    )
-
-
 def among(options: Collection[str]) -> Check:
     """For one of several words, which may become more; the nearest is offered."""
     return Check(lambda word: word in options, lambda word: one_of(options, word))
 
 
 Text: TypeAlias = Annotated[str, Check(str.strip, "a non-empty string")]
-Count: TypeAlias = Annotated[int, whole(0)]
 _ALONE, _INLINE = object(), object()
 Several: TypeAlias = Annotated[tuple[T, ...], _ALONE]
 Inline: TypeAlias = Annotated[T, _INLINE]
@@ -341,7 +356,7 @@ def _is_inline(kind: Any) -> bool:
 def _scalar(expected: str, value: Any, kind: Any) -> Any:
     if type(value) is not kind:
         raise Mismatch(expected)
-    if kind is str and HALF.search(value):  # no file takes it again
+    if kind is str and not value.isascii() and HALF.search(value):  # no file takes it again
         raise Mismatch(expected, "an unpaired surrogate")
     return value
 
@@ -349,7 +364,7 @@ def _scalar(expected: str, value: Any, kind: Any) -> Any:
 def _integer(value: Any, _: Any) -> int:
     if type(value) is not int:
         raise Mismatch("a whole number")
-    if value.bit_length() > _BITS:
+    if not INTEGER.hold(value):
         raise Mismatch("a whole number of at most 64 bits", f"{value.bit_length() + 1} bits")
     return value
 
@@ -413,11 +428,20 @@ def _guarded(plain: type, expected: str, make: Callable[..., Any]) -> Callable[.
     return factory
 
 
+def bounds_of(kind: Any) -> Bounds | None:
+    """What a number of an annotated type has to be, where that says so."""
+    notes = get_args(kind)[1:] if _is_annotated(kind) else ()
+    return next((note for note in notes if isinstance(note, Bounds)), None)
+
+
 def _annotated_hook(kind: Any, converter: cattrs.Converter) -> Any:
     plain, *notes = get_args(kind)
     parsed = next((note for note in notes if isinstance(note, Parsed)), None)
     inner = parsed or converter.get_structure_hook(plain)
     checks = [note for note in notes if isinstance(note, Check)]
+    if bounds := bounds_of(kind):
+        name = "a whole number" if plain is int else "a number"
+        checks.append(Check(bounds.hold, f"{name}, {bounds}"))
     is_scalar = plain in {str, int, float, bool}
     is_alone = _ALONE in notes
 
@@ -492,6 +516,8 @@ def _names(kind: Any) -> Iterator[str]:
     """The fields of a class as files name them; those of what is inline stand for it."""
     inlined = _inlined(kind)
     for field in attrs.fields(kind):
+        if not field.eq:  # no part of the value
+            continue
         yield from inlined.get(field.name, [field.alias or field.name])
 
 

@@ -25,16 +25,20 @@ class Unit(enum.Enum):
     """A whole number: ``18,063``."""
     CHANGE = "change"
     """A whole number with its sign: ``+381``; 0 is ``0``."""
+    NUMBER = "number"
+    """Any number, in three digits: ``12.3``."""
     RELATIVE = "relative"
-    """A fraction of a base, with its sign, as a percentage: ``+4.5%``."""
+    """A fraction of a base, with its sign, as a percentage: ``+4.52%``."""
     SHARE = "share"
-    """A fraction of a whole, as a percentage: ``41%``."""
+    """A fraction of a whole, as a percentage: ``41.2%``; ``100.0%`` is all of it."""
     SPREAD = "spread"
-    """How far something moves without a change, in the unit of its neighbour: ``±12``."""
+    """How far a count moves without a change, in its own unit: ``±12``."""
+    RELATIVE_SPREAD = "relative spread"
+    """The same as a fraction of the value: ``±3%``."""
     SECONDS = "seconds"
     """Three digits and a unit: ``4.71 us``."""
     BYTES = "bytes"
-    """``1.5 MiB``."""
+    """Three digits and a unit: ``1.5 MiB``."""
 
 
 class Role(enum.Enum):
@@ -49,7 +53,7 @@ class Role(enum.Enum):
 
 
 Value: TypeAlias = str | int | float | None
-"""What a cell holds; None is shown as a dash."""
+"""What a cell holds; None is shown as a dash, and the empty text as nothing."""
 
 
 @attrs.frozen
@@ -59,6 +63,8 @@ class Line:
     text: str
     role: Role = Role.PLAIN
     indent: int = 0
+    clipped: bool = False
+    """Whether a terminal shows no more of it than a line holds."""
 
 
 @attrs.frozen
@@ -70,7 +76,7 @@ class Cell:
     approximate: bool = False
     """Whether it is marked with ``~``."""
     remark: str = ""
-    """What is shown behind the value: ``(9 → 10 calls)``."""
+    """What is said at the end of its row: ``9 → 10 allocations``."""
 
 
 @attrs.frozen
@@ -112,6 +118,8 @@ class Table:
     rows: tuple[Row, ...]
     role: Role = Role.STRONG
     """Of its title."""
+    total: Row | None = None
+    """The last row: sums. Rows that are not shown are summed up by what is missing to them."""
     remark: str = ""
     """What is said beside the title: ``verified in 3 memory layouts``."""
     shown: int | None = None
@@ -120,6 +128,27 @@ class Table:
     """How to see the others: ``compare last --limit 0``."""
     folded: bool = False
     """Whether Markdown and pages fold it away until it is asked for."""
+
+    def first(self, most: int | None) -> tuple[tuple[Row, ...], int]:
+        """The first rows and the number of the others; None: all of them.
+
+        Where the table has a row of sums, it comes last, below one for what the others add up to.
+        """
+        rows = self.rows if most is None else self.rows[:most]
+        hidden = len(self.rows) - len(rows)
+        if self.total is None:
+            return rows, hidden
+        return (*rows, *([self._rest(rows, hidden)] if hidden else []), self.total), hidden
+
+    def _rest(self, shown: tuple[Row, ...], hidden: int) -> Row:
+        assert self.total is not None, "asked of tables with sums alone"
+        cells = [Cell(f"… {hidden:,} more")]
+        for place, total in enumerate(self.total.cells[1:], 1):
+            numbers = [row.cells[place].value for row in shown]
+            known = sum(number for number in numbers if isinstance(number, int | float))
+            whole = total.value
+            cells.append(Cell(whole - known if isinstance(whole, int | float) else ""))
+        return Row(tuple(cells), indent=self.total.indent)
 
     def column(self, key: str) -> tuple[Value, ...]:
         """The values of the column with that key, from the first row on."""
@@ -143,7 +172,7 @@ Section: TypeAlias = Table | Block
 
 
 @attrs.frozen
-class Test:
+class CaseTest:
     """A case as a test, for JUnit."""
 
     suite: str
@@ -154,6 +183,8 @@ class Test:
     error: str = ""
     """Why there is no result; empty where there is one."""
     skipped: str = ""
+    details: str = ""
+    """Text below the message; of a case that passes, what it printed."""
 
 
 @attrs.frozen
@@ -161,8 +192,8 @@ class Document:
     """All that a command has to say, the answer first."""
 
     kind: str
-    """``comparison``, ``check``, ``run``, ``explanation``, …: JSON and file names have it."""
-    title: str
+    """``comparison``, ``check``, ``run``, ``explanation``, …"""
+    title: str = ""
     answer: tuple[Line, ...] = ()
     """What somebody reads who reads one line: the tally, or the verdict."""
     facts: Table | None = None
@@ -172,9 +203,21 @@ class Document:
     """What to know before the numbers are believed."""
     next_command: str = ""
     """What to type next, without the name of the program: ``explain last 'MatMul/mm'``."""
-    data: Mapping[str, Any] = attrs.field(factory=dict)
-    """What JSON holds: plain values, more than any screen shows."""
-    tests: tuple[Test, ...] = ()
+    longest: int | None = None
+    """So many characters of Markdown at most: what a comment takes. None: as many as it needs."""
+    data: Any = None
+    """What JSON holds: plain values, more than any screen shows. None: the tables."""
+    records: Table | None = None
+    """What CSV holds: each record with all of its figures. None: the first table."""
+    tests: tuple[CaseTest, ...] | None = None
+    """What JUnit holds; None where nothing is tested."""
+    profiles: Mapping[str, Any] | None = None
+    """Flame graphs, as a file of speedscope's format; None where there are no stacks."""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All tables among the sections."""
+        return tuple(section for section in self.sections if isinstance(section, Table))
 
     def table(self, name: str) -> Table:
         """The table of that name.
@@ -182,7 +225,7 @@ class Document:
         Raises:
             KeyError: there is none.
         """
-        for section in self.sections:
-            if isinstance(section, Table) and section.name == name:
-                return section
+        for table in self.tables:
+            if table.name == name:
+                return table
         raise KeyError(name)

@@ -10,7 +10,7 @@ import attrs
 from core.types import CaseKey, Language
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.difference import Verdict
-from instruction_counts.analysis.verdicts.sides import Runs, Side, narrowed, read_side
+from instruction_counts.analysis.verdicts.sides import Side, narrowed
 from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
@@ -26,6 +26,7 @@ from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.cases import load_cases
 from instruction_counts.session.comparing import Compared, ComparedBuilds
 from instruction_counts.session.observer import Observer
+from instruction_counts.session.sides import Runs, read_side
 from instruction_counts.session.time_budget import planned
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store

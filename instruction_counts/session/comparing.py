@@ -21,7 +21,6 @@ from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import (
     Side,
     narrowed,
-    read_side,
     side_of,
     with_noise,
     with_outputs,
@@ -38,6 +37,7 @@ from instruction_counts.session.builds import BuildRunner, Engines, MeasurementS
 from instruction_counts.session.cases import load_cases
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.observer import Observer
+from instruction_counts.session.sides import read_side
 from instruction_counts.session.time_budget import planned, require_measured
 from instruction_counts.session.verification import FRESH_SERVERS, Recounted, Verification
 from instruction_counts.sources.definitions import Definitions

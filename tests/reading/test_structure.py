@@ -17,11 +17,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instruction_counts.domain.bounds import Bounds, Count
 from instruction_counts.domain.errors import DataError, ValidationError
 from instruction_counts.reading import documents
 from instruction_counts.reading.structure import (
     Check,
-    Count,
     Inline,
     Mismatch,
     Parsed,
@@ -34,7 +34,7 @@ from instruction_counts.reading.structure import (
     refuse,
     require_version,
     strict_converter,
-    whole,
+    structured_values,
 )
 
 
@@ -235,7 +235,7 @@ class Form:
     key: Inline[Key]
     name: Text = "a"
     count: Count = 0
-    seed: Annotated[int, whole(1, 5)] = 1
+    seed: Annotated[int, Bounds(1, 5)] = 1
     dtype: Annotated[str, among(("float32", "float64"))] = "float32"
     shapes: Several[str] = ()
     sizes: Annotated[Several[int], Check(len, "at least one size", "none")] = (1,)
@@ -372,3 +372,11 @@ def test_what_spans_the_file_is_refused_at_its_place(tmp_path: Path) -> None:
     error = located(documents.read(path), [Mismatch("unique names", at=("parts", 1, "name"))])
 
     assert f'{path}:3:10: $.parts[1].name\n  found     "a"\n  expected  unique names' == str(error)
+
+
+def test_plain_values_are_refused_without_lines() -> None:
+    """As those of a database, which has none."""
+    with pytest.raises(ValidationError) as caught:
+        structured_values({"parts": [{"name": 1}]}, "run 3", Whole, CONVERTER)
+
+    assert "run 3: $.parts[0].name\n  found     1\n  expected  a string" == str(caught.value)
