@@ -13,6 +13,7 @@ import attrs
 from core.api import GroupedBenchmark
 from core.types import Label
 from instruction_counts.builds.configured import Builds
+from instruction_counts.domain.bounds import Bounds
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.durations import EXPECTED, seconds_of
 from instruction_counts.reading.nodes import one_of
@@ -25,7 +26,6 @@ from instruction_counts.reading.structure import (
     among,
     refuse,
     strict_converter,
-    whole,
 )
 from instruction_counts.sources.operators.entries import (
     COMPLEX,
@@ -49,7 +49,7 @@ _WORDS = tuple(name for name in DISTRIBUTIONS if name != "index_of")
 
 # Inputs
 
-_Size: TypeAlias = Annotated[int, whole(0)]
+_Size: TypeAlias = Annotated[int, Bounds(0)]
 _Dtype: TypeAlias = Annotated[str, among(DTYPES)]
 
 
@@ -165,7 +165,7 @@ class Model:
 
 
 def _threads(value: Any) -> tuple[int, ...]:
-    counts: tuple[int, ...] = CONVERTER.structure(value, Several[Annotated[int, whole(1)]])
+    counts: tuple[int, ...] = CONVERTER.structure(value, Several[Annotated[int, Bounds(1)]])
     if not counts or len(set(counts)) < len(counts):
         raise Mismatch("a thread count, or a list of distinct ones")
     return counts
@@ -261,7 +261,7 @@ class File:
     name: Text = ""
     builds: Builds = ()
     timeout: Annotated[float, Parsed(seconds_of, EXPECTED)] | None = None
-    seed: Annotated[int, whole(0, LARGEST_SEED)] = 0
+    seed: Annotated[int, Bounds(0, LARGEST_SEED)] = 0
     reporters: tuple[Literal["screen"] | Reporter, ...] | None = None
 
     def __attrs_post_init__(self) -> None:
