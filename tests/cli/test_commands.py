@@ -117,11 +117,11 @@ def test_the_list_has_a_line_for_each_case(definitions: str, program: Program) -
 
     assert "5 cases\n" == answer.err
     assert [
-        "Pointwise / add · Python · Eager · Forward · 1 thread",
-        "Pointwise / add · C++ · Eager · Forward · 1 thread",
-        "Pointwise / add · Python · TorchScript · Forward · 1 thread",
-        "Pointwise / add · C++ · TorchScript · Forward · 1 thread",
-        "Pointwise / x[:b:] · Python · 1 thread",
+        "Pointwise / add · Python · Eager · Forward",
+        "Pointwise / add · C++ · Eager · Forward",
+        "Pointwise / add · Python · TorchScript · Forward",
+        "Pointwise / add · C++ · TorchScript · Forward",
+        "Pointwise / x[:b:] · Python",
     ] == answer.out.splitlines()
 
 
@@ -175,7 +175,7 @@ def test_a_case_is_shown_with_its_code(definitions: str, program: Program) -> No
     lines = program("show", "--definitions", definitions, "pointwise/x[:B:]").out.splitlines()
 
     assert [
-        "Pointwise / x[:b:] · Python · 1 thread",
+        "Pointwise / x[:b:] · Python",
         "  setup",
         "    x, b = [1], 1  # [red]",
         "  statement",
