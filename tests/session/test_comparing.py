@@ -13,6 +13,7 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.builds import BuildRunner
@@ -76,6 +77,18 @@ def test_what_differs_in_one_layout_alone_is_not_reported() -> None:
     found = verdicts(engine(1000), engine(2000), {"base": engine(2000), "new": engine(1000)})
 
     assert Verdict.WORSE is not found["a"]
+
+
+def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
+    """The layout that it was measured in is one of them."""
+    used, layouts = ({"base": engine(count), "new": engine(2000)} for count in (1000, 1500))
+    builds = ComparedBuilds(runner_of("base", "new"), CASES[:1])
+    with fake_engines(used, layouts=layouts):
+        sides = builds.measure().sides
+        found = builds.verify(compare(sides["base"], sides["new"]), 2).comparison
+    noises = [made.records[CASES[0].key].noise for made in (found.base, found.new)]
+
+    assert [Noise(layout_spread=1 / 3, layouts=2), Noise(layouts=2)] == noises
 
 
 def judged(

@@ -80,25 +80,16 @@ def test_an_operator_is_known_by_its_function() -> None:
     ]
 
 
-def test_shapes_and_values_are_given_by_their_own_names() -> None:
-    """What is left out is as the entry has it."""
+def test_a_test_states_arguments_by_their_own_names() -> None:
+    """What is left out is as the entry has it; dtype, seed and backward as in opperf."""
     (forward, _) = statements(input=(2, 3), other=[3], alpha=5)
+    (alone,) = statements(dtype="float64", seed=7, run_backward=False)
+
     assert "input = torch.randn([2, 3])" in forward
     assert "other = torch.randn([3])" in forward
     assert forward.endswith("out = torch.add(input, other, alpha=5)")
-
-
-def test_a_test_can_have_its_own_dtype_seed_and_backward() -> None:
-    """As in opperf's dictionaries."""
-    (forward,) = statements(dtype="float64", seed=7, run_backward=False)
-    assert "torch.manual_seed(7)" in forward
-    assert "dtype=torch.float64" in forward
-
-
-def test_backward_is_measured_unless_it_is_not_wanted() -> None:
-    """Together with forward."""
-    autograds = [case.autolabels.autograd for case in cases_of(ADD, 0, Language.PYTHON)]
-    assert autograds == [AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD]
+    assert "torch.manual_seed(7)" in alone
+    assert "dtype=torch.float64" in alone
 
 
 def test_tests_of_one_operator_have_labels_of_their_own() -> None:
@@ -110,6 +101,9 @@ def test_tests_of_one_operator_have_labels_of_their_own() -> None:
     ]
     assert len({(case.label, case.autolabels) for case in cases}) == len(cases) == 4
     assert [case.label[-1] for case in cases] == ["test 0"] * 2 + ["test 1"] * 2
+    assert [AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD] * 2 == [
+        case.autolabels.autograd for case in cases
+    ]
 
 
 @pytest.mark.parametrize(
@@ -184,22 +178,16 @@ def test_what_has_no_cpp_has_a_dictionary_with_the_reason() -> None:
     }.items() <= found.items()
 
 
-def test_schemas_are_read_once() -> None:
-    """It takes a process, and there may be hundreds of tests."""
-    schemas = _standard_schemas()
-    assert schemas() is schemas()
-
-
-def test_schemas_are_read_only_where_they_are_needed() -> None:
-    """Python alone does without them."""
-    read: list[int] = []
+def test_schemas_are_read_once_and_only_where_they_are_needed() -> None:
+    """It takes a process, and there may be hundreds of tests. Python alone does without."""
 
     def schemas() -> dict[str, list[Schema]]:
-        read.append(1)
-        return {}
+        raise AssertionError
 
     _cases(_test(ADD, COMMON, {"alpha": 2}, schemas), 0, {Language.PYTHON}, schemas)
-    assert [] == read
+    standard = _standard_schemas()
+
+    assert standard() is standard()
 
 
 def test_categories_can_be_listed() -> None:
