@@ -192,7 +192,7 @@ def test_the_setup_of_a_module_is_dedented() -> None:
 
 def test_timer_args_have_the_defaults_of_a_timer() -> None:
     """Only the statement must be given."""
-    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, ())
+    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, (), "warm loop")
     assert expected == attrs.astuple(TimerArgs("x"), recurse=False)
 
 
