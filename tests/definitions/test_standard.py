@@ -85,12 +85,12 @@ def test_addition_is_filed_under_pointwise_math() -> None:
 
 def test_the_suite_has_modules() -> None:
     """`GroupedModules` makes groups with a model."""
-    assert any(group.from_model for group in GROUPS.values())
+    assert any(group.py_model_setup for group in GROUPS.values())
 
 
 def test_the_suite_has_grouped_statements() -> None:
     """`GroupedStmts` makes groups with a signature and no model."""
-    assert any(group.signature and not group.from_model for group in GROUPS.values())
+    assert any(group.signature and not group.py_model_setup for group in GROUPS.values())
 
 
 def test_the_suite_has_variants() -> None:
