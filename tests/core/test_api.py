@@ -27,7 +27,6 @@ from core.api import (
     Use,
 )
 from core.errors import DefinitionError
-from core.labels import WARM_LOOP
 from core.signature import Signature
 from core.types import Language
 
