@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.fingerprint import KNOWN_LATER, Fingerprint
 
 _IN_THE_WAY = ("machine", "allocator", "profile_version")
 """Fields that make counts incomparable: another processor family executes other instructions,
@@ -20,7 +20,9 @@ _NOT_SHOWN = ("tool_version",)
 
 _NAMES = {
     "aslr_off": "address randomisation off",
+    "caches": "caches of the interpreter",
     "capability": "instruction set of the times",
+    "counted_by": "code that counts",
     "counted_capability": "instruction set of the counts",
     "cpu": "CPU",
     "cxx11_abi": "C++11 ABI",
@@ -60,8 +62,7 @@ def disagreements(base: Side, new: Side) -> Iterator[Disagreement]:
         yield Disagreement("engine", base.engine, new.engine, prevents=True)
     for field in attrs.fields(Fingerprint):
         before, after = (getattr(side.fingerprint, field.name) for side in (base, new))
-        # What was counted is not known of a run that was interrupted before its server was up.
-        unknown = field.name == "counted_capability" and not (before and after)
+        unknown = field.name in KNOWN_LATER and not (before and after)
         if before == after or unknown or field.name in _NOT_SHOWN:
             continue
         yield Disagreement(
