@@ -6,9 +6,9 @@ Selection, options, result files, limits and reports take it from here.
 
 from __future__ import annotations
 
+from core.labels import RuntimeMode
 from core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
 from core.runtimes.torchscript import TorchScript
-from core.types import RuntimeMode
 
 __all__ = [
     "ARTEFACT_PATH",

@@ -8,9 +8,9 @@ import textwrap
 import attrs
 
 from core.invocation import assign
+from core.labels import Language
 from core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
 from core.signature import Signature
-from core.types import Language
 
 CPP_INCLUDES = "#include <vector>\n#include <torch/script.h>"
 

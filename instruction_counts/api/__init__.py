@@ -22,7 +22,7 @@ import attrs
 from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
 from core.errors import DefinitionErrors
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.sides import Side, read_side
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import (
     Cases,
     builds_of,
@@ -55,6 +55,7 @@ from instruction_counts.session.performance import (
     run_category,
     run_performance_test,
 )
+from instruction_counts.session.sides import read_side
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.storage.store import Store
 

@@ -7,7 +7,8 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from core.types import WARM_LOOP, Case, Language
+from core.labels import WARM_LOOP
+from core.types import Case, Language
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines import counting
 from instruction_counts.engines.cpp.compiler import Compiler
