@@ -63,7 +63,7 @@ def _shapes(value: Any) -> tuple[Shape, ...]:
 
 
 @attrs.frozen
-class Bounds:
+class Range:
     """A distribution with bounds, of which the higher is excluded."""
 
     uniform: tuple[float, ...] | None = None
@@ -87,7 +87,7 @@ class Input:
     dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] = attrs.field(
         default=("float32",), alias="dtype"
     )
-    drawn: Annotated[str, among(_WORDS)] | Bounds | None = attrs.field(
+    drawn: Annotated[str, among(_WORDS)] | Range | None = attrs.field(
         default=None, alias="distribution"
     )
     requires_grad: bool = False
@@ -104,7 +104,7 @@ class Input:
     @property
     def distribution(self) -> Distribution:
         """How its values are drawn."""
-        if isinstance(self.drawn, Bounds):
+        if isinstance(self.drawn, Range):
             name = "integers" if self.drawn.uniform is None else "uniform"
             low, high = self.drawn.uniform or self.drawn.integers or (0, 1)
             return Distribution(name, low, high)
