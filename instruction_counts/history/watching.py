@@ -17,7 +17,6 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.history.candidates import is_change
 
 
 @attrs.frozen
@@ -126,7 +125,7 @@ def look_at(
             waiting.append(Waiting(base, tuple(difference.key for difference in lost)))
         for why, those in _incomparable(found):
             notice(f"{name}: not comparable with {base.line}, {why}: {_titles(those)}")
-        suspects = [difference for difference in found.differences if is_change(difference)]
+        suspects = [difference for difference in found.differences if difference.is_change]
         verified = _verified(suspects, base, build, builds, notice) if suspects else []
         steps += (_step(step, base.line, name, side, causes(step)) for step in verified)
     return attrs.evolve(
@@ -192,7 +191,7 @@ def _incomparable(comparison: Comparison) -> Iterator[tuple[str, list[Difference
         if (
             difference.verdict is Verdict.INCOMPARABLE
             and difference.new_count is not None
-            and not is_change(difference)
+            and not difference.is_change
         ):
             found.setdefault(difference.reason, []).append(difference)
     facts = "".join(
@@ -220,7 +219,7 @@ def _verified(
     judged = {
         difference.key: difference
         for difference in again.differences
-        if is_change(difference) or difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
+        if difference.is_change or difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
     }
     unknown = sum(suspect.key not in judged for suspect in suspects)
     if unknown:
@@ -232,7 +231,7 @@ def _verified(
     return [
         difference
         for difference in (judged.get(suspect.key, suspect) for suspect in suspects)
-        if is_change(difference)
+        if difference.is_change
     ]
 
 

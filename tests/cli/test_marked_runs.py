@@ -117,7 +117,7 @@ def test_an_explanation_says_so(folder: Path, program: Program) -> None:
     assert [None, AS_JSON] == [document[side]["changed_files"] for side in ("base", "new")]
 
 
-@pytest.mark.parametrize("form", ["plot", "table", "csv"])
+@pytest.mark.parametrize("form", ["text", "csv"])
 def test_a_history_says_of_which_run(form: str, program: Program) -> None:
     """A step there may be one of other code."""
     shown = program.output("history", "Group/add", "--format", form).splitlines()

@@ -462,7 +462,7 @@ def test_no_mistake_is_reported_that_is_none(write: WRITE) -> None:
             "only floating-point and complex tensors",
         ),
         ("{id: a, statement: x, label: '/'}", "a label"),
-        ("{id: a, statement: x, expected: {y: {sum: 1, tolerance: -1}}}", "a number of at least 0"),
+        ("{id: a, statement: x, expected: {y: {sum: 1, tolerance: -1}}}", "a number, at least 0"),
         ("{id: a, statement: x, expected: {y: {tolerance: 1}}}", "a sum, which"),
         ("{id: a, statement: x, label: 'c {'}", "label\n  found     {\n  expected  one of {ID}"),
         ("{id: a, statement: x, label: 'c }'}", "label\n  found     }\n  expected  one of {ID}"),
