@@ -6,9 +6,9 @@ Selection, options, result files, limits and reports take it from here.
 
 from __future__ import annotations
 
+from core.labels import RuntimeMode
 from core.runtimes.runtime import Grouped, Runtime
 from core.runtimes.torchscript import TorchScript
-from core.types import RuntimeMode
 
 __all__ = ["Grouped", "Runtime", "asked_for", "register", "runtime_of", "selectable", "unregister"]
 

@@ -6,8 +6,8 @@ from typing import Protocol
 
 import attrs
 
+from core.labels import Language, RuntimeMode
 from core.signature import Signature
-from core.types import Language, RuntimeMode
 
 
 class Grouped(Protocol):

@@ -8,9 +8,9 @@ import textwrap
 import attrs
 
 from core.invocation import assign
+from core.labels import Language
 from core.runtimes.runtime import Grouped, Runtime
 from core.signature import Signature
-from core.types import Language
 
 MODEL_PATH = "@TORCHSCRIPT_MODEL_PATH@"
 """Placeholder in a setup for the file of the scripted model, which the worker makes."""

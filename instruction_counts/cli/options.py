@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from core.modes import by_option
+from core.labels import by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
@@ -20,11 +20,8 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.sources.definitions import STANDARD, Definitions, opened
 from instruction_counts.sources.operators.entries import DTYPES, LARGEST_SEED, VARIANTS
-from instruction_counts.sources.registry import (
-    OperatorRequest,
-    operator_source,
-    operator_sources,
-)
+from instruction_counts.sources.operators.request import OperatorRequest
+from instruction_counts.sources.registry import operator_source, operator_sources
 from instruction_counts.system.program import DATABASE_VARIABLE
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ import attrs
 
 from core.types import Case
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.sources.operators.request import OperatorRequest
 
 
 class Source(Protocol):
@@ -21,26 +22,6 @@ class Source(Protocol):
 
     def cases(self) -> tuple[Case, ...]:
         """Its cases."""
-
-
-def unheard(text: str) -> None:
-    """Where nobody listens to notes."""
-
-
-@attrs.frozen
-class OperatorRequest:
-    """What ``--operators`` and the options beside it ask for; empty is not asked for."""
-
-    patterns: tuple[str, ...]
-    shapes: tuple[str, ...] = ()
-    dtypes: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
-    """``NAME=[SIZES]``."""
-    seed: int | None = None
-    overrides: Path | None = None
-    samples: int | None = None
-    file: Path | None = None
-    note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
 
 
 @attrs.frozen

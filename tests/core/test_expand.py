@@ -465,7 +465,7 @@ def test_the_python_of_the_suite_compiles() -> None:
     ("title", "expected"),
     [
         (
-            "Allocation / overloads / Options / Case:  1 · C++ · Eager · Forward · 1 thread",
+            "Allocation / overloads / Options / Case:  1 · C++ · Eager · Forward",
             TimerArgs(
                 "at::zeros({3}, at::kDouble);  // converts",
                 "using namespace torch::indexing;\n"
@@ -475,13 +475,13 @@ def test_the_python_of_the_suite_compiles() -> None:
             ),
         ),
         (
-            "Pointwise / Math / divide / Case:  1 · Python · Eager · Forward · 1 thread",
+            "Pointwise / Math / divide / Case:  1 · Python · Eager · Forward",
             TimerArgs(
                 "torch.div(x, y, out=x)", "x = torch.rand((4, 4))\ny = torch.rand(\n    (4, 4))"
             ),
         ),
         (
-            "Indexing / [None, 0] · Python · Eager · Forward · 1 thread",
+            "Indexing / [None, 0] · Python · Eager · Forward",
             TimerArgs(
                 "x[None, 0] = 2\ny[None, 0] = x[None, 0]",
                 "\ntorch.manual_seed(20_11)\nx = torch.randn((1, 1, 1))\n"
@@ -490,14 +490,14 @@ def test_the_python_of_the_suite_compiles() -> None:
             ),
         ),
         (
-            "Layers / GRU · C++ · Eager · Forward · 1 thread",
+            "Layers / GRU · C++ · Eager · Forward",
             TimerArgs(
                 "auto y = model->forward(x);",
                 "auto x = torch::ones({4, 4, 4});\n\nauto model = torch::nn::GRU(4, 3);",
                 language=CPP,
             ),
         ),
-        ("Explicit / seed · Python · 1 thread", TimerArgs("torch.manual_seed(0)")),
+        ("Explicit / seed · Python", TimerArgs("torch.manual_seed(0)")),
     ],
 )
 def test_cases_of_the_suite_hold_exactly_this(title: str, expected: TimerArgs) -> None:

@@ -19,9 +19,9 @@ from instruction_counts.sources.operators.catalogue import (
 )
 from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
 from instruction_counts.sources.operators.entries import DEFAULT_DTYPE, OperatorEntry
+from instruction_counts.sources.operators.request import OperatorRequest, unheard
 from instruction_counts.sources.operators.samples import OP_DB, LeftOut, calls_of, remarks
 from instruction_counts.sources.operators.source import asked_for, selected
-from instruction_counts.sources.registry import OperatorRequest, unheard
 from instruction_counts.system.cache import Cache
 
 

@@ -20,7 +20,7 @@ from instruction_counts.sources.operators.definitions import definitions
 from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 from instruction_counts.sources.operators.overriding import Asked, parse_inputs, read_overrides
 from instruction_counts.sources.operators.reading import read_operators
-from instruction_counts.sources.registry import OperatorRequest, unheard
+from instruction_counts.sources.operators.request import OperatorRequest, unheard
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.places import HOME
 
