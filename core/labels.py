@@ -17,6 +17,9 @@ from core.errors import DefinitionError, quoted
 Label: TypeAlias = tuple[str, ...]
 """The path of a benchmark in its tree: ``("Pointwise", "Math", "add")``."""
 
+WARM_LOOP = "warm loop"
+"""The usual kind of a case: its statement runs in a loop that is warm when it is counted."""
+
 
 class Language(enum.Enum):
     """The language in which a statement is written."""

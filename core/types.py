@@ -12,7 +12,15 @@ import attrs
 
 from core.api import GroupedBenchmark, TimerArgs
 from core.facts import ExpectedTensor, Subject
-from core.labels import AutogradMode, AutoLabels, CaseKey, Label, Language, RuntimeMode
+from core.labels import (
+    WARM_LOOP,
+    AutogradMode,
+    AutoLabels,
+    CaseKey,
+    Label,
+    Language,
+    RuntimeMode,
+)
 
 __all__ = [
     "AutoLabels",
@@ -41,12 +49,12 @@ FlatDefinition: TypeAlias = "tuple[Case, ...]"
 class Case:
     """One concrete benchmark: a label, the inferred labels, and exactly what is executed.
 
-    ``model_source`` is the Python source that defines ``jit_model`` for TorchScript cases; the
-    worker runs it inside the build under test, saves the result, and puts the path of the file
-    where ``timer_args.setup`` holds `core.runtimes.torchscript.MODEL_PATH`. ``metadata`` holds
-    JSON values that the definition gave: nothing depends on them, nor does equality. ``paths``
-    holds absolute paths in the code, each with what identifies it elsewhere; it is no part of
-    equality either. ``subject`` is what the case measures, ``expected`` what it computes.
+    ``model_source`` is Python source that makes what only a build of torch can make, such as a
+    scripted model; the worker runs it inside the build under test, saves the result, and puts the
+    path of the file where ``timer_args.setup`` holds `core.runtimes.ARTEFACT_PATH`. ``metadata``
+    holds JSON values that the definition gave: nothing depends on them, nor does equality.
+    ``paths`` holds absolute paths in the code, each with what identifies it elsewhere; it is no
+    part of equality either. ``subject`` is what the case measures, ``expected`` what it computes.
     """
 
     label: Label
@@ -90,6 +98,7 @@ class Case:
             self.timer_args.global_setup,
             str(self.num_threads),
             self.model_source or "",
+            *([self.timer_args.kind] if self.timer_args.kind != WARM_LOOP else ()),
         )
         code = "\0".join(parts)
         for path, name in self.paths.items():

@@ -24,7 +24,7 @@ from core.api import (
 )
 from core.errors import deferring
 from core.expand import materialize
-from core.runtimes.torchscript import MODEL_PATH
+from core.runtimes import ARTEFACT_PATH
 from core.types import AutogradMode, AutoLabels, Case, Label, Language, RuntimeMode
 from core.utils import flatten
 
@@ -274,7 +274,7 @@ def test_only_setups_of_scripted_cases_hold_the_place_of_a_file() -> None:
     """Exactly once, where the model is loaded."""
     cases = materialize({("a",): STMTS, ("b",): MODULE, ("c",): TimerArgs("x")})
     expected = [int(case.autolabels.runtime is JIT) for case in cases]
-    assert expected == [case.timer_args.setup.count(MODEL_PATH) for case in cases]
+    assert expected == [case.timer_args.setup.count(ARTEFACT_PATH) for case in cases]
 
 
 # Which cases there are

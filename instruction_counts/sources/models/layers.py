@@ -131,7 +131,6 @@ def take_apart(
         DataError: it cannot be loaded, or does not run.
     """
     request = {
-        "question": "trace",
         "model": source.target,
         "kind": source.kind,
         "inputs": [
@@ -140,7 +139,7 @@ def take_apart(
         ],
         **attrs.asdict(mode),
     }
-    answer = inquire(build, "models", request, timeout_s=timeout_s, cwd=Path.cwd())
+    answer = inquire(build, "trace", request, timeout_s=timeout_s, cwd=Path.cwd())
     return read_trace(source, answer)
 
 

@@ -13,7 +13,6 @@ from instruction_counts.builds.inquiry import inquire, scripts_text
 from instruction_counts.domain.build import Build
 from instruction_counts.system.cache import Cache, key_of
 
-_CATALOGUE, _SAMPLES = "catalogue", "samples"
 """The scripts that are asked."""
 _SHOWN_TAGS = (
     "pointwise",
@@ -114,7 +113,7 @@ def load_schemas(build: Build, cache: Cache) -> tuple[Schema, ...]:
         BuildError: the interpreter does not work.
         DataError: it has no torch, or one that cannot be imported.
     """
-    answer = _kept(build, cache, _CATALOGUE, {"question": "schemas"})
+    answer = _kept(build, cache, "schemas", {})
     return tuple(_schema(schema) for schema in answer["schemas"])
 
 
@@ -123,7 +122,7 @@ def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, .
 
     Private and deprecated ones are left out. Raises what `load_schemas` does.
     """
-    answer = _kept(build, cache, _CATALOGUE, {"question": "public_operators"})
+    answer = _kept(build, cache, "public_operators", {})
     return tuple(
         PublicOperator(**{**found, "tags": tuple(found["tags"])}) for found in answer["operators"]
     )
@@ -149,16 +148,15 @@ def load_samples(
         DataError: it has no torch, no such dtype, or not the module that the database needs.
     """
     request = {
-        "question": "op_db",
         "names": list(names),
         "dtype": dtype,
         "limit": limit,
         "requires_grad": requires_grad,
     }
     if cache is None:
-        answer = inquire(build, _SAMPLES, request)
+        answer = inquire(build, "op_db", request)
     else:
-        answer = _kept(build, cache, _SAMPLES, request)
+        answer = _kept(build, cache, "op_db", request)
     return tuple(_samples(found) for found in answer["operators"])
 
 
@@ -170,16 +168,15 @@ def _samples(found: Mapping[str, Any]) -> OperatorSamples:
     return OperatorSamples(found["name"], found["variant"], tuple(samples), found["reason"])
 
 
-def _kept(build: Build, cache: Cache, script: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to ``request``, asked once for each torch, script and request."""
+def _kept(build: Build, cache: Cache, task: str, request: Mapping[str, Any]) -> dict[str, Any]:
+    """The answer to ``request``, asked once for each torch, task and request."""
     # Schemas come from the libraries; everything else is read from Python files, too.
-    sources = request["question"] != "schemas"
-    torch = inquire(build, _CATALOGUE, {"question": "locate", "sources": sources})
+    torch = inquire(build, "locate", {"sources": task != "schemas"})
     texts = [json.dumps(part, sort_keys=True) for part in (torch, dict(build.env), dict(request))]
-    key = key_of(scripts_text(), *texts)
+    key = key_of(scripts_text(), task, *texts)
 
     def ask(folder: Path) -> None:
-        answer = inquire(build, script, request)
+        answer = inquire(build, task, request)
         (folder / "answer.json").write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
 
     path = cache.entry("catalogue", key, ask) / "answer.json"
