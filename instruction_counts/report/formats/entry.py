@@ -14,7 +14,6 @@ from instruction_counts.gate.gate import Gate
 from instruction_counts.history.bisection import Bisection
 from instruction_counts.history.candidates import Candidates
 from instruction_counts.history.series import Series
-from instruction_counts.sources.operators.coverage import Coverage
 
 Content: TypeAlias = str | bytes | Iterable[str | bytes]
 """What a file holds; parts where the whole may not fit into memory."""
@@ -53,14 +52,6 @@ class BisectionReport:
     """The builds, in their order."""
     candidates: Candidates
     result: Bisection
-
-
-@attrs.frozen
-class CoverageReport:
-    """The public operators of a build without an entry."""
-
-    categories: Sequence[Coverage]
-    build: str
 
 
 @attrs.frozen

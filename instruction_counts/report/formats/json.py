@@ -26,7 +26,6 @@ from instruction_counts.gate.checks import (
 from instruction_counts.history.bisection import Change
 from instruction_counts.history.series import Segment, Series, surroundings
 from instruction_counts.history.steps import Step
-from instruction_counts.report import coverage as coverage_report
 from instruction_counts.report.breakdown import Breakdown
 from instruction_counts.report.causes import of_case, texts
 from instruction_counts.report.comparison import title_of
@@ -35,7 +34,6 @@ from instruction_counts.report.formats.entry import (
     BisectionReport,
     CheckReport,
     ComparisonReport,
-    CoverageReport,
     Format,
     HistoryReport,
     StepCauses,
@@ -218,14 +216,6 @@ def _change(change: Change, report: BisectionReport) -> dict[str, Any]:
     }
 
 
-# Coverage
-
-
-def coverage(report: CoverageReport) -> str:
-    """Every operator without an entry, by category."""
-    return _text(coverage_report.as_json(report.categories, report.build))
-
-
 FORMAT = Format(
     "json",
     (".json", ".json.gz"),
@@ -237,7 +227,6 @@ FORMAT = Format(
         Report: explanation,
         HistoryReport: history,
         BisectionReport: bisection,
-        CoverageReport: coverage,
         StatementsReport: statements,
     },
     needs_details=True,

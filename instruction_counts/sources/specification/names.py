@@ -5,7 +5,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Container
 
-from instruction_counts.sources.operators.names import CPP_KEYWORDS
+from instruction_counts.sources.operators.entries import CPP_KEYWORDS
 
 _OURS = ("torch", "model", "gradient", "model_inputs", "warm_up_call")
 _OUTPUT_OF_MODEL = "y"
