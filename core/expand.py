@@ -63,7 +63,7 @@ def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
                     num_threads,
                     language,
                 ),
-                runtime.artefact(group),
+                runtime.artefact_source(group),
                 group.metadata,
                 group.setup.paths,
                 group.subject,

@@ -9,7 +9,7 @@ import attrs
 
 from core.facts import Layer, Model
 from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.analysis.attribution.layer_counts import layer_counts
+from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer as TorchLayer
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record

@@ -22,7 +22,7 @@ import attrs
 from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
 from core.errors import DefinitionErrors
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.analysis.verdicts.sides import Side, read_side
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import (
     Cases,
     builds_of,
@@ -50,6 +50,7 @@ from instruction_counts.session.comparing import ComparisonRequest, compare_side
 from instruction_counts.session.explaining import Explained, explain_sides
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.observer import Observer, Silent
+from instruction_counts.session.sides import read_side
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.operators.source import operators
 from instruction_counts.storage.store import Store

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from core.modes import by_option
+from core.labels import by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console

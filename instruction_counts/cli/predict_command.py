@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from core.modes import by_option
+from core.labels import by_option
 from core.types import AutogradMode, Language
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command

@@ -113,7 +113,6 @@ class _Lanes:
         self._taking = threading.Lock()
         self._engines, self._pool, self._clock = engines, pool, clock
         self._budget = budget
-        self._sorted_by = budget.priorities if budget is not None else None
         self._stopping = threading.Event()
 
     def work(self) -> None:
@@ -139,17 +138,10 @@ class _Lanes:
     def _next_case(self) -> Sequence[WorkOrder]:
         """All orders of the case that is next; none where none waits."""
         with self._taking:
-            self._sort()
             first = self._waiting[:1]
             taken = [*takewhile(lambda order: order.case == first[0].case, self._waiting)]
             del self._waiting[: len(taken)]
             return taken
-
-    def _sort(self) -> None:
-        """Put the likeliest first, if more is known than when that was done last."""
-        if self._budget is not None and self._budget.priorities is not self._sorted_by:
-            self._sorted_by = self._budget.priorities
-            self._waiting = self._budget.in_order(self._waiting)
 
     def _rest(self) -> Sequence[WorkOrder]:
         """All orders that wait; none waits any more."""

@@ -15,16 +15,15 @@ from typing import Any
 
 import attrs
 
-from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from core.types import CaseKey
 from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
-from instruction_counts.analysis.attribution.layer_counts import layer_counts
+from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS
 from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
-from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.verdicts.programs import OTHER_PROGRAMS
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -41,6 +40,7 @@ from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.gate.kept_execution import KeptExecution
 from instruction_counts.reading.structure import (
+    Inline,
     Mismatch,
     read_as,
     require_version,
@@ -95,11 +95,7 @@ class Head:
 class BaselineCase:
     """What one case costs."""
 
-    label: tuple[str, ...]
-    language: Language
-    runtime: RuntimeMode
-    autograd: AutogradMode
-    num_threads: int
+    key: Inline[CaseKey]
     definition_hash: str
     instructions: int
     exact: bool
@@ -119,7 +115,7 @@ class BaselineCase:
         for name in ("instructions", "spread", "layouts", "layout_spread"):
             if getattr(self, name) < 0:
                 raise Mismatch("0 or more", at=(name,))
-        if self.num_threads < 1:
+        if self.key.num_threads < 1:
             raise Mismatch("1 or more", at=("num_threads",))
         for name in ("spread", "layout_spread"):
             if getattr(self, name) > self.instructions:  # every change would pass as noise
@@ -147,11 +143,7 @@ class BaselineCase:
         fresh = max((noise.server_spread for noise in noises), default=0.0)
         moved = max((noise.layout_spread for noise in seen), default=0.0)
         return cls(
-            record.label,
-            record.language,
-            record.runtime,
-            record.autograd,
-            record.num_threads,
+            record.key,
             record.definition_hash,
             counted.per_run,
             counted.exact,
@@ -164,12 +156,6 @@ class BaselineCase:
         )
 
     @property
-    def key(self) -> CaseKey:
-        """What the case is called."""
-        modes = self.language, self.runtime, self.autograd
-        return CaseKey(self.label, *modes, self.num_threads)
-
-    @property
     def noise(self) -> Noise:
         """What is known of its noise."""
         relative = self.layout_spread / max(1, self.instructions)
@@ -179,7 +165,7 @@ class BaselineCase:
     def noise_floor(self) -> int:
         """Instructions by which it may differ without any change of code."""
         counted = self._instructions
-        return noise_floor(counted, counted, self.language, [self.noise]).instructions
+        return noise_floor(counted, counted, self.key.language, [self.noise]).instructions
 
     @property
     def record(self) -> Record:

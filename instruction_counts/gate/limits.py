@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import cattrs
 
-from core.modes import Mode, by_option
+from core.labels import Mode, by_option
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.effects import EXPECTED, NEVER, Effect
 from instruction_counts.domain.selection import matches

@@ -23,12 +23,12 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
+from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
 from instruction_counts.session.measuring import (
     DURATIONS,
     Exporter,
     Measured,
-    Plan,
     make_engine,
     plan,
     remaining,
@@ -164,7 +164,8 @@ class BuildRunner:
             BuildError: one cannot be used.
         """
         sweep()
-        return cls(tuple(probe(build) for build in builds), settings, observer, recorder)
+        limit = settings.timeout_s or _TIMEOUT_S
+        return cls(tuple(probe(build, limit) for build in builds), settings, observer, recorder)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -204,7 +205,7 @@ class BuildRunner:
         *,
         exporters: Collection[Exporter] = (),
         done: Run | None = None,
-        budget: Plan | None = None,
+        budget: Budget | None = None,
         callgrind_out: Path | None = None,
         engines: Engines | None = None,
     ) -> MeasuredRun:
@@ -234,7 +235,7 @@ class BuildRunner:
                 Cache().root / DURATIONS,
                 self.recorder,
                 machine=self._machine(waiting, pool),
-                plan=budget,
+                budget=budget,
                 changed_files=self._changed_files,
                 package_folders={facts.build.name: facts.package_folder for facts in self.facts},
             )

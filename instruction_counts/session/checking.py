@@ -10,7 +10,7 @@ import attrs
 from core.types import CaseKey, Language
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.difference import Verdict
-from instruction_counts.analysis.verdicts.sides import Runs, Side, narrowed, read_side
+from instruction_counts.analysis.verdicts.sides import Side, narrowed
 from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
@@ -26,6 +26,7 @@ from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.cases import load_cases
 from instruction_counts.session.comparing import Compared, ComparedBuilds
 from instruction_counts.session.observer import Observer
+from instruction_counts.session.sides import Runs, read_side
 from instruction_counts.session.time_budget import planned
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
@@ -197,10 +198,9 @@ def check_build(
     fingerprint = settings.fingerprint(facts)
     request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
     cases = load_cases(definitions, request.selection)
-    plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
     with runner.engines() as engines:
         builds = ComparedBuilds(runner, cases, engines)
-        measured = builds.measure(plan)
+        measured = builds.measure(planned(time_budget_s, cases, store, moved=request.moved_before))
         comparison = request.compared(measured.sides[build.name], runner.completed)
         compared = Compared(
             comparison, measured.interrupted, measured.run_id, is_sound=measured.is_sound
@@ -240,7 +240,7 @@ def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
             f'build "{facts.build.name}": no valgrind on this machine, so nothing can be checked.',
             "apt-get install valgrind     or check a run that was counted elsewhere.",
         )
-    has_cpp = any(case.language is Language.CPP for case in baseline.cases.values())
+    has_cpp = any(case.key.language is Language.CPP for case in baseline.cases.values())
     for requirement in missing(facts, {Requirement.COMPILER} if has_cpp else ()):
         raise BuildError(requirement.what, requirement.remedy)
 

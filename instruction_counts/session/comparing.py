@@ -21,7 +21,6 @@ from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import (
     Side,
     narrowed,
-    read_side,
     side_of,
     with_noise,
     with_outputs,
@@ -33,11 +32,12 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import engine_named
+from instruction_counts.execution.budget import Budget
 from instruction_counts.session.builds import BuildRunner, Engines, MeasurementSettings
 from instruction_counts.session.cases import load_cases
 from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.measuring import Plan
 from instruction_counts.session.observer import Observer
+from instruction_counts.session.sides import read_side
 from instruction_counts.session.time_budget import planned, require_measured
 from instruction_counts.session.verification import FRESH_SERVERS, Recounted, Verification
 from instruction_counts.sources.definitions import Definitions
@@ -77,7 +77,7 @@ class ComparedBuilds:
     engines: Engines | None = None
     """What measures and verifies; None makes engines for each."""
 
-    def measure(self, budget: Plan | None = None) -> MeasuredSides:
+    def measure(self, budget: Budget | None = None) -> MeasuredSides:
         """Measure the builds now; what one of them cannot run is a case that was skipped.
 
         Raises:
@@ -229,9 +229,7 @@ def compare_sides(
             runner = BuildRunner.of(builds, request.settings, observer, store)
             engines = stack.enter_context(runner.engines())
             compared_builds = ComparedBuilds(runner, cases, engines)
-            measured = compared_builds.measure(
-                planned(request.time_budget_s, cases, runner.names, store)
-            )
+            measured = compared_builds.measure(planned(request.time_budget_s, cases, store))
         before, after = (
             measured.sides[side.name] if isinstance(side, Build) else side for side in known
         )

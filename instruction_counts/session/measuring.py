@@ -92,14 +92,6 @@ class Exporter(Protocol):
         """
 
 
-@attrs.frozen
-class Plan:
-    """A budget of time, and what finds in each new record which functions changed."""
-
-    budget: Budget
-    changed: Callable[[Record], Iterable[str]]
-
-
 def _now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
@@ -123,11 +115,11 @@ class Measured:
         recorder: Recorder | None = None,
         now: Callable[[], dt.datetime] = _now,
         machine: Machine | None = None,
-        plan: Plan | None = None,
+        budget: Budget | None = None,
         changed_files: Callable[[], Mapping[str, ChangedFiles]] = dict,
         package_folders: Mapping[str, str] | None = None,
     ) -> None:
-        self._plan, self._observer = plan, observer
+        self._budget, self._observer = budget, observer
         self._look_for_changes = changed_files
         self._changed_files: dict[str, ChangedFiles] = {}
         self._folders = dict(package_folders or {})
@@ -228,10 +220,9 @@ class Measured:
                 possible.append(order)
             else:
                 self._add(Finished(order, outcome))
-        budget = self._plan.budget if self._plan is not None else None
         with (
             contextlib.closing(
-                execute(possible, self._engines, pool, lanes, budget=budget)
+                execute(possible, self._engines, pool, lanes, budget=self._budget)
             ) as events,
             self._observer.progress(len(possible)) as progress,
         ):
@@ -251,9 +242,6 @@ class Measured:
             record = stored.get(record.identity, record)
             self._lighten(stored)
         self._save(final=False)
-        if self._plan is not None:
-            with contextlib.suppress(DataError):  # it only sorts what is measured next
-                self._plan.budget.learn(self._plan.changed(record))
 
     def _lighten(self, stored: Mapping[Identity, Record]) -> None:
         # What is stored need not stay in memory: a run may have any number of cases. Nearly always

@@ -33,7 +33,7 @@ class SourceEntry:
 
 
 def _specification(path: Path) -> Source:
-    from instruction_counts.sources.specification.source import SpecificationSource  # noqa: PLC0415
+    from instruction_counts.sources.specification.reading import SpecificationSource  # noqa: PLC0415
 
     return SpecificationSource.at(path)
 

@@ -127,11 +127,11 @@ def test_a_damaged_file_to_resume_from_exits_with_1(
 def test_the_list_has_a_line_for_each_case(definitions: str, program: Program) -> None:
     """With its whole identity."""
     assert [
-        "Pointwise / add · Python · Eager · Forward · 1 thread",
-        "Pointwise / add · C++ · Eager · Forward · 1 thread",
-        "Pointwise / add · Python · TorchScript · Forward · 1 thread",
-        "Pointwise / add · C++ · TorchScript · Forward · 1 thread",
-        "Pointwise / x[:b:] · Python · 1 thread",
+        "Pointwise / add · Python · Eager · Forward",
+        "Pointwise / add · C++ · Eager · Forward",
+        "Pointwise / add · Python · TorchScript · Forward",
+        "Pointwise / add · C++ · TorchScript · Forward",
+        "Pointwise / x[:b:] · Python",
     ] == program(
         "list", "--definitions", definitions, "--only", "Pointwise", "--num-threads", "1"
     ).out.splitlines()
@@ -192,7 +192,7 @@ def test_a_case_is_shown_with_its_code(definitions: str, program: Program) -> No
     lines = program("show", "--definitions", definitions, "pointwise/x[:B:]").out.splitlines()
 
     assert [
-        "Pointwise / x[:b:] · Python · 1 thread",
+        "Pointwise / x[:b:] · Python",
         "  setup",
         "    x, b = [1], 1  # [red]",
         "  statement",

@@ -26,6 +26,7 @@ from core.api import (
     Use,
 )
 from core.errors import DefinitionError
+from core.labels import WARM_LOOP
 from core.signature import Signature
 from core.types import Language
 
@@ -192,7 +193,7 @@ def test_the_setup_of_a_module_is_dedented() -> None:
 
 def test_timer_args_have_the_defaults_of_a_timer() -> None:
     """Only the statement must be given."""
-    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, ())
+    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, (), "warm loop")
     assert expected == attrs.astuple(TimerArgs("x"), recurse=False)
 
 
@@ -210,7 +211,7 @@ def test_timer_args_know_a_language_by_its_names(language: Any) -> None:
 def test_timer_args_are_dedented() -> None:
     """All their texts are."""
     args = TimerArgs("\n  x;\n  y;\n", "\n  int x;\n", "\n  #include <a>\n", 2, Language.CPP)
-    expected = ("x;\ny;", "int x;", "#include <a>", 2, Language.CPP, {}, None, ())
+    expected = ("x;\ny;", "int x;", "#include <a>", 2, Language.CPP, {}, None, (), WARM_LOOP)
     assert expected == attrs.astuple(args, recurse=False)
 
 

@@ -24,7 +24,7 @@ from core.api import (
 )
 from core.errors import deferring
 from core.expand import materialize
-from core.runtimes.torchscript import MODEL_PATH
+from core.runtimes import ARTEFACT_PATH
 from core.types import AutogradMode, AutoLabels, Case, Label, Language, RuntimeMode
 from core.utils import flatten
 
@@ -274,7 +274,7 @@ def test_only_setups_of_scripted_cases_hold_the_place_of_a_file() -> None:
     """Exactly once, where the model is loaded."""
     cases = materialize({("a",): STMTS, ("b",): MODULE, ("c",): TimerArgs("x")})
     expected = [int(case.autolabels.runtime is JIT) for case in cases]
-    assert expected == [case.timer_args.setup.count(MODEL_PATH) for case in cases]
+    assert expected == [case.timer_args.setup.count(ARTEFACT_PATH) for case in cases]
 
 
 # Which cases there are
@@ -465,7 +465,7 @@ def test_the_python_of_the_suite_compiles() -> None:
     ("title", "expected"),
     [
         (
-            "Allocation / overloads / Options / Case:  1 · C++ · Eager · Forward · 1 thread",
+            "Allocation / overloads / Options / Case:  1 · C++ · Eager · Forward",
             TimerArgs(
                 "at::zeros({3}, at::kDouble);  // converts",
                 "using namespace torch::indexing;\n"
@@ -475,13 +475,13 @@ def test_the_python_of_the_suite_compiles() -> None:
             ),
         ),
         (
-            "Pointwise / Math / divide / Case:  1 · Python · Eager · Forward · 1 thread",
+            "Pointwise / Math / divide / Case:  1 · Python · Eager · Forward",
             TimerArgs(
                 "torch.div(x, y, out=x)", "x = torch.rand((4, 4))\ny = torch.rand(\n    (4, 4))"
             ),
         ),
         (
-            "Indexing / [None, 0] · Python · Eager · Forward · 1 thread",
+            "Indexing / [None, 0] · Python · Eager · Forward",
             TimerArgs(
                 "x[None, 0] = 2\ny[None, 0] = x[None, 0]",
                 "\ntorch.manual_seed(20_11)\nx = torch.randn((1, 1, 1))\n"
@@ -490,14 +490,14 @@ def test_the_python_of_the_suite_compiles() -> None:
             ),
         ),
         (
-            "Layers / GRU · C++ · Eager · Forward · 1 thread",
+            "Layers / GRU · C++ · Eager · Forward",
             TimerArgs(
                 "auto y = model->forward(x);",
                 "auto x = torch::ones({4, 4, 4});\n\nauto model = torch::nn::GRU(4, 3);",
                 language=CPP,
             ),
         ),
-        ("Explicit / seed · Python · 1 thread", TimerArgs("torch.manual_seed(0)")),
+        ("Explicit / seed · Python", TimerArgs("torch.manual_seed(0)")),
     ],
 )
 def test_cases_of_the_suite_hold_exactly_this(title: str, expected: TimerArgs) -> None:

@@ -65,12 +65,6 @@ def test_torchs_own_languages_are_accepted(name: str) -> None:
     assert Language[name] is Language.parse(benchmark.Language[name])
 
 
-def test_inferred_labels_are_shown_as_plain_text() -> None:
-    """Reports get the three labels by name."""
-    expected = {"runtime": "Eager", "autograd": "Forward", "language": "C++"}
-    assert expected == EAGER_CPP.as_dict
-
-
 def test_inferred_labels_take_a_language_by_name() -> None:
     """The language of the labels is converted like any other."""
     labels = AutoLabels(RuntimeMode.EAGER, AutogradMode.FORWARD, "cpp")
@@ -85,7 +79,7 @@ def test_inferred_labels_take_a_language_by_name() -> None:
             AutogradMode.FORWARD,
             Language.CPP,
             1,
-            "Pointwise / Math / add · C++ · Eager · Forward · 1 thread",
+            "Pointwise / Math / add · C++ · Eager · Forward",
         ),
         (
             RuntimeMode.JIT,
@@ -99,7 +93,7 @@ def test_inferred_labels_take_a_language_by_name() -> None:
             AutogradMode.EXPLICIT,
             Language.PYTHON,
             1,
-            "Pointwise / Math / add · Python · 1 thread",
+            "Pointwise / Math / add · Python",
         ),
     ],
 )

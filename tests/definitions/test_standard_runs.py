@@ -21,7 +21,7 @@ import pytest
 
 from benchmarks import foreign
 from core.expand import materialize
-from core.runtimes.torchscript import MODEL_PATH
+from core.runtimes import ARTEFACT_PATH
 from core.types import Case, Language
 from definitions import standard
 
@@ -70,7 +70,7 @@ def run(case: Case, folder: Path) -> None:
     setup = case.timer_args.setup
     if case.model_source is not None:
         model = save_model(case.model_source, folder / case.definition_hash)
-        setup = setup.replace(MODEL_PATH, str(model))
+        setup = setup.replace(ARTEFACT_PATH, str(model))
     body = f"{setup}\nfor _ in range(2):\n{textwrap.indent(case.timer_args.stmt, '    ')}"
     torch.set_num_threads(case.num_threads)
     namespace: dict[str, Any] = {"torch": torch}

@@ -38,7 +38,7 @@ def accepted(before: Baseline, new: Side, **options: Any) -> Acceptance:
 
 def counts(baseline: Baseline) -> dict[str, int]:
     """The counts by label."""
-    return {case.label[0]: case.instructions for case in baseline.cases.values()}
+    return {case.key.label[0]: case.instructions for case in baseline.cases.values()}
 
 
 def test_a_baseline_is_made_from_a_run() -> None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.types import AutogradMode, Language, RuntimeMode
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
@@ -57,11 +57,14 @@ CASES = st.builds(
         **fields, **{name: fields["instructions"] * share // 10 for name, share in noise.items()}
     ),
     noise=st.fixed_dictionaries(dict.fromkeys(["spread", "layout_spread"], st.integers(0, 10))),
-    label=st.lists(st.text(max_size=5), min_size=1, max_size=3).map(tuple),
-    language=st.sampled_from(Language),
-    runtime=st.sampled_from(RuntimeMode),
-    autograd=st.sampled_from(AutogradMode),
-    num_threads=st.integers(1, 4),
+    key=st.builds(
+        CaseKey,
+        st.lists(st.text(max_size=5), min_size=1, max_size=3).map(tuple),
+        st.sampled_from(Language),
+        st.sampled_from(RuntimeMode),
+        st.sampled_from(AutogradMode),
+        st.integers(1, 4),
+    ),
     definition_hash=st.text(max_size=16),
     instructions=st.integers(0, 10**12),
     exact=st.booleans(),
@@ -151,7 +154,10 @@ def test_a_suite_takes_little_room() -> None:
         layers=dict.fromkeys(Layer, 123_456),
         executed=KeptExecution.of(Executed((FORWARD,) * 2, (MM, *OTHERS), "3.11")),
     )
-    cases = [attrs.evolve(case, label=("Pointwise", "Math", f"case {n}")) for n in range(300)]
+    cases = [
+        attrs.evolve(case, key=attrs.evolve(case.key, label=("Pointwise", "Math", f"case {n}")))
+        for n in range(300)
+    ]
 
     assert len(to_json(Baseline(HEAD, {case.key: case for case in cases}))) < 300_000
 

@@ -19,8 +19,8 @@ from instruction_counts.session.comparing import ComparedBuilds, ComparisonReque
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.observer import Silent
 from instruction_counts.sources.definitions import STANDARD
+from tests.builders import counted, cpp, side
 from tests.fakes import FakeEngine, make_case, make_record
-from tests.gate.fakes import counted, cpp, side
 from tests.session.fakes import fake_engines, runner_of
 
 CASES = (make_case("a"), make_case("b"))

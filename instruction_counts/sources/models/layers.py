@@ -136,7 +136,6 @@ def take_apart(
         DataError: it cannot be loaded, or does not run.
     """
     request = {
-        "question": "trace",
         "model": source.target,
         "inputs": [
             {
@@ -149,7 +148,7 @@ def take_apart(
         ],
         **attrs.asdict(mode),
     }
-    answer = inquire(build, "models", request, timeout_s=timeout_s, cwd=Path.cwd())
+    answer = inquire(build, "trace", request, timeout_s=timeout_s, cwd=Path.cwd())
     return read_trace(source, answer)
 
 

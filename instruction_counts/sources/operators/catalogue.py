@@ -20,7 +20,6 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.entries import OperatorEntry
 from instruction_counts.system.cache import Cache, key_of
 
-_SCRIPT = "catalogue"
 _NAMESPACES = {"linalg": "linalg_", "fft": "fft_", "special": "special_", "sparse": "_sparse_"}
 _SHOWN_TAGS = (
     "pointwise",
@@ -125,12 +124,11 @@ def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, .
 def _kept(build: Build, cache: Cache, question: str) -> dict[str, Any]:
     """The answer to a question, asked once for each torch."""
     # Schemas come from the libraries; everything else is read from Python files, too.
-    asked = {"question": "locate", "sources": question != "schemas"}
-    torch = inquire(build, _SCRIPT, asked)
+    torch = inquire(build, "locate", {"sources": question != "schemas"})
     texts = [json.dumps(part, sort_keys=True) for part in (torch, dict(build.env), question)]
 
     def ask(folder: Path) -> None:
-        answer = inquire(build, _SCRIPT, {"question": question})
+        answer = inquire(build, question, {})
         (folder / "answer.json").write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
 
     path = cache.entry("catalogue", key_of(scripts_text(), *texts), ask) / "answer.json"

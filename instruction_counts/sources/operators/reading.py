@@ -12,7 +12,7 @@ import attrs
 from instruction_counts.domain.bounds import Bounds, Count
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.reading.documents import read
-from instruction_counts.reading.nodes import Node, one_of
+from instruction_counts.reading.nodes import one_of
 from instruction_counts.reading.structure import (
     Check,
     Mismatch,
@@ -130,16 +130,6 @@ def distribution(stated: Drawn) -> Distribution:
         return Distribution("index_of", of=str(of), dim=int(dim))
     name = "integers" if stated.integers else "uniform"
     return Distribution(name, *(stated.integers or stated.uniform))
-
-
-def distribution_of(node: Node) -> Distribution:
-    """The distribution that a part of a file states.
-
-    Raises:
-        ValidationError: it states none.
-    """
-    stated: Drawn = structured(node, Drawn, _CONVERTER)  # type: ignore[arg-type]
-    return distribution(stated)
 
 
 # ---------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 import attrs
 import pytest
 
-from core.runtimes.torchscript import MODEL_PATH
+from core.runtimes import ARTEFACT_PATH
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import Build
@@ -229,7 +229,7 @@ class TestRunning:
 
     def test_the_path_of_the_model_is_filled_in_before_the_call(self, compiler: Compiler) -> None:
         """The literal becomes a buffer, so that the code is the same wherever the model lies."""
-        setup = f'std::string path("{MODEL_PATH}");'
+        setup = f'std::string path("{ARTEFACT_PATH}");'
         library = loaded(compiler.case(source("seen = path.size();", setup)))
         buffer = (ctypes.c_char * MODEL_BUFFER_SIZE).in_dll(library, MODEL_BUFFER)
         buffer.value = b"/tmp/model.pt"
@@ -641,7 +641,7 @@ def test_a_scripted_model_is_loaded_from_where_it_lies(
 ) -> None:
     """The path is given to the library, and is no part of it."""
     setup = (
-        f'auto jit_model = torch::jit::load("{MODEL_PATH}");\nauto x = torch::ones({{5, 2}});\n'
+        f'auto jit_model = torch::jit::load("{ARTEFACT_PATH}");\nauto x = torch::ones({{5, 2}});\n'
         "std::vector<torch::jit::IValue> inputs{torch::jit::IValue(x)};"
     )
     stmt = "auto y = jit_model.forward(inputs); seen += y.toTensor().numel();"

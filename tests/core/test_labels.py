@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.modes import by_option, modes
+from core.labels import by_option, modes
 from core.types import AutogradMode, Language, RuntimeMode
 
 
