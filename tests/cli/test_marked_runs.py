@@ -103,7 +103,7 @@ def test_an_explanation_says_so(folder: Path, program: Program) -> None:
 def test_a_history_says_of_which_run(program: Program) -> None:
     """A step there may be one of other code."""
     history = ("history", "Group/add", "--format")
-    for form in ("plot", "table", "csv"):
+    for form in ("text", "csv"):
         shown = program.output(*history, form).splitlines()
         (line,) = (line for line in shown if "files of the build changed during the run" in line)
         assert "2" in line
