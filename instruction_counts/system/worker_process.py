@@ -21,7 +21,7 @@ from typing import Any, Self
 import attrs
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.system.places import HOME
+from instruction_counts.system.program import HOME
 
 PROTOCOL_VERSION = 1
 WORKER = HOME / "worker" / "main.py"

@@ -22,7 +22,7 @@ from instruction_counts.sources.operators.overriding import Asked, parse_inputs,
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.request import OperatorRequest, unheard
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.places import HOME
+from instruction_counts.system.program import HOME
 
 _CATEGORY = "category:"
 _NAMED = 3
