@@ -13,8 +13,7 @@ from typing import IO
 
 from instruction_counts.domain.outcomes import Details
 from instruction_counts.domain.records import Identity
-from instruction_counts.storage.conversion import details_from_values, details_to_values
-from instruction_counts.storage.store_tables import packed, unpacked
+from instruction_counts.storage.documents import packed, unpacked
 
 
 class Spool:
@@ -34,7 +33,7 @@ class Spool:
         Raises:
             OSError: there is no room for them.
         """
-        data = packed(details_to_values(details))
+        data = packed(details)
         with self._lock:
             if self._file is None:
                 # Without a buffer, in which what did not fit would stay for the next write.
@@ -56,7 +55,7 @@ class Spool:
                 return None
             place, size = found
             data = os.pread(self._file.fileno(), size, place)
-        return details_from_values(unpacked(data))
+        return unpacked(data, Details)
 
     def close(self) -> None:
         """Forget everything."""

@@ -5,20 +5,19 @@ from __future__ import annotations
 import tempfile
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 
 from instruction_counts.domain.outcomes import Details, FunctionCost, FunctionCosts
-from instruction_counts.storage.store_spool import Spool
+from instruction_counts.storage.spool import Spool
 from tests.fakes import make_record
-from tests.storage.test_json_files import MANY, outcomes
-from tests.storage.whole import WHOLE
+from tests.storage.values import WHOLE, any_of
 
 IDENTITY = make_record("a").identity
 COSTS = FunctionCosts(7, (FunctionCost("l", "f", "g", 3), FunctionCost("l", "f", "h", 4, 5)))
 
 
-@MANY
-@given(outcomes().map(lambda outcome: outcome.details))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(any_of(Details))
 @example(WHOLE.cases[0].outcome.details)
 def test_details_come_back(details: Details) -> None:
     """Whatever there is of them, and after others."""
