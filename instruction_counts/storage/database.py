@@ -148,10 +148,13 @@ class Database:
                 if self._has_tables(connection):
                     self._note_place()
                     return
-        with self._locked():
-            if self._path is not None and self._is_new:
+        with contextlib.ExitStack() as stack:
+            # On a server one transaction does it all. A file takes more than one.
+            if self._path is not None:
                 with self._explained():
-                    _make_file(self._path, self._lock_timeout_s)
+                    stack.enter_context(locked(self._path, self._lock_timeout_s))
+                    if self._is_new:
+                        _make_file(self._path, self._lock_timeout_s)
             self._note_place()
             with self.writing() as connection:
                 if not self._has_tables(connection):  # another process may have been faster
@@ -201,27 +204,16 @@ class Database:
             )
 
     @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        # On a server one transaction does it all. A file takes more than one.
-        if self._path is None:
-            yield
-            return
-        with contextlib.ExitStack() as stack:
-            try:
-                stack.enter_context(locked(self._path, self._lock_timeout_s))
-            except TimeoutError as error:
-                raise _is_locked(self.name, self._lock_timeout_s) from error
-            except OSError as error:
-                raise _not_writable(self.name, error.strerror or str(error)) from error
-            yield
-
-    @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
         except (DBAPIError, sqlite3.Error) as error:
             original = error.orig if isinstance(error, DBAPIError) else error
             raise _explanation(self.name, original or error, self._lock_timeout_s) from error
+        except TimeoutError as error:
+            raise _is_locked(self.name, self._lock_timeout_s) from error
+        except OSError as error:
+            raise _not_writable(self.name, error.strerror or str(error)) from error
         except OverflowError as error:
             raise DataError(
                 f"{self.name} takes no number of more than 64 bits", "Measure it again."

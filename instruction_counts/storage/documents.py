@@ -18,7 +18,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
 import attrs
 import cattrs
@@ -26,7 +26,7 @@ from cattrs import cols
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
 from core.facts import SUBJECTS, Subject, subject_values
-from instruction_counts.domain.bounds import INTEGER
+from instruction_counts.domain.bounds import Bounds
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.executed import OperatorCalls, PythonFunction
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amounts
@@ -39,7 +39,6 @@ from instruction_counts.domain.outcomes import (
     TensorValue,
 )
 from instruction_counts.domain.records import Record
-from instruction_counts.reading.documents import HALF
 from instruction_counts.reading.nodes import one_of
 from instruction_counts.reading.structure import (
     Mismatch,
@@ -219,7 +218,6 @@ def _make_converter(*, is_checked: bool) -> cattrs.Converter:
         converter.register_structure_hook_factory(is_meant, read)
         if write is not None:
             converter.register_unstructure_hook_factory(is_meant, write)
-    converter.register_structure_hook_func(_is_pair, functools.partial(_pair, converter))
     converter.register_structure_hook(Amounts, functools.partial(_amounts, converter))
     converter.register_unstructure_hook(Amounts, dict)
     converter.register_structure_hook_func(_is_metadata, _metadata)
@@ -266,7 +264,7 @@ def _writer_of_class(kind: Any, converter: cattrs.Converter) -> Callable[..., An
     return make_dict_unstructure_fn(kind, converter, **_left_out(kind))
 
 
-_KINDS: Mapping[Any, frozenset[type]] = {
+_SCALARS: Mapping[Any, frozenset[type]] = {
     str: frozenset({str}),
     bool: frozenset({bool}),
     int: frozenset({int}),
@@ -274,59 +272,49 @@ _KINDS: Mapping[Any, frozenset[type]] = {
 }
 
 
-def _plain(hint: Any) -> tuple[Any, Any, bool]:
-    """The type of a scalar hint, with its bounds and without, and whether None is allowed."""
-    parts = get_args(hint)
-    is_optional = type(None) in parts
-    if is_optional:
-        (hint,) = (part for part in parts if part is not type(None))
-    return hint, hint.__origin__ if bounds_of(hint) else hint, is_optional
+def _scalar_of(hint: Any) -> Any:
+    """The type of the values of a hint; None where it is no scalar, or has an unusual bound."""
+    parts = [part for part in get_args(hint) if part is not type(None)]
+    part = parts[0] if type(None) in get_args(hint) else hint
+    if bounds_of(part) == Bounds(0):
+        part = part.__origin__
+    return part if part in _SCALARS else None
 
 
 def _is_column(kind: Any) -> bool:
     parts = get_args(kind)
-    return (
-        getattr(kind, "__origin__", None) is tuple
-        and parts[1:] == (...,)
-        and _plain(parts[0])[1] in _KINDS
-    )
+    return get_origin(kind) is tuple and parts[1:] == (...,) and _scalar_of(parts[0]) is not None
 
 
 def _reader_of_column(kind: Any, converter: cattrs.Converter) -> Callable[..., Any]:
-    # One look at all of them: value by value, cattrs would take a minute for a large file.
-    hint, plain, is_optional = _plain(get_args(kind)[0])
-    allowed = _KINDS[plain] | ({type(None)} if is_optional else set())
-    bounds = bounds_of(hint) or INTEGER
-    read_slowly = cols.homogenous_tuple_structure_factory(kind, converter)
-
-    def fits(values: list[Any]) -> bool:
-        if not allowed.issuperset(map(type, values)):
-            return False
-        known = [value for value in values if value is not None] if is_optional else values
-        if plain is str:
-            return all(value.isascii() or not HALF.search(value) for value in known)
-        if plain is bool or not known:
-            return True
-        least, most = min(known), max(known)
-        if plain is int:
-            return all(edge.hold(number) for edge in (bounds, INTEGER) for number in (least, most))
-        return all(map(math.isfinite, known)) and (
-            hint is plain or (bounds.hold(least) and bounds.hold(most))
-        )
+    # One look at all of them: value by value, a large file would take a minute.
+    read = cols.homogenous_tuple_structure_factory(kind, converter)
+    (hint, _) = get_args(kind)
+    plain = _scalar_of(hint)
+    allowed = _SCALARS[plain] | ({type(None)} if type(None) in get_args(hint) else set())
 
     def hook(value: Any, _: Any) -> Any:
         if not isinstance(value, list):
             raise Mismatch("a list")
-        with contextlib.suppress(OverflowError):
-            if fits(value):
-                return tuple(map(float, value) if plain is float else value)
-        return read_slowly(value, kind)
+        if allowed.issuperset(map(type, value)) and _is_usual(value, plain):
+            return tuple(map(float, value) if plain is float else value)
+        return read(value, kind)
 
     return hook
 
 
+def _is_usual(values: list[Any], plain: type) -> bool:
+    """Whether they need no closer look."""
+    known = [value for value in values if value is not None]
+    if plain is bool or not known:
+        return True
+    if plain is str:
+        return all(map(str.isascii, known))
+    return bool(min(known) >= 0 and max(known) < (2**63 if plain is int else 1e308))
+
+
 def _is_table(kind: Any) -> bool:
-    return getattr(kind, "__origin__", None) is tuple and kind.__args__[0] in _TABLES
+    return get_origin(kind) is tuple and get_args(kind)[0] in _TABLES
 
 
 def _columns(kind: Any) -> type[attrs.AttrsInstance]:
@@ -356,26 +344,8 @@ def _writer_of_table(kind: Any, _: cattrs.Converter) -> Callable[..., Any]:
     return lambda rows: {name: [getattr(row, name) for row in rows] for name in names}
 
 
-def _is_pair(kind: Any) -> bool:
-    parts = get_args(kind)
-    return getattr(kind, "__origin__", None) is tuple and len(parts) == 2 and parts[1] is not ...
-
-
-def _pair(converter: cattrs.Converter, value: Any, kind: Any) -> Any:
-    if not isinstance(value, list) or len(value) != 2:
-        raise Mismatch("a list of two")
-    return tuple(map(converter.structure, value, get_args(kind)))
-
-
 def _amounts(converter: cattrs.Converter, value: Any, _: Any) -> Amounts:
-    if not isinstance(value, dict):
-        raise Mismatch("a mapping")
-    for name, number in value.items():
-        try:
-            converter.structure(number, int if type(number) is int else float)
-        except Mismatch as error:
-            raise Mismatch(error.expected, at=(name,)) from None
-    return Amounts(value)
+    return Amounts(converter.structure(value, dict[str, int | float]))
 
 
 def _is_metadata(kind: Any) -> bool:

@@ -7,6 +7,7 @@ at once: writers take turns, readers see a state that was whole.
 from __future__ import annotations
 
 import difflib
+import sqlite3
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -107,13 +108,13 @@ class Store:
         if self._spool is not None:
             try:
                 self._spool.put(run_id, record.identity, record.outcome.details)
-            except OSError:
+            except sqlite3.Error:
                 return record  # there is no room for it but in memory
         return record.without_details(run_id)
 
     def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
         """Store what was seen to move the counts of cases of a stored run."""
-        with self._database.writing() as connection:
+        with self._database.writing() as connection, understood(self.name, run_id):
             queries.put_noises(connection, run_id, build, noises)
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
@@ -173,7 +174,7 @@ class Store:
         if record.stored_in is None:
             return record
         if self._spool is not None:
-            with suppress(OSError):
+            with suppress(sqlite3.Error):
                 spooled = self._spool.get(record.stored_in, record.identity)
                 if spooled is not None:
                     return record.with_details(spooled)

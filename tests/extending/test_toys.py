@@ -81,8 +81,9 @@ def shown(program: Program) -> str:
 def _counts(path: Path) -> dict[str, int | None]:
     cases = json.loads(path.read_text())["cases"]
     return {
-        f"{case['language']} {case['runtime']}": case["instructions"]
-        and case["instructions"]["per_run"]
+        f"{case['language']} {case['runtime']}": (case["outcome"]["instructions"] or {}).get(
+            "per_run"
+        )
         for case in cases
     }
 
@@ -156,8 +157,9 @@ def test_a_metric_is_stored(shown: str, program: Program, folder: Path, run: str
         program("runs", "import", run, "--db", "again.db")
         program("runs", "export", "1", again, "--db", "again.db")
     cases = json.loads((folder / again).read_text())["cases"]
+    outcomes = [case["outcome"] for case in cases]
 
-    assert [{"shine": 5}] * 3 == [case["metrics"] for case in cases if case["status"] == "ok"]
+    assert [{"shine": 5}] * 3 == [found["metrics"] for found in outcomes if found["status"] == "ok"]
 
 
 @pytest.mark.parametrize(("base", "new"), [("1", "3"), ("a.json", "dull.json")])

@@ -160,7 +160,7 @@ LARGE = 2**63
         ("outcome.times.values_s[0]", "x", "a number"),
         ("outcome.times.values_s[1]", -1, "at least 0"),
         ("outcome.times.median_s", 0, "more than 0"),
-        ("outcome.times.median_bounds_s", [1.0], "a list of two"),
+        ("outcome.times.median_bounds_s", [1.0], ""),
         ("outcome.functions", 3, "a mapping"),
         ("outcome.functions.runs", 0, "at least 1"),
         ("outcome.functions.costs", [], "a mapping"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import tempfile
+import random
+import sqlite3
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -38,26 +39,14 @@ def test_the_last_ones_count() -> None:
     assert Details(None, (2.0,)) == spool.get(1, IDENTITY)
 
 
-def test_a_full_disk_costs_nothing_that_was_put_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_costs_nothing_that_was_put_before() -> None:
     """What does not fit is the caller's to keep."""
     spool = Spool()
     spool.put(1, IDENTITY, Details(COSTS))
-    file = spool._file
-    assert file is not None
-    with open("/dev/full", "r+b", buffering=0) as full:  # noqa: PTH123 - as a file that was opened
-        monkeypatch.setattr(spool, "_file", full)
-        with pytest.raises(OSError, match="No space left"):
-            spool.put(1, make_record("b").identity, Details(COSTS))
-    monkeypatch.setattr(spool, "_file", file)
+    spool._database.execute("PRAGMA max_page_count = 4").fetchone()
+    large = Details(times_s=tuple(random.Random(1).random() for _ in range(9000)))  # noqa: S311
+    with pytest.raises(sqlite3.Error, match="full"):
+        spool.put(1, make_record("b").identity, large)
 
     assert Details(COSTS) == spool.get(1, IDENTITY)
     assert spool.get(1, make_record("b").identity) is None
-
-
-def test_no_file_is_made_until_there_is_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most stores are only read."""
-    monkeypatch.setattr(tempfile, "TemporaryFile", None)
-    spool = Spool()
-
-    assert None is spool.get(1, IDENTITY)
-    spool.close()
