@@ -44,7 +44,8 @@ def test_a_full_disk_costs_nothing_that_was_put_before() -> None:
     spool = Spool()
     spool.put(1, IDENTITY, Details(COSTS))
     spool._database.execute("PRAGMA max_page_count = 4").fetchone()
-    large = Details(times_s=tuple(random.Random(1).random() for _ in range(9000)))  # noqa: S311
+    dice = random.Random(1)  # noqa: S311 - it is no secret
+    large = Details(times_s=tuple(dice.random() for _ in range(9000)))
     with pytest.raises(sqlite3.Error, match="full"):
         spool.put(1, make_record("b").identity, large)
 
