@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
 
-from core.modes import mode_of
+from core.labels import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
 from instruction_counts.domain.noise import Noise
