@@ -107,9 +107,6 @@ def _pairs_of_lines(_: object, __: object, pairs: tuple[tuple[str, str], ...]) -
             )
 
 
-_optional_number = attrs.validators.optional(attrs.validators.ge(0))
-
-
 @attrs.frozen
 class CallgrindProfile:
     """One part of a profile: usually one file, written by one dump."""
@@ -126,8 +123,5 @@ class CallgrindProfile:
     """Sorted by caller, then callee."""
     creator: str = attrs.field(default="", validator=_one_line)
     command: str = attrs.field(default="", validator=_one_line)
-    pid: int | None = attrs.field(default=None, validator=_optional_number)
-    thread: int | None = attrs.field(default=None, validator=_optional_number)
-    part: int | None = attrs.field(default=None, validator=_optional_number)
     descriptions: tuple[tuple[str, str], ...] = attrs.field(default=(), validator=_pairs_of_lines)
     """The ``desc:`` lines in order, such as ``("Trigger", "Program termination")``."""
