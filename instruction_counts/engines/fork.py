@@ -381,7 +381,7 @@ class ForkEngine:
                 f'Build "{self._facts.build.name}" cannot be started through links: its counts may '
                 "differ from those of a copy at another path, mostly by less than 1%."
             )
-        if not self._counts.ready["holds_caches"]:
+        if not self._counts.ready.get("holds_caches", True):
             self._notice(
                 "The caches of this interpreter "
                 f"({self._facts.fingerprint.implementation} {self._facts.fingerprint.python}) "
