@@ -78,6 +78,8 @@ class Head:
     profile_version: int
     pinned_isa: str
     counted_capability: str
+    counted_by: str
+    caches: str
     aslr_off: bool
 
     @classmethod

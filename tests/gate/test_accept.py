@@ -85,10 +85,11 @@ def test_what_may_be_noise_is_not_taken_in_again_and_again() -> None:
     assert [True, False] * 5 == shown
 
 
-def test_a_count_that_stays_learns_of_its_noise() -> None:
+@pytest.mark.parametrize(("known", "expected"), [(700, 700), (100, 500)])
+def test_a_count_that_stays_learns_of_its_noise(known: int, expected: int) -> None:
     """The larger of what was known and of what is known now."""
     before = first(a=1_000_000)
-    case = attrs.evolve(before.cases[key("a")], layouts=2, layout_spread=700)
+    case = attrs.evolve(before.cases[key("a")], layouts=2, layout_spread=known)
     noise = Noise(0.00005, 0.0005, 4)
     new = side(attrs.evolve(cpp("a", outcome=counted(1_000_400, spread=5)), noise=noise))
     after = accept(Baseline(before.head, {case.key: case}), new, {case.key: case}).after
@@ -97,7 +98,7 @@ def test_a_count_that_stays_learns_of_its_noise() -> None:
     assert 1_000_000 == kept.instructions
     assert 50 == kept.spread
     assert 4 == kept.layouts
-    assert 700 == kept.layout_spread
+    assert expected == kept.layout_spread
 
 
 def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
