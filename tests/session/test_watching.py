@@ -156,21 +156,19 @@ def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
     assert 1 == len(side.records)
 
 
-def test_a_run_that_was_deleted_is_nothing_to_compare_with(tmp_path: Path) -> None:
-    """The watch goes on with the build at hand."""
-    with Store.open(tmp_path / "runs.db") as store:
-        assert watched_builds(store).stored(SeenBuild("l", "default", "/python", 7)) is None
-
-
-def test_a_run_without_the_build_is_nothing_to_compare_with(
+def test_a_run_that_is_gone_is_nothing_to_compare_with(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The database was made anew, and has another run of that number."""
+    """It was deleted; or the database was made anew, and has another run of that number."""
     with Store.open(tmp_path / "runs.db") as store:
         number = store.import_run(run_of(1000, 1))
-        side = watched_builds(store).stored(SeenBuild("l", "nightly", "/python", number))
+        builds = watched_builds(store)
+        sides = [
+            builds.stored(SeenBuild("l", name, "/python", run))
+            for name, run in (("default", number + 1), ("nightly", number))
+        ]
 
-    assert side is None
+    assert [None, None] == sides
     assert f"Run {number} has no nightly: nothing to compare with." in capsys.readouterr().err
 
 
@@ -245,17 +243,12 @@ def verify_after(store: Store, day: int) -> Comparison:
 
 def test_a_build_that_was_replaced_verifies_nothing(tmp_path: Path) -> None:
     """A virtual environment that is upgraded in place is not the build before any more."""
-    with (
-        Store.open(tmp_path / "runs.db") as store,
-        pytest.raises(BuildError, match="/a is not l any more"),
-    ):
-        verify_after(store, 2)
-
-
-def test_a_build_that_is_still_there_verifies(tmp_path: Path) -> None:
-    """By its version and its commit."""
     with Store.open(tmp_path / "runs.db") as store:
-        assert 1 == len(verify_after(store, 1).differences)
+        found = verify_after(store, 1)
+        with pytest.raises(BuildError, match="/a is not l any more"):
+            verify_after(store, 2)
+
+    assert 1 == len(found.differences)
 
 
 def test_a_database_is_the_same_wherever_a_watch_is_started(
