@@ -61,7 +61,6 @@ _TASKS = {
         _task("absent", "catalogue"),
         _task("schemas", "catalogue"),
         _task("public_operators", "catalogue"),
-        _task("op_db", "samples"),
         _task("trace", "models"),
     )
 }

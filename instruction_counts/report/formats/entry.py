@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.gate.gate import Gate
-from instruction_counts.sources.operators.coverage import Coverage
 
 Content: TypeAlias = str | bytes | Iterable[str | bytes]
 """What a file holds; parts where the whole may not fit into memory."""
@@ -27,14 +26,6 @@ class CheckReport:
     """A comparison with a baseline, held against limits."""
 
     gate: Gate
-
-
-@attrs.frozen
-class CoverageReport:
-    """The public operators of a build without an entry."""
-
-    categories: Sequence[Coverage]
-    build: str
 
 
 @attrs.frozen

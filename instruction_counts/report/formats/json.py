@@ -21,14 +21,12 @@ from instruction_counts.gate.checks import (
     difference_figures,
     to_check_json,
 )
-from instruction_counts.report import coverage as coverage_report
 from instruction_counts.report.breakdown import Breakdown
 from instruction_counts.report.causes import texts
 from instruction_counts.report.explain import Report
 from instruction_counts.report.formats.entry import (
     CheckReport,
     ComparisonReport,
-    CoverageReport,
     Format,
 )
 from instruction_counts.report.formats.explained import breakdown, explanation
@@ -111,14 +109,6 @@ def check(report: CheckReport) -> str:
     return to_check_json(report.gate, by_case, as_json(shared_causes(differences)))
 
 
-# Coverage
-
-
-def coverage(report: CoverageReport) -> str:
-    """Every operator without an entry, by category."""
-    return _text(coverage_report.as_json(report.categories, report.build))
-
-
 FORMAT = Format(
     "json",
     (".json", ".json.gz"),
@@ -128,7 +118,6 @@ FORMAT = Format(
         CheckReport: check,
         Breakdown: breakdown,
         Report: explanation,
-        CoverageReport: coverage,
         StatementsReport: statements,
     },
     needs_details=True,

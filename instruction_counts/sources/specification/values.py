@@ -29,6 +29,7 @@ from instruction_counts.reading.structure import (
 )
 from instruction_counts.sources.operators.entries import (
     COMPLEX,
+    CPP_KEYWORDS,
     DISTRIBUTIONS,
     DTYPES,
     FLOATS,
@@ -36,7 +37,6 @@ from instruction_counts.sources.operators.entries import (
     Distribution,
     Shape,
 )
-from instruction_counts.sources.operators.names import CPP_KEYWORDS
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instruction_counts.session.sizes import over_sizes
+from instruction_counts.session.operators import over_sizes
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 

@@ -6,8 +6,8 @@ import attrs
 import pytest
 
 from core.types import Language
-from instruction_counts.analysis.operators.metrics import as_dict, metrics_of, without_metrics
-from tests.analysis.operators.made import CPP, MACHINE, OTHER, PYTHON, PYTHON_BOTH, RUN
+from instruction_counts.analysis.operator_metrics import metrics_of, without_metrics
+from tests.analysis.made_operators import CPP, OTHER, PYTHON, PYTHON_BOTH, RUN
 
 
 def test_backward_is_the_difference_of_two_measured_cases() -> None:
@@ -51,17 +51,3 @@ def test_what_is_moved_and_computed_holds_for_every_language() -> None:
     assert python.bytes_per_s == pytest.approx(8_000 / 2e-6)
     assert cpp.bytes_per_s == pytest.approx(8_000 / 1e-6)
     assert cpp.flops_per_s == pytest.approx(10_000 / 1e-6)
-
-
-def test_a_dictionary_has_every_metric_with_its_unit() -> None:
-    """Beside what the machine can do."""
-    found = as_dict(next(metrics_of(RUN.cases)), MACHINE)
-    assert found["operator"] == "torch.add"
-    assert found["shapes"] == {"input": [2]}
-    assert found["instructions"] == 1_000
-    assert found["backward_instructions"] == 4_000
-    assert {found[f"{name}_s"] for name in ("mean", "p50", "p90", "p99", "min", "max")} == {2e-6}
-    assert 4096 == found["allocated_bytes"]
-    assert 2048 == found["peak_bytes"]
-    assert 10_000 == found["flops"]
-    assert found["machine_bytes_per_s"] == 4_000_000_000

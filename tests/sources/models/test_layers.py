@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from core.facts import Use
-from instruction_counts.sources.models.unique import unique_layers
+from instruction_counts.sources.models.layers import unique_layers
 from tests.sources.models.made import ADD, CONV, make_trace
 
 

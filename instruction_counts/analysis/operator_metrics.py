@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import attrs
 
@@ -13,11 +13,9 @@ from instruction_counts.domain.metrics import (
     FLOPS,
     MOVED_BYTES,
     NO_AMOUNTS,
-    PEAK_BYTES,
-    TENSOR_BYTES,
     Amounts,
 )
-from instruction_counts.domain.outcomes import Instructions, Machine, Times
+from instruction_counts.domain.outcomes import Instructions, Times
 from instruction_counts.domain.records import Record
 
 _Key: TypeAlias = tuple[str, Label, RuntimeMode, Language, int]
@@ -132,35 +130,3 @@ def _with_backward(metrics: Metrics, forward: Record, both: Record) -> Metrics:
         difference = both.outcome.times.median_s - forward.outcome.times.median_s
         metrics = attrs.evolve(metrics, backward_s=difference)
     return metrics
-
-
-def as_dict(metrics: Metrics, machine: Machine | None = None) -> dict[str, Any]:
-    """Plain values, with units in their names; None where something is not known."""
-    times, counted = metrics.times, metrics.instructions
-    shown = {
-        "operator": metrics.operator.name,
-        "label": "/".join(metrics.label),
-        "language": metrics.language.option,
-        "runtime": metrics.runtime.option,
-        "num_threads": metrics.num_threads,
-        "build": metrics.build,
-        "shapes": {name: list(shape) for name, shape in metrics.operator.shapes.items()},
-        "dtype": metrics.operator.dtype,
-        "seed": metrics.operator.seed,
-        "instructions": None if counted is None else counted.per_run,
-        "exact": None if counted is None else counted.exact,
-        "backward_instructions": metrics.backward_instructions,
-    }
-    for name in ("mean", "median", "p90", "p99", "min", "max"):
-        shown[f"{'p50' if name == 'median' else name}_s"] = (
-            None if times is None else getattr(times, f"{name}_s")
-        )
-    shown["backward_p50_s"] = metrics.backward_s
-    shown["allocated_bytes"] = metrics.used.get(TENSOR_BYTES.name)
-    for metric in (PEAK_BYTES, MOVED_BYTES, FLOPS):
-        shown[metric.name] = metrics.used.get(metric.name)
-    shown["bytes_per_s"] = metrics.bytes_per_s
-    shown["flops_per_s"] = metrics.flops_per_s
-    shown["machine_bytes_per_s"] = None if machine is None else machine.copy_bytes_per_s
-    shown["machine_flops_per_s"] = None if machine is None else machine.matmul_flops_per_s
-    return shown

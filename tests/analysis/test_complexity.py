@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.operators.complexity import COMPLEXITIES, fit
+from instruction_counts.analysis.complexity import COMPLEXITIES, fit
 
 SIZES = [4**power for power in range(2, 9)]
 

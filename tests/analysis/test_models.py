@@ -1,15 +1,17 @@
-"""A model as the sum of its layers."""
+"""Models in results: what a run holds of them, their sums, and what a change means for them."""
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
+from core.facts import Operator
 from core.types import AutogradMode, Language
 from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.analysis.models.costs import measured
-from instruction_counts.analysis.models.prediction import Amount, predict
+from instruction_counts.analysis.models import Amount, Models, measured, models_in, predict
 from instruction_counts.domain.outcomes import Outcome
-from tests.fakes import failed
+from instruction_counts.domain.records import Record
+from tests.fakes import failed, make_record
 from tests.sources.models.made import (
     BACKWARD,
     CONV_1,
@@ -129,3 +131,64 @@ def test_one_language_is_added_up() -> None:
     cpp = layer_record("one", cost(80), {"Net": 3}, **CPP)
 
     assert 240 == predict(measured([*RECORDS, cpp], "Net", Language.CPP)).layers.instructions
+
+
+def test_a_run_of_forward_alone_has_no_backward() -> None:
+    """Its numbers would pass for others."""
+    assert not measured(RECORDS, "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
+
+
+def test_a_whole_model_with_backward_is_enough() -> None:
+    """Each of its layers may have none."""
+    whole = whole_record("Net", cost(900), **BACKWARD)
+
+    assert measured([whole, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
+
+
+def test_models_are_found_in_layers_and_wholes() -> None:
+    """Each once, in order."""
+    lonely = whole_record("Lonely", cost(1))
+
+    assert ("Net", "Other", "Lonely") == models_in([*RECORDS, lonely])
+
+
+def test_other_cases_name_no_model() -> None:
+    """Whatever their metadata is."""
+    uses = [{"model": "Net", "path": "", "count": 1}]
+    metadata = {"uses": uses, "model": {"name": "Net"}}
+    operator = attrs.evolve(make_record("add"), subject=Operator("torch.add"), metadata=metadata)
+
+    assert () == models_in([make_record("a", metadata=metadata), operator])
+
+
+# What a change means for models
+
+CONV = layer_record("one", cost(100), {"Net": 3, "Other": 1})
+TEN = layer_record("relu", cost(10), {"Net": 10})
+
+
+@pytest.mark.parametrize(
+    ("others", "changed", "by", "expected"),
+    [
+        # As often as the layer is called, as a share of the model as it was measured.
+        (
+            [CONV, TEN, whole_record("Net", cost(1000))],
+            *(CONV, 10, ["+3.0% of Net (3 calls)", "+10.0% of Other (1 call)"]),
+        ),
+        # Without the whole model, the sum of its layers stands for it.
+        ([TEN], TEN, -1, ["-10.0% of Net (10 calls)"]),
+        # A small share has more digits.
+        ([TEN, whole_record("Net", cost(10**7))], TEN, 1, ["+0.0001% of Net (10 calls)"]),
+        # No layer, no change, or not in base.
+        ([CONV], make_record("add"), 5, []),
+        ([CONV], CONV, 0, []),
+        ([CONV], None, None, []),
+    ],
+)
+def test_a_change_of_a_layer_is_a_share_of_each_model_that_uses_it(
+    others: list[Record], changed: Record | None, by: int | None, expected: list[str]
+) -> None:
+    """Of its instructions in base."""
+    found = Models(others).impacts(changed, by)
+
+    assert expected == [impact.text for impact in found]
