@@ -92,11 +92,11 @@ def main(args: list[str] | None = None) -> int:
         # Numpy's OpenBLAS interrupts a program in which it cannot start its threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with interrupts(final=args is None):
-        with lossy_streams() as reasons:
+        with lossy_streams() as lost:
             code = _exit_code(args)
-        for reason in reasons:
-            console.error(f"Part of the output was lost: {reason.strerror}")
-        return code or (ExitCode.ERROR if reasons else ExitCode.OK)
+            if reason := lost():
+                console.error(f"Part of the output was lost: {reason.strerror}")
+        return code or (ExitCode.ERROR if reason else ExitCode.OK)
 
 
 def _exit_code(args: list[str] | None) -> int:
