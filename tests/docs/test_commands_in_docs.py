@@ -28,7 +28,6 @@ LANGUAGES = {"sh", "console", "text", "python", "yaml", "json"}
 
 PROGRAM = re.compile(r"^(?:\S*/?bin/)?(?:python3? main\.py|instruction-counts)(?=\s|$)")
 SAFE = ("list", "show", "env", "cache show", "runs list", "operators list", "--help", "--version")
-SLOW = "op_db"  # imports what torch tests itself with
 
 # Commands of other programs, by their first word.
 UNCHECKED = {
@@ -293,8 +292,7 @@ def _executed() -> Iterator[Any]:
     for line in OWN:
         given = " ".join(line.arguments or [])
         if given.startswith(SAFE):
-            marks = [pytest.mark.slow] if SLOW in given else []
-            yield pytest.param(line, id=given, marks=marks)
+            yield pytest.param(line, id=given)
 
 
 @pytest.mark.parametrize("line", list(_executed()))
