@@ -174,11 +174,6 @@ class GroupedBenchmark:
     expected: tuple[ExpectedTensor, ...] = ()
 
     @property
-    def from_model(self) -> bool:
-        """Whether the statement calls a module that the setup defines."""
-        return self.py_model_setup is not None or self.cpp_model_setup is not None
-
-    @property
     def torchscript(self) -> bool:
         """Whether the scripted statement or module is measured, too."""
         return RuntimeMode.JIT.option in self.runtimes

@@ -22,7 +22,7 @@ def identify(request: Message) -> Message:
         "prefix": sys.prefix,
         "base_prefix": sys.base_prefix,
         # A command has an empty path where a script has its folder, which is off the path here.
-        "search_path": sys.path if getattr(sys.flags, "safe_path", False) else ["", *sys.path],
+        "search_path": [*([] if getattr(sys.flags, "safe_path", False) else [""]), *sys.path],
     }
     return {**identity, "torch": _torch_identity(import_torch())}
 

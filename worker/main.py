@@ -314,6 +314,7 @@ class Shim:
         # What steadies Python: the cache where cases are counted, and names that stay in place.
         self.method_cache: Any = None
         self.names: List[str] = []
+        self.holds_counters = False
         # Clearing costs takes milliseconds, so idle windows call something else.
         self.idle_hooks = (holding_gil.steady_windows, holding_gil.steady_windows)
         for hook in (*self.count_hooks, *self.idle_hooks):
@@ -329,14 +330,20 @@ class Shim:
         finally:
             self._library.steady_after_window(_AFTER_WINDOW())
 
+    def hold_counters(self, facts: Any) -> None:
+        """Let `know_counters` work, as far as ``facts`` about this interpreter are known."""
+        full = facts and facts.full_counter
+        if full:
+            self._library.steady_use_counters(ctypes.c_uint64(full))
+        self.holds_counters = bool(facts) and not (full and _running(_running.__code__) is None)
+
     def know_counters(self, code: Any) -> None:
         """Let ``settle_interpreter`` keep the interpreter from specialising a code object again."""
-        compiled, running = code.co_code, id(code) + type(code).__basicsize__
-        size = len(compiled)
-        # Where the bytecode lies is no part of any interface, but can be checked.
-        if ctypes.string_at(running, size) == getattr(code, "_co_code_adaptive", None):
+        running = _running(code)
+        if running is not None:
+            compiled = code.co_code
             self._library.steady_know_counters(
-                compiled, ctypes.c_uint64(size), ctypes.c_void_p(running)
+                compiled, ctypes.c_uint64(len(compiled)), ctypes.c_void_p(running)
             )
 
     def settle_interpreter(self, *, specialised: bool) -> None:
@@ -376,6 +383,14 @@ class Shim:
         return list(numbers)
 
 
+def _running(code: Any) -> Optional[int]:
+    """Where the bytecode of a code object lies as it is executed; None where that is not known."""
+    place, running = id(code) + type(code).__basicsize__, getattr(code, "_co_code_adaptive", None)
+    if running is None or ctypes.string_at(place, len(running)) != running:
+        return None
+    return place
+
+
 def _get_ready(request: Message, shim: Shim) -> Message:
     _search_through_links(request["search_path"])
     _scatter(request["scattered"])
@@ -384,8 +399,10 @@ def _get_ready(request: Message, shim: Shim) -> Message:
 
 
 def _made_ready(request: Message, shim: Shim) -> Message:
-    method_cache = _module_beside("method_cache") if request["role"] == "counts" else None
-    if method_cache is not None:
+    facts = method_cache = None
+    if request["role"] == "counts":
+        facts = _module_beside("cpython").facts()
+        method_cache = _module_beside("method_cache")
         shim.names = method_cache.place(_module_beside("names").NAMES)
     else:
         for name in request["modules"]:
@@ -403,6 +420,7 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         # Threads that a case starts are counted from their birth; the calling one, in windows.
         shim.toggle()
         shim.method_cache = method_cache.MethodCache(shim.allocate_at)
+        shim.hold_counters(facts)
     torch.set_num_threads(1)
     _rehearse(torch, shim)
     # torch seeds its default generator by chance; some costs depend on what is drawn.
@@ -417,6 +435,7 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         "torch": torch.__version__,
         "capability": cpu_capability(torch),
         "preloaded": shim.is_preloaded(),
+        "holds_caches": shim.holds_counters and getattr(shim.method_cache, "can_move", False),
     }
 
 
@@ -650,11 +669,11 @@ def count_in_child(request: Message, shim: Shim) -> Message:
 
 
 def _module_beside(name: str) -> Any:
-    """A module that takes part in counting, from the folder of the server; of no package."""
-    spec = importlib.util.spec_from_file_location(name, name + ".py")
+    """A module that takes part in counting, from the folder of the server."""
+    spec = importlib.util.spec_from_file_location("%s.%s" % (PACKAGE, name), name + ".py")
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 

@@ -27,6 +27,7 @@ from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.system.worker_tasks import counting_digest
 
 _PROBE_TIMEOUT_S = 120.0
 _LEAST_TIMEOUT_S = 20.0
@@ -166,6 +167,7 @@ def _fingerprint(answer: dict[str, Any], compiler: str, valgrind: str) -> Finger
         aslr_off=bool(without_aslr()),
         profile_version=PROFILE_VERSION,
         tool_version=__version__,
+        counted_by=counting_digest(),
     )
 
 

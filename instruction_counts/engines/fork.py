@@ -162,12 +162,14 @@ class ForkEngine:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """The build's own, with the allocator and the instruction set that are counted."""
+        """The build's own, with what is known of the server that counts."""
+        holds = self._counts.ready.get("holds_caches")
         return attrs.evolve(
             self._facts.fingerprint,
             allocator=self._counting.allocator_name,
             pinned_isa=self._profile.pinned_isa,
             counted_capability=self._counts.ready.get("capability", ""),
+            caches="" if holds is None else "held" if holds else "not held",
         )
 
     def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
@@ -379,6 +381,13 @@ class ForkEngine:
             self._notice(
                 f'Build "{self._facts.build.name}" cannot be started through links: its counts may '
                 "differ from those of a copy at another path, mostly by less than 1%."
+            )
+        if not self._counts.ready["holds_caches"]:
+            self._notice(
+                "The caches of this interpreter "
+                f"({self._facts.fingerprint.implementation} {self._facts.fingerprint.python}) "
+                "cannot be held still: counts of Python cases may differ between builds, and "
+                "between memory layouts, by up to 4% without any change."
             )
         if self._counting.allocator_name != self._profile.allocator:
             self._notice(

@@ -37,7 +37,7 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Lend, case_message, timing_message
-from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
+from instruction_counts.engines.entry import EngineEntry, Notice, Profile
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 from instruction_counts.system.worker_tasks import task_named
 
@@ -190,7 +190,7 @@ def _make(facts: BuildFacts, _: Profile, __: Notice) -> TimerEngine:
 ENTRY = EngineEntry(
     "timer",
     "the reference; starts a process for each case",
-    frozenset({Ability.COUNTS, Ability.TIMES, Ability.CPP}),
+    frozenset(),
     _make,
     frozenset(Requirement),
 )

@@ -126,14 +126,13 @@ class _Case:
 
 @attrs.frozen
 class _Check:
-    check_version: int
     cases: tuple[_Case, ...]
     skipped_by_budget: tuple[_Case, ...]
 
 
 def _read(path: Path) -> _Check:
     if not path.exists():
-        return _Check(FORMAT_VERSION, (), ())
+        return _Check((), ())
     remedy = "--previous expects a file written by `baseline check --output FILE.json`."
     return read_as(path, _Check, _CONVERTER, remedy, as_json=True)
 

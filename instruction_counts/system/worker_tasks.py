@@ -6,6 +6,7 @@ the request, and in a child of a server also the `Shim`; what it returns is the 
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import attrs
@@ -34,7 +35,8 @@ class Task:
         return request if self.module == COUNTED[0] else {**request, "module": self.module.stem}
 
 
-COUNTED = tuple(FOLDER / f"{name}.py" for name in ("main", "method_cache", "names"))
+_STEADY = Path(__file__).parents[1] / "engines" / "native" / "steady.c"
+COUNTED = tuple(FOLDER / f"{name}.py" for name in ("main", "cpython", "method_cache", "names"))
 """What a process that counts executes; an edit of anything else moves no count."""
 
 
@@ -85,6 +87,17 @@ def unregister(task: Task) -> None:
 def task_named(name: str) -> Task:
     """The task of that name."""
     return _TASKS[name]
+
+
+def counting_digest() -> str:
+    """What tells one program that counts from another: of all that its counting process executes.
+
+    An edit of anything else, such as a task that never runs there, does not change it.
+    """
+    digest = hashlib.sha256()
+    for path in (*COUNTED, _STEADY):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
 
 
 def modules_of_servers(*, counting: bool) -> tuple[Path, ...]:

@@ -17,7 +17,6 @@ from instruction_counts.report.document import (
     Line,
     Role,
     Row,
-    Section,
     Table,
     Unit,
 )
@@ -72,11 +71,11 @@ def _parts(document: Document, width: int, limit: int | None) -> Iterator[list[T
     last = list(_wrapped(document.notes, width))
     if document.next_command:
         last.append(Text(f"Next: {program_name()} {visible_line(document.next_command)}"))
-    parts = [head, *(list(_section(part, width, limit)) for part in document.sections), last]
+    parts = [head, *(list(_section(part, width, limit)) for part in document.texts), last]
     yield from filter(None, parts)
 
 
-def _section(section: Section, width: int, limit: int | None) -> Iterator[Text]:
+def _section(section: Table | Block, width: int, limit: int | None) -> Iterator[Text]:
     if isinstance(section, Table):
         yield from _table(section, width, limit)
         return

@@ -106,7 +106,7 @@ def _is_index(index: Sequence[Any]) -> bool:
 
 
 @attrs.frozen
-class Range:
+class Interval:
     """A distribution with bounds, of which the higher is excluded: ``{integers: [1, 5]}``."""
 
     uniform: Annotated[tuple[float, ...], Check(_is_range, "[low, high], low less than high")] = ()
@@ -126,7 +126,7 @@ class Range:
 
 
 @attrs.frozen
-class _RangeOrIndex(Range):
+class _IntervalOrIndex(Interval):
     index_of: Annotated[tuple[str | int, ...], Check(_is_index, "[input, dimension]")] = ()
 
     @property
@@ -136,9 +136,9 @@ class _RangeOrIndex(Range):
         return Distribution("index_of", of=str(self.index_of[0]), dim=int(self.index_of[1]))
 
 
-def drawn(stated: str | Range) -> Distribution:
+def drawn(stated: str | Interval) -> Distribution:
     """The distribution that a file states: by a word, or with bounds."""
-    if isinstance(stated, Range):
+    if isinstance(stated, Interval):
         return stated.distribution
     return Distribution(stated, high=10) if stated == "integers" else Distribution(stated)
 
@@ -163,7 +163,7 @@ class _Tensor:
 
     shape: _Shape
     dtype: Annotated[str, among(DTYPES)] | None = None
-    distribution: Annotated[str, among(WORDS)] | _RangeOrIndex | None = None
+    distribution: Annotated[str, among(WORDS)] | _IntervalOrIndex | None = None
     requires_grad: bool | None = None
 
     def __attrs_post_init__(self) -> None:

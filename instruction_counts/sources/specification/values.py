@@ -13,7 +13,7 @@ import attrs
 from core.api import GroupedBenchmark
 from core.types import Label
 from instruction_counts.builds.configured import Builds
-from instruction_counts.domain.bounds import Bounds
+from instruction_counts.domain.bounds import Bounds, Count, Positive
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.durations import EXPECTED, seconds_of
 from instruction_counts.reading.nodes import one_of
@@ -36,7 +36,7 @@ from instruction_counts.sources.operators.entries import (
     Distribution,
     Shape,
 )
-from instruction_counts.sources.operators.reading import WORDS, Range, drawn
+from instruction_counts.sources.operators.reading import WORDS, Interval, drawn
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
@@ -48,7 +48,6 @@ _OUTPUT_OF_MODEL = "y"
 
 # Inputs
 
-_Size: TypeAlias = Annotated[int, Bounds(0)]
 _Dtype: TypeAlias = Annotated[str, among(DTYPES)]
 
 
@@ -56,9 +55,9 @@ def _shapes(value: Any) -> tuple[Shape, ...]:
     if not isinstance(value, list):
         raise Mismatch("a shape such as [32, 128], or a list of shapes")
     if any(isinstance(item, list) for item in value):
-        found: tuple[Shape, ...] = CONVERTER.structure(value, tuple[tuple[_Size, ...], ...])
+        found: tuple[Shape, ...] = CONVERTER.structure(value, tuple[tuple[Count, ...], ...])
         return found
-    return (CONVERTER.structure(value, tuple[_Size, ...]),)
+    return (CONVERTER.structure(value, tuple[Count, ...]),)
 
 
 @attrs.frozen
@@ -69,7 +68,7 @@ class Input:
     dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] = attrs.field(
         default=("float32",), alias="dtype"
     )
-    drawn: Annotated[str, among(WORDS)] | Range | None = attrs.field(
+    drawn: Annotated[str, among(WORDS)] | Interval | None = attrs.field(
         default=None, alias="distribution"
     )
     requires_grad: bool = False
@@ -110,11 +109,11 @@ class Code:
 class Expected:
     """What a statement computes in one tensor; None is not checked."""
 
-    shape: tuple[_Size | str, ...] | None = None
+    shape: tuple[Count | str, ...] | None = None
     """A text is a size with placeholders."""
     dtype: _Dtype | None = None
     sum: float | None = None
-    tolerance: Annotated[float, Check(lambda off: off >= 0, "a number of at least 0")] | None = None
+    tolerance: Annotated[float, Bounds(0)] | None = None
     """How far the sum may be off."""
 
     def __attrs_post_init__(self) -> None:
@@ -141,7 +140,7 @@ class Model:
 
 
 def _threads(value: Any) -> tuple[int, ...]:
-    counts: tuple[int, ...] = CONVERTER.structure(value, Several[Annotated[int, Bounds(1)]])
+    counts: tuple[int, ...] = CONVERTER.structure(value, Several[Positive])
     if not counts or len(set(counts)) < len(counts):
         raise Mismatch("a thread count, or a list of distinct ones")
     return counts

@@ -100,11 +100,13 @@ def test_functions_decide_where_they_are_known_in_each_layout(
     assert expected == (judged.reason, judged.change)
 
 
-def test_a_suspect_that_failed_in_a_layout_is_not_verified() -> None:
+@pytest.mark.parametrize("last", [{}, {"worse": 2000}], ids=["both sides", "base"])
+def test_a_suspect_that_failed_in_a_layout_is_not_verified(last: dict[str, int]) -> None:
     """It keeps its verdict; reports say how many layouts there were."""
     comparison = compare(BASE, NEW)
     worse = comparison.suspects[0].key
-    again = verified(comparison, [{worse: 1000}, {}], [{worse: 2000}, {worse: 2000}])
+    new = [{worse: 2000}, {key(name): count for name, count in last.items()}]
+    again = verified(comparison, [{worse: 1000}, {}], new)
 
     assert 2 == again.layouts
     assert [False, False] == [suspect.verified for suspect in again.suspects]
