@@ -41,21 +41,20 @@ from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.records import Complete, Record, Run
+from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.gate.limits import Limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.cases import load_cases
 from instruction_counts.session.checking import Check, CheckRequest, check_build, check_run
 from instruction_counts.session.comparing import ComparisonRequest, compare_sides
 from instruction_counts.session.explaining import Explained, explain_sides
 from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.observer import Observer, Silent
 from instruction_counts.session.performance import (
     categories,
     run_category,
     run_performance_test,
 )
-from instruction_counts.sources.definitions import STANDARD
+from instruction_counts.sources.definitions import STANDARD, load_cases
 from instruction_counts.storage.store import Store
 
 __all__ = [

@@ -12,8 +12,8 @@ from instruction_counts.builds.hermetic import environment
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.domain.statements import Statements
+from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.session.builds import BuildRunner, Engines, MeasurementSettings
-from instruction_counts.session.observer import Observer, Silent
 from instruction_counts.session.timing import Timed, time_statements
 
 RunnerOf: TypeAlias = Callable[..., BuildRunner]

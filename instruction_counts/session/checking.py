@@ -17,17 +17,16 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
 from instruction_counts.gate.checks import exceeded_in, moved_in
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.cases import load_cases
 from instruction_counts.session.comparing import Compared, ComparedBuilds
-from instruction_counts.session.observer import Observer
 from instruction_counts.session.time_budget import planned
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.store import Store
 
 
@@ -198,8 +197,8 @@ def check_build(
     request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
     cases = load_cases(definitions, request.selection)
     plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
-    with runner.engines() as engines:
-        builds = ComparedBuilds(runner, cases, engines)
+    with runner.keeping() as kept:
+        builds = ComparedBuilds(kept, cases)
         measured = builds.measure(plan)
         comparison = request.compared(measured.sides[build.name], runner.completed)
         compared = Compared(

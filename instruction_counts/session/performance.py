@@ -28,9 +28,9 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import Timing
+from instruction_counts.execution.events import Silent
 from instruction_counts.reading.nodes import one_of
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.observer import Silent
 from instruction_counts.sources.operators.calls import Overrides, calls, together
 from instruction_counts.sources.operators.catalogue import Schema, load_schemas
 from instruction_counts.sources.operators.cpp_code import native_name

@@ -11,7 +11,7 @@ from instruction_counts.analysis.models.costs import MeasuredModel, measured, mo
 from instruction_counts.analysis.models.prediction import Prediction, predict
 from instruction_counts.analysis.verdicts.sides import Runs, Side, read_side
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.session.observer import Observer
+from instruction_counts.execution.events import Observer
 
 
 @attrs.frozen

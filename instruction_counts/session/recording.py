@@ -13,7 +13,7 @@ from core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Identity, Record, Run
-from instruction_counts.session.observer import Observer
+from instruction_counts.execution.events import Observer
 
 _PAUSE = 20
 """How often as long as it took to learn that nothing can be stored, nothing is tried again."""

@@ -19,6 +19,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Observer
 from instruction_counts.history import watching
 from instruction_counts.history.watch_state import (
     Alert,
@@ -33,7 +34,6 @@ from instruction_counts.history.webhook import Webhook
 from instruction_counts.session.build_measurer import StoreBuildMeasurer
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.made_builds import made_build
-from instruction_counts.session.observer import Observer
 from instruction_counts.session.watch_files import state_file_of
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store

@@ -16,7 +16,7 @@ from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.budget import Budget, Priorities, most_likely_first
 from instruction_counts.execution.events import Finished, Started
-from instruction_counts.execution.lanes import execute
+from instruction_counts.execution.scheduler import execute
 from tests.cores import PoolOfItsOwn
 from tests.fakes import BUILD, FakeClock, FakeEngine, make_case
 

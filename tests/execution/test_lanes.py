@@ -18,7 +18,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Event, Finished, Started
-from instruction_counts.execution.lanes import execute, refused
+from instruction_counts.execution.scheduler import execute, refused
 from tests.cores import PoolOfItsOwn
 from tests.fakes import (
     BUILD,
@@ -314,7 +314,7 @@ def test_folders_are_gone_afterwards(answer: Outcome) -> None:
 
 NO_ROOM_FOR_THREADS = """
 import resource
-from instruction_counts.execution.lanes import execute
+from instruction_counts.execution.scheduler import execute
 from tests.fakes import BUILD, FakeEngine, make_orders
 from tests.cores import PoolOfItsOwn
 

@@ -15,9 +15,9 @@ from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Silent
 from instruction_counts.session.comparing import ComparedBuilds, ComparisonRequest, compare_sides
 from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.observer import Silent
 from instruction_counts.sources.definitions import STANDARD
 from tests.fakes import FakeEngine, make_case, make_record
 from tests.gate.fakes import counted, cpp, side

@@ -9,8 +9,8 @@ import pytest
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements
+from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.observer import Silent
 from instruction_counts.session.timing import Saving, Timed, time_statements
 from instruction_counts.sources.definitions import load
 from tests.fakes import BUILD, FakeEngine, failed

@@ -16,10 +16,9 @@ import pytest
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.events import Event, Finished
+from instruction_counts.execution.events import Event, Finished, Progress, Silent
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.measuring import Measured
-from instruction_counts.session.observer import Progress, Silent
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cores import PoolOfItsOwn
