@@ -13,6 +13,7 @@ from instruction_counts.system.program import program_name
 
 if TYPE_CHECKING:
     from instruction_counts.execution.events import Event, Progress
+    from instruction_counts.report.document import Document
 
 
 def write(text: str) -> None:
@@ -54,6 +55,19 @@ def render(renderable: Any) -> None:
 def line(text: str, style: str = "") -> None:
     """One line to stdout, wrapped by nobody."""
     _rich(stderr=False).print(text, style=style, highlight=False, markup=False, soft_wrap=True)
+
+
+def show(document: Document, limit: int | None = None) -> None:
+    """A document to stdout, as wide as the terminal; in a pipe at least 80 columns.
+
+    ``limit`` is how many rows of a long table are shown; 0 shows all, None what the table says.
+    """
+    from instruction_counts.report.renderers.terminal import lines  # noqa: PLC0415 - start-up
+
+    console = _rich(stderr=False)
+    width = console.width if console.is_terminal else max(console.width, 80)
+    for text in lines(document, width, limit):
+        console.print(text, highlight=False, soft_wrap=True)
 
 
 @contextmanager

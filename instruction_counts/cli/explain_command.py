@@ -7,8 +7,6 @@ from pathlib import Path
 import attrs
 import click
 
-from instruction_counts.analysis.attribution.profiles import write_callgrind, write_speedscope
-from instruction_counts.analysis.verdicts.sides import read_side
 from instruction_counts.cli import console
 from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
@@ -23,8 +21,9 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.report.breakdown import Breakdown
 from instruction_counts.report.explain import SECTIONS, Explanation, Report
 from instruction_counts.report.registry import Destination
-from instruction_counts.session.explaining import explain_sides
+from instruction_counts.session.explaining import explain_sides, write_callgrind, write_speedscope
 from instruction_counts.session.lazy_store import LazyStore
+from instruction_counts.session.sides import read_side
 from instruction_counts.session.source_lines import source_changes
 
 

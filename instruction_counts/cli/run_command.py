@@ -18,7 +18,7 @@ from instruction_counts.cli.options import (
     specification_of,
     store_option,
 )
-from instruction_counts.cli.reporting import Reporting
+from instruction_counts.cli.reporting import result_files
 from instruction_counts.cli.saving import check_results_writable
 from instruction_counts.cli.shown_run import show_run
 from instruction_counts.cli.time_budget import time_budget_option
@@ -28,7 +28,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.exporting import Exporter
-from instruction_counts.session.builds import MeasuredRun, MeasurementSettings
+from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.running import RunRequest, run_cases
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.json_files import read_json
@@ -93,8 +93,9 @@ def command(
         require(measuring.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     cases = load_cases(definitions, selection)
-    reporting = Reporting.of(specification_of(definitions))
-    files = {path: Exporter(path) for path in (*output, *reporting.files)}
+    specification = specification_of(definitions)
+    stated = result_files(specification) if specification is not None else ()
+    files = {path: Exporter(path) for path in (*output, *stated)}
     check_results_writable(files, callgrind_out)
     request = RunRequest(
         *(cases, builds, measuring, skip_unavailable, resources, callgrind_out, time_budget),
@@ -102,18 +103,14 @@ def command(
     )
     with Store.open(db) as store:
         measured = run_cases(request, store, console, files.values())
-        show_run(measured.run, [ALLOCATIONS] if allocations else (), with_tables=reporting.screen)
+        with_tables = specification is None or specification.reporters.screen
+        show_run(measured.run, [ALLOCATIONS] if allocations else (), with_tables=with_tables)
         written = stored_run.show_places(measured, files, store)
         if measured.interrupted:
             hint = stored_run.go_on(measured.run_id, written)
             console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
-        delivered = reporting.send(measured.run, store.completed, interrupted=measured.interrupted)
-    return _exit_code(measured, delivered=delivered and not measured.unsaved)
-
-
-def _exit_code(measured: MeasuredRun, *, delivered: bool) -> ExitCode:
     if measured.interrupted:
         return ExitCode.INTERRUPTED
     if measured.has_failed_cases:
         return ExitCode.CASES_FAILED
-    return no_findings(is_sound=delivered and measured.is_sound)
+    return no_findings(is_sound=measured.is_sound and not measured.unsaved)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -63,7 +64,7 @@ def statement_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        own = {name: kwargs.pop(name) for name in _statements.__kwdefaults__}
+        own = {name: kwargs.pop(name) for name in _NAMES}
         return function(*args, asked=_statements(**own), **kwargs)
 
     for option in reversed(_OPTIONS):
@@ -115,6 +116,9 @@ def _statements(
         gradient,
         tuple(dict.fromkeys(num_threads)) or (1,),
     )
+
+
+_NAMES = tuple(inspect.signature(_statements).parameters)
 
 
 def _typed() -> str:

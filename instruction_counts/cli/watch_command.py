@@ -1,4 +1,4 @@
-"""``watch``: each new build is measured, and each step alerts once."""
+"""``watch``: each new build is measured, and each step is reported once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.alerting import alert_options
 from instruction_counts.cli.durations import DurationType
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.file_type import FILE
@@ -21,12 +20,13 @@ from instruction_counts.cli.options import (
     selection_options,
     store_option,
 )
+from instruction_counts.cli.step_reporting import StepReporting
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.made_builds import check_build_command
-from instruction_counts.session.watching import AlertReporters, WatchRequest, watch
+from instruction_counts.session.watching import WatchRequest, watch
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
 
@@ -45,7 +45,18 @@ from instruction_counts.storage.store import Store
 @measuring_options
 @layouts_option("only measures once more")
 @min_effect_option
-@alert_options
+@click.option(
+    "--output",
+    type=FILE,
+    multiple=True,
+    metavar="FILE",
+    help="Append each step to FILE as a line of JSON. - is stdout. Repeatable.",
+)
+@click.option(
+    "--on-step",
+    metavar="COMMAND",
+    help="Shell command to run for each step. It gets the line of JSON on stdin.",
+)
 @click.option(
     "--state",
     "state_file",
@@ -68,26 +79,27 @@ def command(
     measuring: MeasurementSettings,
     layouts: int | None,
     min_effect: Effect,
-    reporters: AlertReporters,
+    output: tuple[Path, ...],
+    on_step: str | None,
     state_file: Path | None,
     once: bool,
     every: float | None,
     db: str | None,
 ) -> int:
-    """Measure each new build, compare it with the one before, and alert once for each step.
+    """Measure each new build, compare it with the one before, and report each step once.
 
     COMMAND prints the builds; those already seen are skipped. Without --every, it looks
     once, and exits with 3 if it found a new step.
 
     \b
     Examples:
-      python main.py watch --command ./list_nightlies --only 'Pointwise/*' --alert steps.jsonl
+      python main.py watch --command ./list_nightlies --only 'Pointwise/*' --output steps.jsonl
       python main.py watch --command 'git log --reverse --since=1.week --format=%H' \\
         --build-cmd './make_venv {commit}' --every 1h
 
     \f
     A suspect is measured again together with the build before it, in fresh servers and in other
-    memory layouts, before it alerts.
+    memory layouts, before it is reported.
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if once and every is not None:
         raise UsageError("--once and --every contradict each other", "Drop one.")
@@ -100,5 +112,5 @@ def command(
         *(listing, build_cmd, definitions, selection, measuring, min_effect, layouts, state_file)
     )
     with Store.open(db) as store:
-        found = watch(request, store, reporters, console, every)
+        found = watch(request, store, StepReporting(output, on_step), console, every)
     return ExitCode.REGRESSION if found else ExitCode.OK

@@ -88,7 +88,6 @@ class _Work:
         self._taking = threading.Lock()
         self._lanes, self._clock = lanes, clock
         self._budget = budget
-        self._sorted_by = budget.priorities if budget is not None else None
         self._stopping = threading.Event()
 
     def carry_out(self) -> None:
@@ -108,9 +107,6 @@ class _Work:
     def _next_case(self) -> Sequence[WorkOrder]:
         """All orders of the case that is next; none where none waits."""
         with self._taking:
-            if self._budget is not None and self._budget.priorities is not self._sorted_by:
-                self._sorted_by = self._budget.priorities  # more is known than when it was sorted
-                self._waiting = self._budget.in_order(self._waiting)
             first = self._waiting[:1]
             taken = [*takewhile(lambda order: order.case == first[0].case, self._waiting)]
             del self._waiting[: len(taken)]

@@ -18,13 +18,12 @@ import attrs
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
-from instruction_counts.analysis.attribution.layer_counts import layer_counts
+from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS
 from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
-from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.verdicts.programs import OTHER_PROGRAMS
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint

@@ -9,8 +9,7 @@ import attrs
 
 from core.types import CaseKey
 from instruction_counts.analysis.verdicts.difference import noise_floor
-from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.stored import StoredCount

@@ -1,6 +1,6 @@
-"""Watching builds as they come: each is compared with the one before, and each step alerts once.
+"""Watching builds as they come: each is compared with the one before, and its steps are found.
 
-What was seen, and what was said of it, is a `State`.
+How far a watch got is a `State`.
 """
 
 from __future__ import annotations
@@ -16,16 +16,63 @@ from core.types import CaseKey
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.errors import BuildError, DataError
+from instruction_counts.domain.errors import BuildError
 from instruction_counts.history.candidates import is_change
-from instruction_counts.history.watch_state import (
-    CONVERTER,
-    Alert,
-    Delivery,
-    LastBuild,
-    State,
-    Waiting,
-)
+
+
+@attrs.frozen
+class FoundStep:
+    """One step of one case; plain values, for those who receive it."""
+
+    id: str
+    """The same for the same step, however often it is reported."""
+    case: str
+    base: str
+    """The build before the step, as it was listed."""
+    new: str
+    verdict: str
+    reason: str
+    base_count: int | None
+    new_count: int | None
+    change: int | None
+    run: str
+    """Where it was measured: ``run 12, NAME``."""
+    verified: bool
+    causes: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class LastBuild:
+    """The build that the next one is compared with."""
+
+    line: str
+    """As it was listed."""
+    name: str
+    python: str
+    run_id: int
+
+
+@attrs.frozen
+class Waiting:
+    """Cases without a count since a build: they are compared with it when they have one again."""
+
+    build: LastBuild
+    cases: tuple[CaseKey, ...]
+
+
+@attrs.frozen
+class State:
+    """How far a watch got."""
+
+    watched: str
+    """What is watched: another command, selection or database needs a file of its own."""
+    seen: tuple[str, ...] = ()
+    """The builds that were looked at, also broken ones."""
+    last: LastBuild | None = None
+    waiting: tuple[Waiting, ...] = ()
+    """The oldest build first; all are older than the last one."""
+    unreported: tuple[FoundStep, ...] = ()
+    """Steps that were found and not reported yet."""
 
 
 class WatchedBuilds(Protocol):
@@ -47,21 +94,17 @@ class WatchedBuilds(Protocol):
         """Measure cases once more on both builds, then in other memory layouts."""
 
 
-Describe: TypeAlias = "Callable[[Difference], tuple[str, tuple[str, ...]]]"
-"""The title of a case, and the causes of its change."""
+CauseTexts: TypeAlias = Callable[[Difference], tuple[str, ...]]
+Notice: TypeAlias = Callable[[str], None]
 
 
 def look_at(
-    state: State,
-    name: str,
-    builds: WatchedBuilds,
-    describe: Describe,
-    notice: Callable[[str], None],
+    state: State, name: str, builds: WatchedBuilds, causes: CauseTexts, notice: Notice
 ) -> State:
-    """Look at one new build; the state after it, with an alert for each step that was verified.
+    """Look at one new build; the state after it, with the steps that were verified.
 
     Each case is compared with the last build on which it had a count; where that cannot be, a
-    notice says so. A suspect alerts only if it still differs when both builds are measured once
+    notice says so. A suspect is a step only if it still differs when both builds are measured once
     more, and as it differs then; unverified only where that cannot be measured.
     """
     seen = attrs.evolve(state, seen=(*state.seen, name))
@@ -73,52 +116,22 @@ def look_at(
     if not _counted(side):
         notice(f"{name} is broken and was skipped: no case has a count")
         return seen
-    alerts: list[Alert] = []
+    steps: list[FoundStep] = []
     waiting = _still_waiting(state, side)
     for base, before in _bases(state, side, builds):
         found = builds.compare(before, _only(side, before.records))
         lost = [difference for difference in found.differences if difference.new_count is None]
         if lost:
-            notice(f"{name}: not counted, so not compared: {_titles(lost, describe)}")
+            notice(f"{name}: not counted, so not compared: {_titles(lost)}")
             waiting.append(Waiting(base, tuple(difference.key for difference in lost)))
         for why, those in _incomparable(found):
-            titles = _titles(those, describe)
-            notice(f"{name}: not comparable with {base.line}, {why}: {titles}")
+            notice(f"{name}: not comparable with {base.line}, {why}: {_titles(those)}")
         suspects = [difference for difference in found.differences if is_change(difference)]
-        steps = _verified(suspects, base, build, builds, notice) if suspects else []
-        alerts += (_alert(step, base.line, name, side, describe) for step in steps)
-    return attrs.evolve(seen, last=build, waiting=tuple(waiting)).with_alerts(alerts)
-
-
-def deliver(
-    state: State,
-    send: Callable[[Alert], None],
-    save: Callable[[State], None],
-    notice: Callable[[str], None],
-) -> State:
-    """Send what waits, and save the state before and after each; the state then.
-
-    ``send`` raises `OSError` or `DataError` where an alert did not arrive; it waits for the next
-    time then. One that was being sent when the program ended is not sent again: it may have
-    arrived.
-    """
-    for alert in state.alerts:
-        if alert.delivery is Delivery.SENDING:
-            notice(f"An alert may not have arrived: {alert.case}, {alert.base} → {alert.new}")
-            state = state.marked(alert, Delivery.SENT)
-        if alert.delivery is not Delivery.WAITING:
-            continue
-        state = state.marked(alert, Delivery.SENDING)
-        save(state)
-        try:
-            send(alert)
-        except (OSError, DataError) as error:
-            notice(f"An alert could not be sent and will be retried: {error}")
-            state = state.marked(alert, Delivery.WAITING)
-        else:
-            state = state.marked(alert, Delivery.SENT)
-        save(state)
-    return state
+        verified = _verified(suspects, base, build, builds, notice) if suspects else []
+        steps += (_step(step, base.line, name, side, causes(step)) for step in verified)
+    return attrs.evolve(
+        seen, last=build, waiting=tuple(waiting), unreported=(*state.unreported, *steps)
+    )
 
 
 def new_names(lines: str, seen: Iterable[str]) -> Iterator[str]:
@@ -129,24 +142,6 @@ def new_names(lines: str, seen: Iterable[str]) -> Iterator[str]:
         if name and name not in known:
             known.add(name)
             yield name
-
-
-def alert_to_json(alert: Alert) -> str:
-    """An alert for those who receive it, in one line."""
-    document = CONVERTER.unstructure(alert)
-    del document["delivery"]
-    return json.dumps({"text": text_of(alert), **document})
-
-
-def text_of(alert: Alert) -> str:
-    """An alert in one line for people; chats show what is called text."""
-    counts = "" if alert.change is None else f" {alert.base_count:,} → {alert.new_count:,}"
-    sure = "" if alert.verified else ", not verified"
-    causes = f": {' · '.join(alert.causes)}" if alert.causes else ""
-    return (
-        f"{alert.verdict}: {alert.case}{counts} between {alert.base} and {alert.new} "
-        f"({alert.reason}{sure}){causes}"
-    )
 
 
 _NAMED = 3
@@ -214,7 +209,7 @@ def _verified(
     base: LastBuild,
     new: LastBuild,
     builds: WatchedBuilds,
-    notice: Callable[[str], None],
+    notice: Notice,
 ) -> list[Difference]:
     """The suspects that still differ, as they do then; as they were where that is not known."""
     try:
@@ -223,7 +218,9 @@ def _verified(
         notice(f"{new.line}: {len(suspects)} suspects cannot be verified: {error.message}")
         return list(suspects)
     judged = {
-        difference.key: difference for difference in again.differences if _is_judged(difference)
+        difference.key: difference
+        for difference in again.differences
+        if is_change(difference) or difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
     }
     unknown = sum(suspect.key not in judged for suspect in suspects)
     if unknown:
@@ -239,26 +236,18 @@ def _verified(
     ]
 
 
-def _is_judged(difference: Difference) -> bool:
-    return is_change(difference) or difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
-
-
-def _titles(differences: Sequence[Difference], describe: Describe) -> str:
-    named = [describe(difference)[0] for difference in differences[:_NAMED]]
+def _titles(differences: Sequence[Difference]) -> str:
+    named = [difference.key.title for difference in differences[:_NAMED]]
     more = len(differences) - len(named)
     return "; ".join(named) + (f" and {more} more" if more else "")
 
 
-def _alert(
-    difference: Difference,
-    base: str,
-    new: str,
-    side: Side,
-    describe: Describe,
-) -> Alert:
-    case, causes = describe(difference)
+def _step(
+    difference: Difference, base: str, new: str, side: Side, causes: tuple[str, ...]
+) -> FoundStep:
+    case = difference.key.title
     digest = hashlib.sha256(json.dumps([case, base, new]).encode()).hexdigest()
-    return Alert(
+    return FoundStep(
         id=digest[:16],
         case=case,
         base=base,

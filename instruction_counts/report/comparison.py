@@ -9,12 +9,12 @@ from rich.padding import Padding
 from rich.text import Text
 
 from core.types import CaseKey
-from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.models.costs import Models
+from instruction_counts.analysis.verdicts.changes import TimeChange
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.analysis.verdicts.times import TimeChange
 from instruction_counts.report import causes, skipped_by_budget
 from instruction_counts.report import format as fmt
 from instruction_counts.system.program import program_name

@@ -13,18 +13,17 @@ from rich.table import Table
 from rich.text import Text
 
 from core.types import CaseKey
+from instruction_counts.analysis.attribution.causes import Inlining, inlinings, nameless_libraries
 from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
     FunctionChange,
     FunctionDifference,
     Share,
 )
-from instruction_counts.analysis.attribution.functions import nameless_libraries, shown
-from instruction_counts.analysis.attribution.inlining import Inlining, inlinings
+from instruction_counts.analysis.attribution.functions import shown
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import short
-from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import FunctionCosts, Instructions

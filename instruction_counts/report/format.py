@@ -1,22 +1,39 @@
-"""Numbers as people read them."""
+"""Numbers as people read them, the same on every screen and in every file."""
 
 from __future__ import annotations
 
-from instruction_counts.domain.outcomes import Instructions, Times
+from collections.abc import Callable
 
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+from instruction_counts.domain.outcomes import Instructions, Times
+from instruction_counts.report.document import Cell, Unit
+
+ABSENT = "–"
+
+_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
+_BYTES = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def written(cell: Cell, unit: Unit) -> str:
+    """The value of a cell: ``~18,063``, ``+4.52%``, ``4.71 us``; a dash where it is not known."""
+    value = cell.value
+    if value is None:
+        return ABSENT
+    text = value if isinstance(value, str) else _WRITTEN[unit](value)
+    return f"{'~' if cell.approximate else ''}{text}"
 
 
 def count(instructions: Instructions | None) -> str:
     """``18,063``; with a leading ``~`` where the windows did not agree."""
     if instructions is None:
-        return "–"
+        return ABSENT
     return f"{'' if instructions.exact else '~'}{instructions.per_run:,}"
 
 
 def duration(seconds: float) -> str:
     """Three digits and a unit: ``4.71 us``."""
-    for unit, name in _UNITS:
+    if seconds < 0:
+        return f"-{duration(-seconds)}"
+    for unit, name in _SECONDS:
         value = seconds / unit
         if value >= 999.5:
             return f"{value:,.0f} {name}"
@@ -25,19 +42,60 @@ def duration(seconds: float) -> str:
     return f"{seconds / 1e-9:.3g} ns"
 
 
+def size(number: float) -> str:
+    """Three digits and a unit: ``64 KiB``."""
+    value, power = float(number), 0
+    while value >= 999.5 and power < len(_BYTES) - 1:
+        value, power = value / 1024, power + 1
+    return f"{value:.3g} {_BYTES[power]}"
+
+
+def relative(fraction: float) -> str:
+    """A change as a percentage: ``+4.52%``."""
+    return f"{fraction:+.2%}" if fraction else "0%"
+
+
+def share(fraction: float) -> str:
+    """A part as a percentage: ``41.2%``; ``100.0%`` is all of it, and nothing less."""
+    return f"{min(fraction, 0.999) if 0.999 < fraction < 1 else fraction:.1%}"
+
+
 def median(times: Times | None) -> str:
     """The median of wall times."""
-    return "–" if times is None else duration(times.median_s)
+    return ABSENT if times is None else duration(times.median_s)
 
 
 def spread(times: Times | None) -> str:
     """The interquartile range, relative to the median."""
-    if times is None or not times.median_s:
-        return ""
-    return f"±{100 * times.iqr_s / times.median_s:.0f}%"
+    fraction = relative_spread(times)
+    return "" if fraction is None else f"±{fraction:.0%}"
+
+
+def relative_spread(times: Times | None) -> float | None:
+    """The interquartile range as a fraction of the median; None where there is none."""
+    return None if times is None or not times.median_s else times.iqr_s / times.median_s
 
 
 def clock(seconds: float) -> str:
     """Minutes and seconds: ``2:05``."""
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes}:{rest:02}"
+
+
+def plural(number: int, noun: str, nouns: str = "") -> str:
+    """``1 case``, ``1,204 cases``."""
+    return f"{number:,} {noun if number == 1 else nouns or f'{noun}s'}"
+
+
+_WRITTEN: dict[Unit, Callable[[float], str]] = {
+    Unit.TEXT: str,
+    Unit.COUNT: lambda number: f"{number:,}",
+    Unit.CHANGE: lambda number: f"{number:+,}" if number else "0",
+    Unit.NUMBER: lambda number: f"{number:.3g}",
+    Unit.RELATIVE: relative,
+    Unit.SHARE: share,
+    Unit.SPREAD: lambda number: f"±{number:,}",
+    Unit.RELATIVE_SPREAD: lambda fraction: f"±{fraction:.0%}",
+    Unit.SECONDS: duration,
+    Unit.BYTES: size,
+}

@@ -15,6 +15,7 @@ from instruction_counts.history.bisection import Bisection
 from instruction_counts.history.candidates import Candidates, is_regression
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
+from instruction_counts.history.watching import FoundStep
 from instruction_counts.report import format as fmt
 from instruction_counts.report import plots as plotting
 from instruction_counts.report.causes import of_case, texts
@@ -164,7 +165,18 @@ def _minute(point: StoredCount) -> Text:
     return Text(point.started_at.replace("T", " ")[:16] or "–")
 
 
-# Bisection
+# Watch and bisection
+
+
+def step_text(step: FoundStep) -> str:
+    """A step that a watch found, in one line; chats show what is called text."""
+    counts = "" if step.change is None else f" {step.base_count:,} → {step.new_count:,}"
+    sure = "" if step.verified else ", not verified"
+    causes = f": {' · '.join(step.causes)}" if step.causes else ""
+    return (
+        f"{step.verdict}: {step.case}{counts} between {step.base} and {step.new} "
+        f"({step.reason}{sure}){causes}"
+    )
 
 
 def bisection(report: BisectionReport) -> Iterator[Text]:

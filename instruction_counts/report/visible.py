@@ -8,9 +8,17 @@ def visible(text: str) -> str:
 
     Line ends and tabs stay.
     """
-    if text.isprintable():
-        return text
-    return "".join(
-        character if character in "\n\t" or character.isprintable() else ascii(character)[1:-1]
-        for character in text
-    )
+    return text if text.isprintable() else "".join(map(_unless_space, text))
+
+
+def visible_line(text: str) -> str:
+    r"""The same as one line: line ends and tabs are spelled out, too: ``\n``."""
+    return text if text.isprintable() else "".join(map(_spelled, text))
+
+
+def _unless_space(character: str) -> str:
+    return character if character in "\n\t" else _spelled(character)
+
+
+def _spelled(character: str) -> str:
+    return character if character.isprintable() else ascii(character)[1:-1]

@@ -22,11 +22,12 @@ from instruction_counts.domain.records import ChangedFiles, Complete, Record, Ru
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.entry import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
+from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import lanes_named
-from instruction_counts.session.measuring import DURATIONS, Exporter, Measured, Plan, remaining
+from instruction_counts.session.measuring import DURATIONS, Exporter, Measured, remaining
 from instruction_counts.session.recording import Recorder
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.work_folders import sweep
@@ -176,7 +177,7 @@ class BuildRunner:
         *,
         exporters: Collection[Exporter] = (),
         done: Run | None = None,
-        budget: Plan | None = None,
+        budget: Budget | None = None,
         callgrind_out: Path | None = None,
     ) -> MeasuredRun:
         """Measure ``orders``; the run is stored and exported while it grows.
@@ -202,7 +203,7 @@ class BuildRunner:
                 Cache().root / DURATIONS,
                 self.recorder,
                 machine=lanes.machine() if asks else None,
-                plan=budget,
+                budget=budget,
                 package_folders={facts.build.name: facts.package_folder for facts in self.facts},
             )
             interrupted = measured.execute(orders, done)

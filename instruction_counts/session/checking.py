@@ -10,7 +10,7 @@ import attrs
 from core.types import CaseKey, Language
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare
 from instruction_counts.analysis.verdicts.difference import Verdict
-from instruction_counts.analysis.verdicts.sides import Runs, Side, narrowed, read_side
+from instruction_counts.analysis.verdicts.sides import Side, narrowed
 from instruction_counts.builds.missing import Requirement, missing
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
@@ -25,6 +25,7 @@ from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.comparing import Compared, ComparedBuilds
+from instruction_counts.session.sides import Runs, read_side
 from instruction_counts.session.time_budget import planned
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.store import Store
@@ -196,10 +197,9 @@ def check_build(
     fingerprint = settings.fingerprint(facts)
     request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
     cases = load_cases(definitions, request.selection)
-    plan = planned(time_budget_s, cases, runner.names, store, moved=request.moved_before)
     with runner.keeping() as kept:
         builds = ComparedBuilds(kept, cases)
-        measured = builds.measure(plan)
+        measured = builds.measure(planned(time_budget_s, cases, store, moved=request.moved_before))
         comparison = request.compared(measured.sides[build.name], runner.completed)
         compared = Compared(
             comparison, measured.interrupted, measured.run_id, is_sound=measured.is_sound
@@ -259,16 +259,32 @@ def accept_run(
         UsageError: there is no such run, or it cannot be accepted.
         DataError: ``file`` holds something else.
     """
+    return accept_side(
+        *(read_side(run, runs), file, selection, runs.completed),
+        prune=prune,
+        allow_different=allow_different,
+    )
+
+
+def accept_side(
+    side: Side,
+    file: Path,
+    selection: Selection,
+    complete: Complete,
+    *,
+    prune: bool = False,
+    allow_different: bool = False,
+) -> Acceptance:
+    """The same of a side."""
     before = read_baseline(file) if file.exists() else None
-    side = narrowed(read_side(run, runs), selection)
     mine = selected_cases(before, selection).cases if before is not None else {}
     return accept(
         before,
-        side,
+        narrowed(side, selection),
         mine,
         prune=prune,
         allow_different=allow_different,
-        complete=runs.completed,
+        complete=complete,
     )
 
 

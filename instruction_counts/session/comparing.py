@@ -21,7 +21,6 @@ from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import (
     Side,
     narrowed,
-    read_side,
     side_of,
     with_noise,
     with_outputs,
@@ -33,10 +32,11 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import engine_named
+from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
 from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.measuring import Plan
+from instruction_counts.session.sides import read_side
 from instruction_counts.session.time_budget import planned, require_measured
 from instruction_counts.session.verification import FRESH_SERVERS, Recounted, Verification
 from instruction_counts.sources.definitions import Definitions, load_cases
@@ -74,7 +74,7 @@ class ComparedBuilds:
     runner: BuildRunner
     cases: tuple[Case, ...]
 
-    def measure(self, budget: Plan | None = None) -> MeasuredSides:
+    def measure(self, budget: Budget | None = None) -> MeasuredSides:
         """Measure the builds now; what one of them cannot run is a case that was skipped.
 
         Raises:
@@ -226,9 +226,7 @@ def compare_sides(
             cases = load_cases(request.definitions, request.selection)
             runner = runner_of(builds, request.settings, observer, store)
             compared_builds = ComparedBuilds(stack.enter_context(runner.keeping()), cases)
-            measured = compared_builds.measure(
-                planned(request.time_budget_s, cases, runner.names, store)
-            )
+            measured = compared_builds.measure(planned(request.time_budget_s, cases, store))
         before, after = (
             measured.sides[side.name] if isinstance(side, Build) else side for side in known
         )

@@ -46,14 +46,6 @@ class Exporter(Protocol):
         """
 
 
-@attrs.frozen
-class Plan:
-    """A budget of time, and what finds in each new record which functions changed."""
-
-    budget: Budget
-    changed: Callable[[Record], Iterable[str]]
-
-
 def _now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
@@ -77,10 +69,10 @@ class Measured:
         recorder: Recorder | None = None,
         now: Callable[[], dt.datetime] = _now,
         machine: Machine | None = None,
-        plan: Plan | None = None,
+        budget: Budget | None = None,
         package_folders: Mapping[str, str] | None = None,
     ) -> None:
-        self._plan, self._observer = plan, observer
+        self._budget, self._observer = budget, observer
         self._changed_files: dict[str, ChangedFiles] = {}
         self._folders = dict(package_folders or {})
         self._engine, self._exporters, self._lanes = engine, tuple(exporters), lanes
@@ -178,9 +170,8 @@ class Measured:
                 possible.append(order)
             else:
                 self._add(Finished(order, outcome))
-        budget = self._plan.budget if self._plan is not None else None
         with (
-            contextlib.closing(execute(possible, self._lanes, budget=budget)) as events,
+            contextlib.closing(execute(possible, self._lanes, budget=self._budget)) as events,
             self._observer.progress(len(possible)) as progress,
         ):
             for event in events:
@@ -199,9 +190,6 @@ class Measured:
             record = stored.get(record.identity, record)
             self._lighten(stored)
         self._save(final=False)
-        if self._plan is not None:
-            with contextlib.suppress(DataError):  # it only sorts what is measured next
-                self._plan.budget.learn(self._plan.changed(record))
 
     def _lighten(self, stored: Mapping[Identity, Record]) -> None:
         # What is stored need not stay in memory: a run may have any number of cases. Nearly always

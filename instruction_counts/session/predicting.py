@@ -9,9 +9,10 @@ import attrs
 from core.types import AutogradMode, Language
 from instruction_counts.analysis.models.costs import MeasuredModel, measured, models_in
 from instruction_counts.analysis.models.prediction import Prediction, predict
-from instruction_counts.analysis.verdicts.sides import Runs, Side, read_side
+from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Observer
+from instruction_counts.session.sides import Runs, read_side
 
 
 @attrs.frozen

@@ -65,7 +65,7 @@ def run_cases(
         orders,
         exporters=exporters,
         done=request.done,
-        budget=planned(request.time_budget_s, request.cases, runner.names, store),
+        budget=planned(request.time_budget_s, request.cases, store),
         callgrind_out=request.callgrind_out,
     )
     require_measured(measured.run)

@@ -8,11 +8,13 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import attrs
 
 from core.types import CaseKey
 from instruction_counts.analysis.verdicts.comparison import Comparison, causes_of, compare
+from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import Build
@@ -21,20 +23,11 @@ from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.events import Observer
 from instruction_counts.history import watching
-from instruction_counts.history.watch_state import (
-    Alert,
-    LastBuild,
-    State,
-    held,
-    read_state,
-    write_state,
-)
-from instruction_counts.history.watching import WatchedBuilds
-from instruction_counts.history.webhook import Webhook
+from instruction_counts.history.watching import FoundStep, LastBuild, State, WatchedBuilds
 from instruction_counts.session.build_measurer import StoreBuildMeasurer
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.made_builds import made_build
-from instruction_counts.session.watch_files import state_file_of
+from instruction_counts.session.watch_state import held, read_state, state_file_of, write_state
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
@@ -43,6 +36,20 @@ from instruction_counts.system.program import program_name
 def place_of(store: Store) -> str:
     """Which database it is, wherever the program is started: runs are known by their numbers."""
     return store.name if "://" in store.name else str(Path(store.name).resolve())
+
+
+class Reporting(Protocol):
+    """Where steps are reported."""
+
+    def causes(self, difference: Difference) -> tuple[str, ...]:
+        """The causes of a change, as texts."""
+
+    def report(self, step: FoundStep) -> None:
+        """Report a step; one that was reported already, too, if the program ended meanwhile.
+
+        Raises:
+            OSError, DataError: it could not be reported.
+        """
 
 
 @attrs.frozen
@@ -78,57 +85,14 @@ class WatchRequest:
         return functools.partial(made_build, self.build_command, made=made, notice=observer.note)
 
 
-@attrs.frozen
-class AlertReporters:
-    """Where alerts go, and what they say."""
-
-    describe: watching.Describe
-    """The title of a case, and the causes of its change."""
-    show: Callable[[Alert], None]
-    """Shows an alert to whoever looks at the screen."""
-    observer: Observer
-    file: Path | None = None
-    webhook: Webhook | None = None
-
-    def send(self, alert: Alert) -> None:
-        """Send an alert to all; the file takes one only once, so that this can be tried again.
-
-        Raises:
-            OSError, DataError: it did not arrive.
-        """
-        text = watching.alert_to_json(alert)
-        if self.file is not None and not self._is_in_file(alert.id):
-            with self.file.open("a", encoding="utf-8") as stream:
-                stream.write(f"{text}\n")
-        if self.webhook is not None:
-            self.webhook.send(alert.id, text)
-
-    def _is_in_file(self, number: str) -> bool:
-        assert self.file is not None, "asked where there is one"
-        try:
-            lines = self.file.read_text(encoding="utf-8", errors="replace").splitlines()
-        except FileNotFoundError:
-            return False
-        return any(_id_of(line) == number for line in lines)
-
-
-def _id_of(line: str) -> str | None:
-    """The id of an alert in a file, where others may write, too."""
-    try:
-        alert = json.loads(line)
-    except ValueError:
-        return None
-    return alert.get("id") if isinstance(alert, dict) else None
-
-
 def watch(
     request: WatchRequest,
     store: Store,
-    reporters: AlertReporters,
+    reporting: Reporting,
     observer: Observer,
     every_s: float | None = None,
 ) -> int:
-    """Look at the builds that are new, and return how many alerts that made.
+    """Look at the builds that are new, and return how many steps were found.
 
     With ``every_s`` it looks again after each pause of so many seconds, and never returns; builds
     that cannot be listed then are an error that the observer gets.
@@ -149,14 +113,17 @@ def watch(
             request.maker(state, observer), measurer, request.min_effect, observer
         )
         save = functools.partial(write_state, path)
-        while every_s is not None:
+        while True:
             try:
-                state = look(state, listed(request.list_command), builds, reporters, save)
+                listing = listed(request.list_command)
+                state, found = look(state, listing, builds, reporting, save, observer.note)
             except BuildError as error:
+                if every_s is None:
+                    raise
                 observer.error(error.text(program_name()))
+            if every_s is None:
+                return found
             time.sleep(every_s)
-        after = look(state, listed(request.list_command), builds, reporters, save)
-        return len(after.alerts) - len(state.alerts)
 
 
 def _given_build(line: str) -> Build:
@@ -172,19 +139,41 @@ def look(
     state: State,
     lines: str,
     builds: WatchedBuilds,
-    reporters: AlertReporters,
+    reporting: Reporting,
     save: Callable[[State], None],
-) -> State:
-    """Look at the builds in ``lines`` that are new, and save the state after each."""
-    send, notice = reporters.send, reporters.observer.note
-    state = watching.deliver(state, send, save, notice)
+    notice: Callable[[str], None],
+) -> tuple[State, int]:
+    """Look at the builds in ``lines`` that are new; the state then, and how many steps were found.
+
+    The state is saved before steps are reported, and after each: none is lost. One that could not
+    be reported, or was being reported when the program ended, is reported at the next look.
+    """
+    found = 0
+    state = _reported(state, reporting, save, notice)
     for name in watching.new_names(lines, state.seen):
-        before = len(state.alerts)
-        state = watching.look_at(state, name, builds, reporters.describe, notice)
+        before = len(state.unreported)
+        state = watching.look_at(state, name, builds, reporting.causes, notice)
+        found += len(state.unreported) - before
         save(state)
-        for alert in state.alerts[before:]:
-            reporters.show(alert)
-        state = watching.deliver(state, send, save, notice)
+        state = _reported(state, reporting, save, notice)
+    return state, found
+
+
+def _reported(
+    state: State,
+    reporting: Reporting,
+    save: Callable[[State], None],
+    notice: Callable[[str], None],
+) -> State:
+    for step in state.unreported:
+        try:
+            reporting.report(step)
+        except (OSError, DataError) as error:
+            notice(f"A step could not be reported and will be retried: {error}")
+            continue
+        left = tuple(other for other in state.unreported if other is not step)
+        state = attrs.evolve(state, unreported=left)
+        save(state)
     return state
 
 

@@ -20,8 +20,8 @@ from instruction_counts.report.formats.entry import CheckReport
 from instruction_counts.report.registry import Destination
 from instruction_counts.session.checking import CheckRequest
 from instruction_counts.session.comparing import Compared
+from tests.builders import comparison, counted, cpp, difference, key, side
 from tests.fakes import failed
-from tests.gate.fakes import comparison, counted, cpp, difference, key, side
 
 LIMITS = Limits(fail_on_missing=True)
 SAME = difference(1000, 1000, verdict=Verdict.SAME, label="same")

@@ -10,9 +10,9 @@ import pytest
 
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.storage.store import Store
+from tests.builders import counted
 from tests.cli.program import Program
 from tests.fakes import make_record, make_run
-from tests.gate.fakes import counted
 
 pytestmark = pytest.mark.faults
 

@@ -23,8 +23,8 @@ from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.storage import json_files as export
 from instruction_counts.storage.json_files import read_json, to_json
 from instruction_counts.system.folders import RUNTIME_VARIABLE
+from tests.builders import counted
 from tests.fakes import make_record, make_run
-from tests.gate.fakes import counted
 
 pytestmark = pytest.mark.faults
 

@@ -14,17 +14,12 @@ from click.testing import CliRunner
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.merging import merged
 from instruction_counts.cli.options import build_options, selection_options, store_option
-from instruction_counts.cli.reporting import Reporting
-from instruction_counts.domain.errors import UsageError
+from instruction_counts.cli.reporting import result_files
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.specification.reading import read_specification
-from instruction_counts.storage.json_files import from_json, read_json
+from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cli.program import Program
-from tests.fakes import make_record, make_run
-from tests.history.test_webhook import Receiver, receiver
-
-__all__ = ["receiver"]
 
 SPECIFICATION = f"""\
 version: 1
@@ -91,89 +86,11 @@ def test_the_command_line_wins(specification: Path) -> None:
 def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
     """Named after the specification."""
     stated = read_specification(specification)
-    first, second = (Reporting.of(stated) for _ in range(2))
+    first, second = (result_files(stated) for _ in range(2))
 
-    assert first.screen is False
-    assert first.files != second.files
-    assert {"a-b"} == {file.name.rpartition("-20")[0] for file in (*first.files, *second.files)}
-
-
-def with_endpoint(specification: Path, url: str) -> Reporting:
-    """Reporting to ``url``, with a token."""
-    text = SPECIFICATION + f'  - http: {{url: "{url}", token_env: INSTRUCTION_COUNTS_TOKEN_TEST}}\n'
-    specification.write_text(text, encoding="utf-8")
-    stated = read_specification(specification)
-    return Reporting.of(stated, {"INSTRUCTION_COUNTS_TOKEN_TEST": "secret"})
-
-
-def test_a_run_is_sent_with_the_token(specification: Path, receiver: Receiver) -> None:
-    """As the JSON that is written to files."""
-    run = make_run(make_record("a"))
-    done = with_endpoint(specification, receiver.url).send(run)
-    headers, body = receiver.got[0]
-
-    assert done is True
-    assert "Bearer secret" == headers["Authorization"]
-    assert run == from_json(body, "body")
-
-
-def test_what_is_sent_has_the_details_that_the_store_keeps(
-    specification: Path, receiver: Receiver, tmp_path: Path
-) -> None:
-    """Costs by function and single times are not in memory any more."""
-    run = make_run(make_record("a"))
-    with Store.open(str(tmp_path / "runs.db")) as store:
-        kept = store.load(store.import_run(run), details=False)
-        with_endpoint(specification, receiver.url).send(kept, store.completed)
-    _, body = receiver.got[0]
-
-    assert run == from_json(body, "body")
-
-
-def test_a_refusal_is_reported_with_the_name_of_the_token(
-    specification: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And never with the token."""
-    receiver.answers = [403]
-    done = with_endpoint(specification, receiver.url).send(make_run(make_record("a")))
-    said = capsys.readouterr().err
-
-    assert done is False
-    assert "rejected results: HTTP 403" in said
-    assert "INSTRUCTION_COUNTS_TOKEN_TEST" in said
-    assert "secret" not in said
-
-
-def test_messages_name_the_host_and_not_what_follows_it(
-    specification: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A key may be in it."""
-    with_endpoint(specification, f"{receiver.url}/key?id=key").send(make_run(make_record("a")))
-    said = capsys.readouterr()
-
-    assert f"Sent to 127.0.0.1:{receiver.server_port}\n" == said.out
-    assert "key" not in said.err
-
-
-def test_a_run_that_was_interrupted_is_not_sent(
-    specification: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """And this is said."""
-    reporting = with_endpoint(specification, receiver.url)
-    reporting.send(make_run(make_record("a")), interrupted=True)
-    said = capsys.readouterr().err
-
-    assert [] == receiver.got
-    assert "the run was interrupted" in said
-
-
-def test_a_token_that_is_missing_is_reported_without_the_url(specification: Path) -> None:
-    """But for its host; before anything is measured, with what to do."""
-    with_endpoint(specification, "https://example.org/key")
-    message = r"(?s)token for example\.org is not in the .*Set INSTRUCTION_COUNTS_TOKEN_TEST"
-
-    with pytest.raises(UsageError, match=message):
-        Reporting.of(read_specification(specification), {})
+    assert first != second
+    assert {specification.parent / "results"} == {file.parent for file in (*first, *second)}
+    assert {"a-b"} == {file.name.rpartition("-20")[0] for file in (*first, *second)}
 
 
 @pytest.mark.parametrize("command", ["list", "show"])

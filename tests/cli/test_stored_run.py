@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.analysis.verdicts.sides import read_side
 from instruction_counts.cli.stored_run import go_on, kept, saved
 from instruction_counts.domain.records import Run
+from instruction_counts.session.sides import read_side
 from instruction_counts.storage.store import Store
 from tests.fakes import make_record, make_run
 

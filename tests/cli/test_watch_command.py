@@ -19,7 +19,8 @@ import attrs
 import pytest
 
 from benchmarks import injected
-from instruction_counts.history.watch_state import State, held, write_state
+from instruction_counts.history.watching import State
+from instruction_counts.session.watch_state import held, write_state
 from tests.cli.program import Program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,10 +55,6 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
         (["--command", "true", "--once", "--every", "5"], "contradict each other"),
         (["--command", "true", "--no-counts"], "leaves nothing to watch"),
         (["--command", "true", "--build-cmd", "make"], "--build-cmd does not say {commit}"),
-        (
-            ["--command", "true", "--webhook", "file:///x"],
-            "Expected a URL that begins with https://",
-        ),
         (["--command", "exit 2"], "--command ends with 2"),
         (["--command", "echo c1"], 'prints "c1", which is not NAME=PYTHON'),
     ],
@@ -65,31 +62,6 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
 def test_what_makes_no_sense_is_refused(args: list[str], message: str, watch: Program) -> None:
     """With what to do."""
     assert message in watch.error(*args)
-
-
-@pytest.mark.parametrize(
-    ("token", "url", "message"),
-    [
-        ("secret", "http://a.example/hook", "can be read in transit"),
-        # A file that it was read from ends in a line break.
-        ("secret\n", "https://a.example/hook", "line breaks in INSTRUCTION_COUNTS_TOKEN"),
-    ],
-)
-def test_a_token_that_must_not_be_sent_is_refused_before_anything_is_asked_for(
-    token: str,
-    url: str,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    watch: Program,
-) -> None:
-    """And it is not shown."""
-    monkeypatch.setenv("INSTRUCTION_COUNTS_TOKEN", token)
-    err = watch.error("--command", f"touch {tmp_path}/asked", "--webhook", url)
-
-    assert message in err
-    assert "secret" not in err
-    assert not (tmp_path / "asked").exists()
 
 
 def test_a_state_of_another_watch_is_refused(tmp_path: Path, watch: Program) -> None:
@@ -266,20 +238,21 @@ def venv_of(folder: Path, functions: list[str]) -> None:
 @pytest.mark.thorough
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="Valgrind is missing")
 @pytest.mark.usefixtures("own_kept_engines")
-def test_a_wrapper_in_a_new_build_alerts_once(tmp_path: Path, watch: Program) -> None:
+def test_a_wrapper_in_a_new_build_is_reported_once(tmp_path: Path, watch: Program) -> None:
     """Real builds, made by a command; the second one is slower."""
     venv_of(tmp_path / "c1", [])
     venv_of(tmp_path / "c2", ["mm"])
     (tmp_path / "cases.py").write_text(CASES)
-    commits, alerts = tmp_path / "commits", tmp_path / "alerts.jsonl"
+    commits = tmp_path / "commits"
     command = ["--command", f"cat {commits}", "--build-cmd", f"echo {tmp_path}/{{commit}}"]
     command += ["--definitions", str(tmp_path / "cases.py"), "--no-times"]
-    codes = []
+    answers = []
     for text in ("c1\n", "c1\nc2\n", "c1\nc2\n"):
         commits.write_text(text)
-        codes.append(watch(*command, "--alert", alerts).code)
-    (alert,) = map(json.loads, alerts.read_text().splitlines())
+        answers.append(watch(*command, "--output", "-"))
+    (step,) = map(json.loads, answers[1].out.splitlines())
 
-    assert [0, 3, 0] == codes
+    assert [0, 3, 0] == [answer.code for answer in answers]
+    assert ["", ""] == [answers[0].out, answers[2].out]
     expected = {"base": "c1", "new": "c2", "verdict": "worse", "verified": True}
-    assert expected.items() <= alert.items()
+    assert expected.items() <= step.items()

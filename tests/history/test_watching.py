@@ -1,11 +1,9 @@
-"""Watching builds: each step alerts once, whatever fails in between."""
+"""Watching builds: each step is found once, whatever fails in between."""
 
 from __future__ import annotations
 
-import functools
 import itertools
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 import pytest
@@ -16,9 +14,9 @@ from core.types import CaseKey, Language
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.errors import BuildError, DataError
+from instruction_counts.domain.errors import BuildError
 from instruction_counts.history import watching
-from instruction_counts.history.watch_state import Alert, Delivery, LastBuild, State
+from instruction_counts.history.watching import LastBuild, State
 from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 
@@ -74,27 +72,23 @@ class FakeWatchedBuilds:
         return Side(f"run 1, {name}", "fork", FINGERPRINT, {KEY: record})
 
 
-def described(difference: Difference) -> tuple[str, tuple[str, ...]]:
-    """A title and a cause."""
-    return "/".join(difference.key.label), ("+1 f",)
-
-
-def ignored(_: object) -> None:
-    """What is noticed or saved, and not asked for here."""
+def causes(_: Difference) -> tuple[str, ...]:
+    """A cause."""
+    return ("+1 f",)
 
 
 def watched(builds: FakeWatchedBuilds, notices: list[str] | None = None) -> State:
     """The state after all builds of a watch."""
     state = State("w")
-    notice: Callable[[str], None] = ignored if notices is None else notices.append
+    said: list[str] = [] if notices is None else notices
     for name in builds.counts:
-        state = watching.look_at(state, name, builds, described, notice)
+        state = watching.look_at(state, name, builds, causes, said.append)
     return state
 
 
 def steps_in(state: State) -> list[tuple[str, str, str]]:
-    """Base, new and verdict of each alert."""
-    return [(alert.base, alert.new, alert.verdict) for alert in state.alerts]
+    """Base, new and verdict of each step."""
+    return [(step.base, step.new, step.verdict) for step in state.unreported]
 
 
 def named(counts: Sequence[int | None]) -> dict[str, int | None]:
@@ -107,7 +101,7 @@ def named(counts: Sequence[int | None]) -> dict[str, int | None]:
     st.lists(st.sampled_from([1000, 2000, 3000, None]), min_size=1, max_size=16),
     st.sets(st.integers(0, 15)),
 )
-def test_every_step_alerts_exactly_once(counts: list[int | None], outliers: set[int]) -> None:
+def test_every_step_is_found_exactly_once(counts: list[int | None], outliers: set[int]) -> None:
     """Whatever is broken, and whichever first readings are outliers."""
     builds = named(counts)
     far = {name: 90_000 + 7000 * place for place, name in enumerate(builds) if place in outliers}
@@ -121,21 +115,22 @@ def test_every_step_alerts_exactly_once(counts: list[int | None], outliers: set[
     assert expected == steps_in(watched(FakeWatchedBuilds(builds, far)))
 
 
-def test_a_suspect_is_measured_again_before_it_alerts() -> None:
+def test_a_suspect_is_measured_again_before_it_is_a_step() -> None:
     """Both builds, and then in other layouts."""
     builds = FakeWatchedBuilds(named([1000, 1000, 2000]))
-    (alert,) = watched(builds).alerts
+    (step,) = watched(builds).unreported
 
     assert [("b1", "b2")] == builds.verifications
-    assert alert.verified is True
-    assert 1000 == alert.change
+    assert step.verified is True
+    assert 1000 == step.change
+    assert ("+1 f",) == step.causes
 
 
-def test_an_outlier_does_not_alert() -> None:
-    """Nor does the way back."""
+def test_an_outlier_is_no_step() -> None:
+    """Nor is the way back."""
     builds = FakeWatchedBuilds(named([1000] * 4), {"b1": 9000})
 
-    assert () == watched(builds).alerts
+    assert () == watched(builds).unreported
     assert 2 == len(builds.verifications)
 
 
@@ -150,21 +145,22 @@ def test_a_broken_build_is_passed_over() -> None:
     assert ("b0", "b1", "b2", "b3") == state.seen
 
 
-def test_a_suspect_that_cannot_be_verified_alerts_as_such() -> None:
+def test_a_suspect_that_cannot_be_verified_is_a_step_as_such() -> None:
     """The build before it may have been removed."""
     notices: list[str] = []
     builds = FakeWatchedBuilds(named([1000, 2000]), gone=frozenset({"b0"}))
-    (alert,) = watched(builds, notices).alerts
+    (step,) = watched(builds, notices).unreported
 
-    assert alert.verified is False
+    assert step.verified is False
     assert "cannot be verified" in notices[0]
 
 
-def test_a_step_that_is_seen_again_has_the_same_id() -> None:
-    """So that it is not reported again."""
-    state = watched(FakeWatchedBuilds(named([1000, 2000])))
+def test_each_step_has_an_id_of_its_own() -> None:
+    """The same wherever it is found again."""
+    first, second = (watched(FakeWatchedBuilds(named([1000, 2000, 3000]))) for _ in range(2))
 
-    assert state == state.with_alerts(state.alerts)
+    assert first == second
+    assert 2 == len({step.id for step in first.unreported})
 
 
 # Several cases
@@ -219,12 +215,12 @@ def with_cases(code: str = "d1", engine: str = "fork", **counts: int) -> Side:
     return Side("run 1", engine, FINGERPRINT, {record.key: record for record in records})
 
 
-def watched_cases(builds: WatchedCases, *names: str) -> tuple[State, list[str]]:
-    """The state after these builds, or all, and what was noticed."""
+def watched_cases(builds: WatchedCases) -> tuple[State, list[str]]:
+    """The state after all builds, and what was noticed."""
     notices: list[str] = []
     state = State("w")
-    for name in names or builds.sides:
-        state = watching.look_at(state, name, builds, described, notices.append)
+    for name in builds.sides:
+        state = watching.look_at(state, name, builds, causes, notices.append)
     return state, notices
 
 
@@ -238,11 +234,16 @@ GAP = {
 
 
 def test_a_case_is_compared_with_the_last_build_on_which_it_worked() -> None:
-    """The others worked in between; the step alerts once."""
-    state, _ = watched_cases(WatchedCases(GAP))
+    """The others worked in between; while it fails, it is noticed once."""
+    builds = WatchedCases(GAP)
+    state, notices = watched_cases(builds)
 
     assert [("b0", "b3", "worse")] == steps_in(state)
-    assert ["b"] == [x.case for x in state.alerts]
+    assert ["b · C++ · Eager · Forward"] == [step.case for step in state.unreported]
+    assert ["b1: not counted, so not compared: b · C++ · Eager · Forward"] == notices
+    assert () == state.waiting
+    # A run can be large: an earlier one is loaded only for cases that are back.
+    assert ["b0", "b1", "b0", "b2", "b3"] == builds.loaded
 
 
 def test_a_case_that_is_gone_for_a_while_is_compared_when_it_is_back() -> None:
@@ -268,37 +269,17 @@ def test_each_case_waits_for_itself() -> None:
         ("a", "b0", "b3"),
         ("b", "b1", "b3"),
         ("c", "b2", "b3"),
-    ] == [(alert.case, alert.base, alert.new) for alert in state.alerts]
+    ] == [(step.case[0], step.base, step.new) for step in state.unreported]
 
 
-def test_a_case_that_fails_is_noticed_once() -> None:
-    """As long as it fails, nothing of it is compared."""
-    _, notices = watched_cases(WatchedCases(GAP))
-
-    assert ["b1: not counted, so not compared: b"] == notices
-
-
-def test_an_earlier_build_is_loaded_only_for_cases_that_are_back() -> None:
-    """A run can be large."""
-    builds = WatchedCases(GAP)
-    watched_cases(builds, "b0", "b1", "b2")
-
-    assert ["b0", "b1"] == builds.loaded
-
-
-def test_nothing_waits_when_all_cases_are_back() -> None:
-    """The state does not grow."""
-    state, _ = watched_cases(WatchedCases(GAP))
-
-    assert () == state.waiting
-
-
-def test_a_suspect_that_fails_when_it_is_measured_again_alerts_unverified() -> None:
+def test_a_suspect_that_fails_when_it_is_measured_again_is_an_unverified_step() -> None:
     """Its build is seen, so that nobody would look at it again; the notice says why."""
     builds = {"b0": with_cases(a=1000, b=1000), "b1": with_cases(a=2000, b=2000)}
     state, notices = watched_cases(WatchedCases(builds, {"b1": with_cases(a=2000, b=-1)}))
 
-    assert [("a", True), ("b", False)] == [(alert.case, alert.verified) for alert in state.alerts]
+    assert [("a", True), ("b", False)] == [
+        (step.case[0], step.verified) for step in state.unreported
+    ]
     assert ["b1: 1 of 2 suspects cannot be verified: they failed when measured again"] == notices
 
 
@@ -320,71 +301,18 @@ def test_what_cannot_be_compared_is_noticed(other: Side, why: str) -> None:
     builds = {"b0": with_cases(a=1000), "b1": other, "b2": other}
     state, notices = watched_cases(WatchedCases(builds))
 
-    assert () == state.alerts
-    assert [f"b1: not comparable with b0, {why}: a"] == notices
+    assert () == state.unreported
+    assert [f"b1: not comparable with b0, {why}: a · C++ · Eager · Forward"] == notices
 
 
 def test_a_notice_names_a_few_cases() -> None:
     """All may be concerned."""
     cases = {f"c{place}": 1000 for place in range(5)}
     builds = {"b0": with_cases(**cases), "b1": with_cases("d2", **cases)}
-    _, notices = watched_cases(WatchedCases(builds))
+    _, (notice,) = watched_cases(WatchedCases(builds))
 
-    assert ["b1: not comparable with b0, definition changed: c0; c1; c2 and 2 more"] == notices
-
-
-# Delivery
-
-WAITING = watched(FakeWatchedBuilds(named([1000, 2000, 3000])))
-
-
-def delivered(
-    state: State, *answers: Exception | None, saved: list[State] | None = None
-) -> tuple[State, list[str]]:
-    """The state after a delivery that is answered so, and the ids that were sent."""
-    sent: list[str] = []
-    left = list(answers)
-
-    def send(alert: Alert) -> None:
-        answer = left.pop(0) if left else None
-        if answer is not None:
-            raise answer
-        sent.append(alert.id)
-
-    save = ignored if saved is None else saved.append
-    return watching.deliver(state, send, save, ignored), sent
-
-
-def test_an_alert_is_sent_once() -> None:
-    """Whoever asks again."""
-    state, sent = delivered(WAITING)
-
-    assert [alert.id for alert in WAITING.alerts] == sent
-    assert [] == delivered(state)[1]
-
-
-@pytest.mark.parametrize("error", [OSError("full"), DataError("refused")])
-def test_an_alert_that_does_not_arrive_waits(error: Exception) -> None:
-    """And is sent the next time; the others are not held up."""
-    first, second = (alert.id for alert in WAITING.alerts)
-    state, sent = delivered(WAITING, error)
-
-    assert [second] == sent
-    assert [first] == delivered(state)[1]
-
-
-def test_an_alert_that_may_have_arrived_is_not_sent_again() -> None:
-    """The program was killed while it was being sent."""
-    saved: list[State] = []
-    with pytest.raises(KeyboardInterrupt):
-        delivered(WAITING, KeyboardInterrupt(), saved=saved)  # type: ignore[arg-type]
-    first, second = (alert.id for alert in WAITING.alerts)
-    state, sent = delivered(saved[-1])
-
-    assert [second] == sent
-    assert [] == delivered(state)[1]
-    assert {Delivery.SENT} == {alert.delivery for alert in state.alerts}
-    assert first not in sent
+    assert notice.startswith("b1: not comparable with b0, definition changed: c0 · C++")
+    assert notice.endswith("; c2 · C++ · Eager · Forward and 2 more")
 
 
 @pytest.mark.parametrize(
@@ -393,29 +321,3 @@ def test_an_alert_that_may_have_arrived_is_not_sent_again() -> None:
 def test_only_new_builds_are_looked_at(lines: str, names: list[str]) -> None:
     """Each once."""
     assert names == list(watching.new_names(lines, ["a"]))
-
-
-def test_an_alert_tells_all_in_one_line() -> None:
-    """For people, and for programs."""
-    data = json.loads(watching.alert_to_json(WAITING.alerts[0]))
-
-    assert "worse: add 1,000 → 2,000 between b0 and b1 (exact difference): +1 f" == data["text"]
-    assert 1000 == data["change"]
-    assert "b1" == data["new"]
-    assert "delivery" not in data
-
-
-def test_each_watch_saves_after_each_alert() -> None:
-    """Before it is sent, and after."""
-    saved: list[State] = []
-    delivered(WAITING, saved=saved)
-    progress = functools.reduce(
-        lambda found, state: [*found, [alert.delivery.value for alert in state.alerts]], saved, []
-    )
-
-    assert [
-        ["sending", "waiting"],
-        ["sent", "waiting"],
-        ["sent", "sending"],
-        ["sent", "sent"],
-    ] == progress

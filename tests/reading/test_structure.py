@@ -9,7 +9,7 @@ import math
 import pickle
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import attrs
 import pytest
@@ -17,8 +17,25 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from instruction_counts.domain.bounds import Bounds, Count
 from instruction_counts.domain.errors import DataError, ValidationError
-from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
+from instruction_counts.reading import documents
+from instruction_counts.reading.structure import (
+    Check,
+    Inline,
+    Mismatch,
+    Parsed,
+    Several,
+    Text,
+    among,
+    ignore_other_fields,
+    located,
+    read_as,
+    refuse,
+    require_version,
+    strict_converter,
+    structured_values,
+)
 
 
 class Colour(enum.Enum):
@@ -52,7 +69,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 PARTS = st.builds(
     Part,
     TEXTS,
-    st.integers(),
+    st.integers(-(2**62), 2**62),
     st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from(Colour),
     st.none() | st.booleans(),
@@ -193,3 +210,173 @@ def test_hostile_files_are_refused_with_one_error(
 
     assert 1 == len(caught.value.problems)
     assert expected in str(caught.value)
+
+
+@attrs.frozen
+class Key:
+    """What stands among the fields around it."""
+
+    label: tuple[str, ...]
+    num_threads: int = 1
+
+
+def halves(value: object) -> float:
+    """A number in a text: ``3 halves``."""
+    number, word = str(value).split()
+    if word != "halves":
+        raise ValueError(f"what is {word}?")
+    return int(number) / 2
+
+
+@attrs.frozen
+class Form:
+    """One of each form that a field can have."""
+
+    key: Inline[Key]
+    name: Text = "a"
+    count: Count = 0
+    seed: Annotated[int, Bounds(1, 5)] = 1
+    dtype: Annotated[str, among(("float32", "float64"))] = "float32"
+    shapes: Several[str] = ()
+    sizes: Annotated[Several[int], Check(len, "at least one size", "none")] = (1,)
+    by_name: Mapping[Annotated[str, Check(str.isidentifier, "a variable")], int] = {}
+    length: Annotated[float, Parsed(halves, "so many halves")] = 0.5
+    width: Annotated[float, Parsed(halves)] = 0.5
+    path: Path | None = None
+    code: Text | Part | bool = False
+    cpp: Text | Literal[False] | None = None
+    output: int | None = attrs.field(default=None, alias="file")
+
+    def __attrs_post_init__(self) -> None:
+        refuse(Mismatch(f"no {name}", at=("by_name", name)) for name in self.by_name if name > "x")
+
+
+FORMS = strict_converter()
+require_version(FORMS, Form, "version", 1)
+
+
+def form(folder: Path, **fields: Any) -> Form:
+    """A form as a file of this folder gives it."""
+    path = folder / "a.json"
+    path.write_text(json.dumps({"version": 1, "label": ["a"], **fields}), encoding="utf-8")
+    return read_as(path, Form, FORMS)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "expected"),
+    [
+        ("shapes", "a", ("a",)),
+        ("shapes", ["a", "b"], ("a", "b")),
+        ("sizes", 3, (3,)),
+        ("length", "3 halves", 1.5),
+        ("path", "b/c", "b/c"),
+        ("path", "/b", Path("/b")),
+        ("path", None, None),
+        ("code", "x", "x"),
+        ("code", True, True),
+        ("code", {"name": "a"}, Part("a")),
+        ("cpp", False, False),
+        ("cpp", None, None),
+        ("file", 5, 5),
+    ],
+)
+def test_a_field_takes_its_forms(
+    tmp_path: Path, field: str, value: object, expected: object
+) -> None:
+    """One or several, a text or a mapping; paths begin in the folder of the file."""
+    if field == "path" and isinstance(expected, str):
+        expected = tmp_path / expected
+    found = form(tmp_path, **{field: value})
+
+    assert expected == getattr(found, "output" if field == "file" else field)
+
+
+def test_what_is_inline_stands_among_the_fields_around_it(tmp_path: Path) -> None:
+    """In both directions."""
+    found = form(tmp_path, num_threads=2, name="b")
+
+    assert Key(("a",), 2) == found.key
+    plain = FORMS.unstructure(found)
+    assert (["a"], 2, "b") == (plain["label"], plain["num_threads"], plain["name"])
+    assert {"key", "output"}.isdisjoint(plain)
+    assert "file" in plain
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"label": "a"}, ['$.label\n  found     "a"\n  expected  a list']),
+        ({"label": [1]}, ["$.label[0]\n  found     1 (int)\n  expected  a string"]),
+        ({"key": {}}, ['$.key\n  found     a field "key"\n  expected  one of label, num_threads']),
+        ({"lable": []}, ["did you mean label?"]),
+        ({"name": "  "}, ['$.name\n  found     ""\n  expected  a non-empty string']),
+        ({"name": 1}, ["$.name\n  found     1 (int)\n  expected  a non-empty string"]),
+        ({"count": -1}, ["a whole number, at least 0"]),
+        ({"count": 1.0}, ["a whole number, at least 0"]),
+        ({"count": 2**63}, ["found     65 bits\n  expected  a whole number of at most 64"]),
+        ({"seed": 6}, ["a whole number, at least 1, at most 5"]),
+        ({"dtype": "float46"}, ["one of float32, float64; did you mean float64?"]),
+        ({"dtype": []}, ["one of float32, float64"]),
+        ({"shapes": [1]}, ["$.shapes[0]\n  found     1 (int)\n  expected  a string"]),
+        ({"shapes": 1}, ["$.shapes"]),
+        ({"sizes": []}, ["$.sizes\n  found     none\n  expected  at least one size"]),
+        ({"by_name": {"a b": 1}}, ['$.by_name["a b"]\n  found     "a b"\n  expected  a variable']),
+        ({"by_name": {"y": 1, "z": 2}}, ["$.by_name.y", "$.by_name.z"]),
+        ({"length": "2 thirds"}, ['$.length\n  found     "2 thirds"\n  expected  so many halves']),
+        ({"width": "2 thirds"}, ["expected  what is thirds?"]),
+        ({"path": " "}, ['$.path\n  found     ""\n  expected  a non-empty string']),
+        ({"path": "a\0"}, ["a path without null characters"]),
+        ({"path": "~no-such-user/a"}, ["a path in a home directory that exists"]),
+        ({"code": 1}, ["a string, or a mapping, or true or false"]),
+        ({"code": {"size": 1}}, ['$.code\n  found     none\n  expected  a field "name"']),
+        ({"cpp": True}, ["one of false"]),
+        ({"cpp": 5}, ["a string, or false"]),
+        ({"file": "a"}, ['$.file\n  found     "a"\n  expected  a whole number']),
+        ({"version": 2}, ["$.version\n  found     2 (int)\n  expected  1, the only supported"]),
+        ({"name": "", "seed": 0, "sizes": []}, ["$.name", "$.seed", "$.sizes"]),
+    ],
+)
+def test_every_mismatch_of_a_file_is_named(
+    tmp_path: Path, fields: Mapping[str, Any], expected: list[str]
+) -> None:
+    """At once, each with its place."""
+    with pytest.raises(ValidationError) as caught:
+        form(tmp_path, **fields)
+    said = sorted(str(problem) for problem in caught.value.problems)
+
+    assert len(expected) == len(said)
+    assert all(text in problem for text, problem in zip(expected, said, strict=True)), said
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400)])
+def test_a_number_that_no_float_can_be_is_refused(tmp_path: Path, number: int) -> None:
+    """Python reads as many digits as it likes."""
+    path = tmp_path / "a.json"
+    path.write_text(f'{{"parts": [{{"name": "a", "share": {number}}}]}}', encoding="utf-8")
+    with pytest.raises(ValidationError, match="expected  a number"):
+        read_as(path, Whole, CONVERTER)
+
+
+def test_other_fields_are_ignored_where_that_is_wanted() -> None:
+    """As of a file of which only some is needed."""
+    converter = strict_converter()
+    ignore_other_fields(converter, Part)
+
+    assert Part("a") == converter.structure({"name": "a", "other": 1}, Part)
+
+
+def test_what_spans_the_file_is_refused_at_its_place(tmp_path: Path) -> None:
+    """After the values are known."""
+    path = tmp_path / "a.yaml"
+    path.write_text("parts:\n- {name: a}\n- {name: a}\n", encoding="utf-8")
+    error = located(documents.read(path), [Mismatch("unique names", at=("parts", 1, "name"))])
+
+    assert f'{path}:3:10: $.parts[1].name\n  found     "a"\n  expected  unique names' == str(error)
+
+
+def test_plain_values_are_refused_without_lines() -> None:
+    """As those of a database, which has none."""
+    with pytest.raises(ValidationError) as caught:
+        structured_values({"parts": [{"name": 1}]}, "run 3", Whole, CONVERTER)
+
+    assert "run 3: $.parts[0].name\n  found     1\n  expected  a string" == str(caught.value)

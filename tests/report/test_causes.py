@@ -6,11 +6,12 @@ from fractions import Fraction
 
 import pytest
 
-from instruction_counts.analysis.attribution.functions import difference, top_causes
+from instruction_counts.analysis.attribution.causes import top_causes
+from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.report.causes import more_calls, text, texts
-from tests.analysis.attribution.made import costs_of
+from tests.builders import costs_of
 
 FORWARD = Cause(
     CauseKind.PYTHON, "Linear.forward", 20, 30, where="torch/nn/modules/linear.py", line=130

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from core.facts import Layer, Model, Use
-from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.models.costs import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times

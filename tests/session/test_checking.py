@@ -22,8 +22,8 @@ from instruction_counts.session.checking import (
 )
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.storage.json_files import to_json
+from tests.builders import counted, cpp, side
 from tests.fakes import FACTS, FINGERPRINT, make_record, make_run
-from tests.gate.fakes import counted, cpp, side
 
 HEAD = Head.of(side())
 

@@ -19,8 +19,9 @@ from instruction_counts.execution.events import Silent
 from instruction_counts.session.comparing import ComparedBuilds, ComparisonRequest, compare_sides
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.sources.definitions import STANDARD
+from tests.builders import counted, cpp, side
+from tests.cores import lanes_of
 from tests.fakes import FakeEngine, make_case, make_record
-from tests.gate.fakes import counted, cpp, side
 from tests.session.fakes import fake_engines, runner_of
 
 CASES = (make_case("a"), make_case("b"))
@@ -82,7 +83,8 @@ def judged(
     used = {name: FakeEngine({LABEL: [executing(costs[name], executed[name])]}) for name in costs}
     layouts = {name: engine(count) for name, count in zip(costs, fresh, strict=True)}
     with fake_engines(used, layouts=layouts):
-        builds = ComparedBuilds(runner_of("base", "new"), CASES[:1], used)
+        runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
+        builds = ComparedBuilds(runner, CASES[:1])
         sides = builds.measure().sides
         checked = builds.verify(compare(sides["base"], sides["new"]), None).comparison
     (difference,) = checked.differences

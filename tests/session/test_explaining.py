@@ -11,8 +11,8 @@ from instruction_counts.domain.outcomes import Details, Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.explaining import explain_sides
+from tests.builders import counted, cpp, side
 from tests.fakes import failed
-from tests.gate.fakes import counted, cpp, side
 
 ADD = Selection(only=("Group/add",))
 

@@ -1,4 +1,4 @@
-"""A watch: its place over restarts, where alerts go, and what is measured."""
+"""A watch: its place over restarts, where steps are reported, and what is measured."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
-from instruction_counts.cli.alerting import reporters_to
+from instruction_counts.cli.step_reporting import StepReporting
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.history.watch_state import LastBuild, read_state, write_state
+from instruction_counts.history.watching import FoundStep, LastBuild
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import MeasuredSides
+from instruction_counts.session.watch_state import read_state, write_state
 from instruction_counts.session.watching import (
-    AlertReporters,
+    Reporting,
     StoreWatchedBuilds,
     listed,
     look,
@@ -33,7 +34,15 @@ from instruction_counts.session.watching import (
 from instruction_counts.storage.store import Store
 from tests.fakes import make_record
 from tests.history.made import run_of
-from tests.history.test_watching import FakeWatchedBuilds, steps_in
+from tests.history.test_watching import FakeWatchedBuilds
+
+
+class Killed(StepReporting):
+    """The program ends while a step is being reported."""
+
+    def report(self, step: FoundStep) -> None:  # noqa: ARG002
+        """Nothing comes of it."""
+        raise KeyboardInterrupt
 
 
 @attrs.define
@@ -42,23 +51,25 @@ class Watch:
 
     folder: Path
     counts: dict[str, int | None] = attrs.field(factory=dict)
+    command: str | None = None
 
-    def look(self, reporters: AlertReporters | None = None) -> list[tuple[str, str, str]]:
-        """Look at what is there; the steps that were found since the first look."""
+    def look(self, reporting: Reporting | None = None) -> int:
+        """Look at what is there; the number of steps that were found."""
         path = self.folder / "state.json"
-        reporters = reporters or reporters_to(self.folder / "alerts.jsonl")
         save = functools.partial(write_state, path)
-        before = read_state(path, "w")
-        state = look(
-            before, "\n".join(self.counts), FakeWatchedBuilds(self.counts), reporters, save
+        builds = FakeWatchedBuilds(self.counts)
+        usual = StepReporting((self.folder / "steps.jsonl",), self.command)
+        notice = console.note
+        state, found = look(
+            read_state(path, "w"), "\n".join(self.counts), builds, reporting or usual, save, notice
         )
         assert state == read_state(path, "w")
-        return steps_in(state)
+        return found
 
     @property
-    def sent(self) -> list[dict[str, Any]]:
-        """What was written to the file of alerts."""
-        path = self.folder / "alerts.jsonl"
+    def reported(self) -> list[dict[str, Any]]:
+        """What was written to the file of steps."""
+        path = self.folder / "steps.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
@@ -68,47 +79,51 @@ def test_the_place_is_kept_over_restarts(tmp_path: Path) -> None:
     found = []
     for name, count in (("a", 1000), ("b", 1000), ("c", None), ("d", 1500), ("e", 1500)):
         watch.counts[name] = count
-        found.append(len(watch.look()))
+        found.append(watch.look())
 
-    assert [0, 0, 0, 1, 1] == found
-    assert [("b", "d")] == [(message["base"], message["new"]) for message in watch.sent]
+    assert [0, 0, 0, 1, 0] == found
+    assert [("b", "d")] == [(step["base"], step["new"]) for step in watch.reported]
 
 
-def test_looking_again_tells_nothing_again(tmp_path: Path) -> None:
-    """The file of alerts stays as it is."""
-    watch = Watch(tmp_path, {"a": 1000, "b": 2000, "c": 3000})
+def test_a_step_is_reported_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On the screen, as a line of JSON, and to a command; looking again reports nothing again."""
+    watch = Watch(tmp_path, {"a": 1000, "b": 2000, "c": 3000}, f"cat >> {tmp_path}/sent")
     for _ in range(3):
         watch.look()
+    what = "worse: add · C++ · Eager · Forward 1,000 → 2,000 between a and b"
+    text = f"{what} (exact difference): +1,000 at::slow (new)"
 
-    assert ["b", "c"] == [message["new"] for message in watch.sent]
+    assert ["b", "c"] == [step["new"] for step in watch.reported]
+    assert text == watch.reported[0]["text"]
+    assert 1 == capsys.readouterr().out.count(text)
+    assert (tmp_path / "sent").read_text() == (tmp_path / "steps.jsonl").read_text()
 
 
-def test_an_alert_that_could_not_be_written_comes_later(tmp_path: Path) -> None:
-    """The folder may be there the next time."""
-    watch = Watch(tmp_path, {"a": 1000, "b": 2000})
-    watch.look(reporters_to(tmp_path / "none" / "alerts.jsonl"))
-    before = len(watch.sent)
+def test_a_step_that_could_not_be_reported_comes_later(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The file, which took it already, does not get it again."""
+    watch = Watch(tmp_path, {"a": 1000, "b": 2000}, f"cat >> {tmp_path}/later/sent")
+    watch.look()
+    said = capsys.readouterr()
+    (tmp_path / "later").mkdir()
     watch.look()
 
-    assert 0 == before
-    assert 1 == len(watch.sent)
+    assert "A step could not be reported and will be retried: --on-step ends with 1" in said.err
+    assert "" == said.out
+    assert 1 == len(watch.reported)
+    assert (tmp_path / "later" / "sent").read_text() == (tmp_path / "steps.jsonl").read_text()
 
 
-def test_alerts_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As they come."""
-    Watch(tmp_path, {"a": 1000, "b": 2000}).look()
+def test_a_step_is_not_lost_when_the_program_is_killed(tmp_path: Path) -> None:
+    """The state had it before it was reported, and has it until it was."""
+    watch = Watch(tmp_path, {"a": 1000, "b": 2000}, "exit 1")
+    with pytest.raises(KeyboardInterrupt):
+        watch.look(Killed())
+    found = [watch.look(), watch.look()]
 
-    assert "1,000 → 2,000 between a and b (exact difference)" in capsys.readouterr().out
-
-
-def test_a_file_takes_an_alert_once(tmp_path: Path) -> None:
-    """Also where the webhook fails after it, and all is tried again."""
-    watch = Watch(tmp_path, {"a": 1000, "b": 2000})
-    watch.look()
-    (alert,) = read_state(tmp_path / "state.json", "w").alerts
-    reporters_to(tmp_path / "alerts.jsonl").send(alert)
-
-    assert 1 == len(watch.sent)
+    assert [0, 0] == found
+    assert 1 == len(watch.reported)
 
 
 def test_what_the_command_prints_is_taken() -> None:

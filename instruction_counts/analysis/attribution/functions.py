@@ -1,4 +1,4 @@
-"""Where the instructions of a case went on two sides: function by function, and why they changed.
+"""Where the instructions of a case went on two sides, function by function.
 
 Costs are stored over some iterations, of which the sides may have different numbers. Here all is
 per iteration and exact, as fractions; rounding is left to those who show them. Exclusive costs add
@@ -7,9 +7,14 @@ up: over all functions, libraries or layers, the change is the change of the cou
 
 from __future__ import annotations
 
+import math
+import statistics
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import TypeAlias
+
+import attrs
 
 from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
@@ -17,13 +22,105 @@ from instruction_counts.analysis.attribution.function_changes import (
     FunctionDifference,
     FunctionKey,
 )
-from instruction_counts.analysis.attribution.function_costs import Spent, renamed
-from instruction_counts.analysis.attribution.inlining import Inlining, inlinings
-from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.analysis.attribution.layers import Layer, layer_of
+from instruction_counts.analysis.attribution.names import normalised, normalised_library, stem
+from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.engines.callgrind.profiles import UNKNOWN
+from instruction_counts.domain.records import Record
 
-_MOST_CAUSES = 3
+_Edge: TypeAlias = tuple[FunctionKey, FunctionKey]
+
+
+@attrs.frozen
+class _Spent:
+    """One side per iteration, by names that can be found on another side, too."""
+
+    costs: Mapping[FunctionKey, Fraction]
+    calls: Mapping[_Edge, tuple[Fraction, Fraction]]
+    """How many from one function to another, with their instructions."""
+    into: Mapping[FunctionKey, Fraction] = attrs.field(init=False)
+    """Calls of each function that is called."""
+
+    @into.default
+    def _into(self) -> Mapping[FunctionKey, Fraction]:
+        into: dict[FunctionKey, Fraction] = defaultdict(Fraction)
+        for (_, callee), (number, _) in self.calls.items():
+            into[callee] += number
+        return into
+
+    @classmethod
+    def of(cls, costs: FunctionCosts | None) -> _Spent:
+        """The sums over what has one name."""
+        if costs is None:
+            return cls({}, {})
+        _check(costs)
+        keys = [
+            FunctionKey(
+                normalised(cost.function, cost.library),
+                normalised_library(cost.library),
+                layer_of(cost.function, cost.library),
+            )
+            for cost in costs.costs
+        ]
+        exclusive: dict[FunctionKey, int] = defaultdict(int)
+        for key, function in zip(keys, costs.costs, strict=True):
+            exclusive[key] += function.exclusive
+        calls: dict[_Edge, list[int]] = defaultdict(lambda: [0, 0])
+        for call in costs.calls:
+            sums = calls[keys[call.caller], keys[call.callee]]
+            sums[0] += call.calls
+            sums[1] += call.instructions
+        runs = costs.runs
+        return cls(
+            {key: Fraction(cost, runs) for key, cost in exclusive.items()},
+            {edge: (Fraction(n, runs), Fraction(cost, runs)) for edge, (n, cost) in calls.items()},
+        )
+
+    def with_names(self, names: Mapping[FunctionKey, FunctionKey]) -> _Spent:
+        """The same with other names for some functions."""
+        return _Spent(
+            {names.get(key, key): cost for key, cost in self.costs.items()},
+            {
+                (names.get(caller, caller), names.get(callee, callee)): call
+                for (caller, callee), call in self.calls.items()
+            },
+        )
+
+    @property
+    def knows_calls(self) -> bool:
+        """Whether calls were stored, if there were any."""
+        return bool(self.calls) or not self.costs
+
+    def calls_into(self, key: FunctionKey) -> Fraction | None:
+        """Calls of a function; None where they are not known."""
+        return self.into.get(key, Fraction()) if self.knows_calls else None
+
+    def call(self, edge: _Edge) -> tuple[Fraction, Fraction] | tuple[None, None]:
+        """Calls from one function to another, with their instructions; None where not known."""
+        return self.calls.get(edge, (Fraction(), Fraction())) if self.knows_calls else (None, None)
+
+
+def _check(costs: FunctionCosts) -> None:
+    # The rows of a file are taken as they are, which is what makes reading large files quick.
+    wrong = next(_wrong(costs), None)
+    if wrong is not None:
+        raise DataError(f"the costs of a case are damaged: {wrong}", "Measure it again.")
+
+
+def _wrong(costs: FunctionCosts) -> Iterator[str]:
+    if not isinstance(costs.runs, int) or costs.runs < 1:
+        yield f"they are over {costs.runs} runs"
+    for cost in costs.costs:
+        names = (cost.function, cost.library, cost.file)
+        if not isinstance(cost.exclusive, int) or not all(isinstance(name, str) for name in names):
+            yield f"{cost.exclusive!r} is the cost of {names}"
+    places = range(len(costs.costs))
+    for call in costs.calls:
+        numbers = (call.caller, call.callee, call.calls, call.instructions)
+        if not all(isinstance(number, int) for number in numbers):
+            yield f"{numbers} is no call"
+        elif call.caller not in places or call.callee not in places:
+            yield f"the call {numbers} names a function that is not there"
 
 
 def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> FunctionDifference:
@@ -32,8 +129,8 @@ def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> Functio
     Raises:
         DataError: the costs of a side contradict themselves.
     """
-    before, after = Spent.of(base), Spent.of(new)
-    names = renamed(before.costs, after.costs)
+    before, after = _Spent.of(base), _Spent.of(new)
+    names = _renamed(before.costs, after.costs)
     old_names = {key: old.name for old, key in names.items()}
     before = before.with_names(names)
     functions = [
@@ -45,10 +142,10 @@ def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> Functio
             after.calls_into(key),
             old_names.get(key, ""),
         )
-        for key in dict.fromkeys([*after.costs, *before.costs])
+        for key in {**after.costs, **before.costs}
     ]
     calls = []
-    for edge in dict.fromkeys([*after.calls, *before.calls]):
+    for edge in {**after.calls, **before.calls}:
         (base_calls, base_cost), (new_calls, new_cost) = before.call(edge), after.call(edge)
         calls.append(CallerChange(*edge, base_calls, new_calls, base_cost, new_cost))
     functions.sort(key=lambda function: (*_size(function), function.key))
@@ -56,95 +153,29 @@ def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> Functio
     return FunctionDifference(tuple(functions), tuple(calls))
 
 
-def _size(function_change: FunctionChange | CallerChange) -> tuple[Fraction, Fraction]:
+def _renamed(
+    base: Iterable[FunctionKey], new: Iterable[FunctionKey]
+) -> dict[FunctionKey, FunctionKey]:
+    """The functions of base that new has under a name with other parameters, where it is clear."""
+    names, new_names = set(base), set(new)
+    left, entered = (_by_stem(keys) for keys in (names - new_names, new_names - names))
+    return {
+        left[place][0]: entered[place][0]
+        for place in left
+        if len(left[place]) == len(entered.get(place, ())) == 1
+    }
+
+
+def _by_stem(keys: Iterable[FunctionKey]) -> dict[FunctionKey, list[FunctionKey]]:
+    groups: dict[FunctionKey, list[FunctionKey]] = defaultdict(list)
+    for key in keys:
+        groups[attrs.evolve(key, name=stem(key.name))].append(key)
+    return groups
+
+
+def _size(change: FunctionChange | CallerChange) -> tuple[Fraction, Fraction]:
     nothing = Fraction()
-    return -abs(function_change.delta), -max(
-        function_change.base or nothing, function_change.new or nothing
-    )
-
-
-def top_causes(difference: FunctionDifference) -> tuple[Cause, ...]:
-    """The three largest changes.
-
-    A function that was inlined is reported with its caller, as one change. Of a library that is
-    stripped on one side the total is reported, since no function of it has a match on the other.
-    What rounds to no instruction is no cause.
-    """
-    nameless = nameless_libraries(difference)
-    moves = [
-        inlining for inlining in inlinings(difference) if inlining.caller.library not in nameless
-    ]
-    moved = {key for move in moves for key in (move.caller, *move.functions)}
-    changes = {function.key: function for function in difference.functions}
-    causes = [_cause_of_inlining(move, changes) for move in moves]
-    causes += [
-        Cause(
-            CauseKind.LIBRARY,
-            share.title,
-            share.base,
-            share.new,
-            where=share.title,
-            nameless_in=nameless[share.title],
-        )
-        for share in difference.by_library()
-        if share.title in nameless
-    ]
-    causes += [
-        _cause(function)
-        for function in difference.changed
-        if function.key not in moved and function.key.library not in nameless
-    ]
-    causes.sort(key=lambda cause: -abs(cause.change))
-    return tuple(cause for cause in causes if round(cause.change))[:_MOST_CAUSES]
-
-
-def _cause(change: FunctionChange) -> Cause:
-    key = change.key
-    return Cause(
-        CauseKind.NATIVE,
-        key.name,
-        change.base,
-        change.new,
-        where=key.library,
-        more_calls=change.more_calls,
-    )
-
-
-def _cause_of_inlining(move: Inlining, changes: Mapping[FunctionKey, FunctionChange]) -> Cause:
-    parts = [changes[key] for key in (move.caller, *move.functions)]
-    base, new = (
-        sum((amount or Fraction() for amount in side), Fraction())
-        for side in ([part.base for part in parts], [part.new for part in parts])
-    )
-    names = tuple(key.name for key in move.functions)
-    return Cause(
-        CauseKind.NATIVE,
-        move.caller.name,
-        base,
-        new,
-        where=move.caller.library,
-        inlined=names if move.inlined else (),
-        no_longer_inlined=() if move.inlined else names,
-    )
-
-
-def nameless_libraries(difference: FunctionDifference) -> dict[str, str]:
-    """The libraries that spend over a quarter of their instructions in unnamed functions on a side.
-
-    By library, with that side: ``base``, ``new`` or ``both``.
-    """
-    sums: dict[str, list[Fraction]] = defaultdict(lambda: [Fraction()] * 4)
-    for function in difference.functions:
-        for place, cost in enumerate((function.base or Fraction(), function.new or Fraction())):
-            sums[function.key.library][place] += cost
-            if function.key.name == UNKNOWN:
-                sums[function.key.library][2 + place] += cost
-    found = {}
-    for library, (base, new, base_nameless, new_nameless) in sums.items():
-        stripped = (4 * base_nameless > base, 4 * new_nameless > new)
-        if library != UNKNOWN and any(stripped):
-            found[library] = {(True, True): "both", (True, False): "base"}.get(stripped, "new")
-    return found
+    return -abs(change.delta), -max(change.base or nothing, change.new or nothing)
 
 
 def shown(amount: Fraction) -> str:
@@ -152,3 +183,58 @@ def shown(amount: Fraction) -> str:
     if amount.denominator == 1:
         return f"{amount.numerator:,}"
     return f"{float(amount):,.2f}".rstrip("0").rstrip(".")
+
+
+# ------------------------------------------------------------------------------------- layers
+
+
+def layer_counts(record: Record) -> dict[Layer, int]:
+    """Instructions of a case by layer, in whole numbers that add up to its count."""
+    counted, functions = record.outcome.instructions, record.outcome.functions
+    if counted is None or functions is None:
+        return {}
+    shares = difference(None, functions).by_layer()
+    return apportioned({Layer(share.title): share.new for share in shares}, counted.per_run)
+
+
+def apportioned(shares: Mapping[Layer, Fraction], total: int) -> dict[Layer, int]:
+    """Whole numbers in proportion to ``shares`` that add up to ``total``: the largest remainder.
+
+    Empty where the shares add up to nothing. What comes to 0 is left out.
+    """
+    whole = sum(shares.values(), Fraction())
+    if whole <= 0:
+        return {}
+    exact = {layer: shares[layer] * total / whole for layer in Layer if layer in shares}
+    floors = {layer: math.floor(share) for layer, share in exact.items()}
+    by_remainder = sorted(exact, key=lambda layer: floors[layer] - exact[layer])
+    for layer in by_remainder[: total - sum(floors.values())]:
+        floors[layer] += 1
+    return {layer: count for layer, count in floors.items() if count}
+
+
+# ------------------------------------------------------------------------------------ layouts
+
+
+def steady_change(base: Sequence[FunctionCosts], new: Sequence[FunctionCosts]) -> int:
+    """Instructions of an iteration by which ``new`` costs more in functions that changed.
+
+    Each side has the costs of a case in several layouts. A function changed if its cost lies on one
+    side of base in all of them, by more than layouts move it on either side: what they move is
+    learnt case by case, and no function is known by its name.
+    """
+    sides = [[_by_function(costs) for costs in side] for side in (base, new)]
+    total = Fraction()
+    for function in {function for side in sides for costs in side for function in costs}:
+        before, after = ([costs[function] for costs in side] for side in sides)
+        noise = max(max(side) - min(side) for side in (before, after))
+        if max(min(after) - max(before), min(before) - max(after)) > noise:
+            total += statistics.median(after) - statistics.median(before)
+    return round(total)
+
+
+def _by_function(costs: FunctionCosts) -> dict[tuple[str, str], Fraction]:
+    found: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
+    for cost in costs.costs:
+        found[cost.library, cost.function] += Fraction(cost.exclusive, costs.runs)
+    return found

@@ -10,12 +10,10 @@ few instructions are merged. Nothing is lost: the weights add up to the count.
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -29,11 +27,8 @@ from instruction_counts.analysis.attribution.function_changes import (
 )
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import UNKNOWN, printable, without_recursion
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
-from instruction_counts.engines.callgrind.writing import to_text
-from instruction_counts.system.files import write_atomically
 
 _PROGRAM = f"instruction-counts {__version__}"
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -43,28 +38,6 @@ _SMALLEST_STACK = 0.5
 
 _MOST_STACKS = 20_000
 """A stack holds at least this part of the count, so that large cases make no huge files."""
-
-
-def write_callgrind(
-    folder: Path, title: str, base: FunctionCosts, new: FunctionCosts
-) -> tuple[Path, Path]:
-    """Write ``callgrind.out.base`` and ``callgrind.out.new``, both over the same number of runs.
-
-    Raises:
-        UsageError: the files cannot be written.
-    """
-    runs = math.lcm(base.runs, new.runs)
-    paths = folder / "callgrind.out.base", folder / "callgrind.out.new"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, costs in zip(paths, (base, new), strict=True):
-            text = to_text(callgrind_profile(costs, runs, title))
-            write_atomically(path, text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise UsageError(
-            f"--callgrind {folder}: {error.strerror}", "Name a folder that you may write to."
-        ) from error
-    return paths
 
 
 def callgrind_profile(costs: FunctionCosts, runs: int, title: str) -> CallgrindProfile:
@@ -117,21 +90,6 @@ def _settled(costs: Sequence[int], libraries: Sequence[str]) -> list[int]:
 
 
 # ------------------------------------------------------------------------------ speedscope
-
-
-def write_speedscope(path: Path, title: str, difference: FunctionDifference) -> None:
-    """Write one file with four flame graphs: base, new, what grew and what shrank.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    try:
-        profile = speedscope(title, difference)
-        write_atomically(path, json.dumps(profile, separators=(",", ":"), allow_nan=False))
-    except OSError as error:
-        raise UsageError(
-            f"--speedscope {path}: {error.strerror}", "Name a file in a folder that you may use."
-        ) from error
 
 
 def speedscope(title: str, difference: FunctionDifference) -> dict[str, Any]:

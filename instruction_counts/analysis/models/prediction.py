@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from instruction_counts.analysis.attribution.layer_counts import layer_counts
+from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.models.costs import MeasuredModel, count_of, time_of, type_of
 from instruction_counts.domain.records import Record

@@ -10,8 +10,8 @@ import attrs
 from core.types import CaseKey
 from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
-from instruction_counts.analysis.attribution.functions import difference
-from instruction_counts.analysis.attribution.layout_noise import steady_change
+from instruction_counts.analysis.attribution.functions import difference, steady_change
+from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS, program
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
     Layouts,
@@ -20,10 +20,8 @@ from instruction_counts.analysis.verdicts.difference import (
     judge,
     judge_verified,
 )
-from instruction_counts.analysis.verdicts.fingerprints import Disagreement, disagreements
 from instruction_counts.analysis.verdicts.outputs import compare_outputs
-from instruction_counts.analysis.verdicts.programs import OTHER_PROGRAMS, program
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError

@@ -14,10 +14,14 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from core.types import CaseKey, Language
-from instruction_counts.analysis.verdicts.metric_changes import MetricChange, metric_changes
+from instruction_counts.analysis.verdicts.changes import (
+    MetricChange,
+    Program,
+    TimeChange,
+    metric_changes,
+    time_change,
+)
 from instruction_counts.analysis.verdicts.outputs import OutputDifference
-from instruction_counts.analysis.verdicts.programs import Program
-from instruction_counts.analysis.verdicts.times import TimeChange, time_change
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Metric

@@ -1,10 +1,8 @@
-"""The two sides of a comparison: one build of a stored run, of a file, or measured just now."""
+"""The two sides of a comparison, and what differs between their builds besides their code."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Protocol
+from collections.abc import Iterator, Mapping
 
 import attrs
 
@@ -15,20 +13,32 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Output
 from instruction_counts.domain.records import ChangedFiles, Record, Run
 from instruction_counts.domain.selection import Selection
-from instruction_counts.storage.json_files import is_file_name, read_json
 
+_IN_THE_WAY = ("machine", "allocator", "profile_version")
+"""Fields that make counts incomparable: another processor family executes other instructions,
+another allocator or environment is part of every count."""
 
-class Runs(Protocol):
-    """Where stored runs come from."""
+_EXPECTED = ("torch", "torch_git", "torch_debug", "torch_settings", "cxx11_abi", "parallel")
+"""Fields that are the build itself: what a comparison is usually about."""
 
-    def find(self, text: str) -> int | None:
-        """The number of the run of that number or tag; None if there is none."""
+_NOT_SHOWN = ("tool_version",)
 
-    def load(self, run_id: int, *, details: bool = True) -> Run:
-        """The run of that number, with the details of its outcomes or without."""
-
-    def completed(self, record: Record) -> Record:
-        """The record with its details, which are read from the run that it is stored in."""
+_NAMES = {
+    "aslr_off": "address randomisation off",
+    "capability": "instruction set of the times",
+    "counted_capability": "instruction set of the counts",
+    "cpu": "CPU",
+    "cxx11_abi": "C++11 ABI",
+    "libc": "C library",
+    "machine": "architecture",
+    "pinned_isa": "pinned instruction set",
+    "profile_version": "hermetic profile",
+    "python": "Python",
+    "torch_debug": "torch debug build",
+    "torch_git": "torch commit",
+    "torch_settings": "torch build settings",
+    "valgrind": "Valgrind",
+}
 
 
 @attrs.frozen
@@ -78,32 +88,6 @@ def with_noise(side: Side, noises: Mapping[CaseKey, Noise]) -> Side:
     return attrs.evolve(side, records=records)
 
 
-def read_side(text: str, runs: Runs) -> Side:
-    """The side that ``text`` names: a JSON file, or the number or tag of a stored run.
-
-    Records of a stored run come without their details: there can be any number of them.
-
-    Where the run has several builds, ``:NAME`` after it says which.
-
-    Raises:
-        UsageError: there is no such file or run, or it has several builds and none is named.
-        DataError: the file or the database cannot be read.
-    """
-    run, run_id, build = _find(text, runs)
-    if build is None:
-        if len(run.builds) != 1:
-            names = ", ".join(run.builds)
-            raise UsageError(
-                f"{text} has several builds: {names}",
-                f"Name one of them: {text}:{next(iter(run.builds), 'NAME')}",
-            )
-        build = next(iter(run.builds))
-    elif build not in run.builds:
-        names = ", ".join(run.builds)
-        raise UsageError(f"{text}: the run has no build of that name", f"It has: {names}")
-    return side_of(run, build, _title(text, run_id), run_id)
-
-
 def narrowed(side: Side, selection: Selection) -> Side:
     """The selected cases of a side.
 
@@ -116,30 +100,38 @@ def narrowed(side: Side, selection: Selection) -> Side:
     return attrs.evolve(side, records=kept)
 
 
-def _find(text: str, runs: Runs) -> tuple[Run, int | None, str | None]:
-    # A file or tag may itself hold a colon, so the whole text is tried first.
-    before, _, after = text.rpartition(":")
-    names = [(name, build) for name, build in ((text, None), (before, after)) if name]
-    for name, build in names:
-        if Path(name).is_file():
-            return read_json(Path(name)), None, build
-    # Not looked for in the store, whose own absence would be reported instead.
-    for name, _ in names:
-        if is_file_name(name):
-            raise UsageError(f"there is no file {name}", "Write one:", "run --output FILE.json")
-    for name, build in names:
-        number = runs.find(name)
-        if number is not None:
-            return runs.load(number, details=False), number, build
-    raise UsageError(
-        f'"{text}" is neither a JSON file nor a stored run',
-        "Stored runs and their tags:",
-        "runs list",
-    )
+@attrs.frozen
+class Disagreement:
+    """One thing that the two sides do not have in common."""
+
+    name: str
+    base: str
+    new: str
+    prevents: bool = False
+    """Whether counts cannot be compared because of it."""
+    expected: bool = False
+    """Whether it is the build itself that differs, rather than what is around it."""
+
+    @property
+    def text(self) -> str:
+        """``CPU A → B``."""
+        return f"{self.name} {self.base or 'none'} → {self.new or 'none'}"
 
 
-def _title(text: str, run_id: int | None) -> str:
-    name, _, build = text.partition(":")
-    if run_id is not None and name == str(run_id):
-        return f"run {name}{f', {build}' if build else ''}"
-    return Path(text).name
+def disagreements(base: Side, new: Side) -> Iterator[Disagreement]:
+    """What differs: first the engine, then the fields of the fingerprints in their order."""
+    if base.engine != new.engine:
+        yield Disagreement("engine", base.engine, new.engine, prevents=True)
+    for field in attrs.fields(Fingerprint):
+        before, after = (getattr(side.fingerprint, field.name) for side in (base, new))
+        # What was counted is not known of a run that was interrupted before its server was up.
+        unknown = field.name == "counted_capability" and not (before and after)
+        if before == after or unknown or field.name in _NOT_SHOWN:
+            continue
+        yield Disagreement(
+            _NAMES.get(field.name, field.name.replace("_", " ")),
+            str(before),
+            str(after),
+            prevents=field.name in _IN_THE_WAY,
+            expected=field.name in _EXPECTED,
+        )

@@ -8,12 +8,12 @@ import attrs
 
 from instruction_counts.analysis.attribution.function_changes import FunctionChange
 from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.verdicts.changes import program
 from instruction_counts.analysis.verdicts.comparison import causes_of
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
     judge,
 )
-from instruction_counts.analysis.verdicts.programs import program
 from instruction_counts.domain.records import Record
 
 _PLACES = 3

@@ -11,16 +11,14 @@ from typing import Any
 
 import attrs
 
+from instruction_counts.analysis.attribution.causes import inlinings, top_causes
 from instruction_counts.analysis.attribution.executed_changes import executed_on_both
 from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
     FunctionChange,
     Share,
 )
-from instruction_counts.analysis.attribution.functions import top_causes
-from instruction_counts.analysis.attribution.inlining import inlinings
-from instruction_counts.analysis.verdicts.fingerprints import disagreements
-from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.records import Record
 from instruction_counts.gate.checks import changed_files

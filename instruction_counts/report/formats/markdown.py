@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 
+from instruction_counts.analysis.attribution.causes import inlinings
 from instruction_counts.analysis.attribution.function_changes import FunctionChange, Share
-from instruction_counts.analysis.attribution.inlining import inlinings
-from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.models.costs import Models
 from instruction_counts.analysis.operators.metrics import metrics_of
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes

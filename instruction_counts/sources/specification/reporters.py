@@ -9,7 +9,6 @@ from typing import Any
 from instruction_counts.reading.nodes import (
     Node,
     Problems,
-    fields,
     flag,
     items,
     mapping,
@@ -17,15 +16,14 @@ from instruction_counts.reading.nodes import (
     path_of,
     text,
 )
-from instruction_counts.sources.specification.values import Endpoint, Reporters
-from instruction_counts.system.endpoints import TOKEN_PREFIX, check_token_name, check_url
+from instruction_counts.sources.specification.values import Reporters
 
-_KINDS = ("screen", "directory", "database", "http")
+_KINDS = ("screen", "directory", "database")
 
 
 def reporters(folder: Path, problems: Problems, node: Node) -> Reporters:
     """Where results go; files and folders are named from ``folder``."""
-    parts: dict[str, Any] = {"screen": False, "directories": (), "database": None, "endpoints": ()}
+    parts: dict[str, Any] = {"screen": False, "directories": (), "database": None}
     for item in items(node):
         add = functools.partial(_add, folder, parts)
         problems.attempt(add, item)
@@ -38,13 +36,11 @@ def _add(folder: Path, parts: dict[str, Any], node: Node) -> None:
         parts["screen"] = below is node or flag(below)
     elif kind == "directory":
         parts["directories"] += (path_of(below, folder),)
-    elif kind == "database":
+    else:
         if parts["database"] is not None:
             raise below.unlike("only one database")
         where = text(below)
         parts["database"] = where if "://" in where else str(path_of(below, folder))
-    else:
-        parts["endpoints"] += (_endpoint(below),)
 
 
 def _kind(node: Node) -> tuple[str, Node]:
@@ -59,20 +55,3 @@ def _kind(node: Node) -> tuple[str, Node]:
     if kind not in _KINDS:
         raise below.unlike(one_of(_KINDS, kind), f'a reporter "{kind}"')
     return kind, below
-
-
-def _endpoint(node: Node) -> Endpoint:
-    parts = fields(node, ("url",), ("token_env",))
-    url = text(parts["url"])
-    try:
-        check_url(url)
-    except ValueError as error:
-        raise parts["url"].unlike(
-            str(error), "a URL with a password" if "@" in url else None
-        ) from None
-    token_env = text(parts["token_env"]) if "token_env" in parts else ""
-    try:
-        check_token_name(token_env or TOKEN_PREFIX)
-    except ValueError as error:
-        raise parts["token_env"].unlike(str(error)) from None
-    return Endpoint(url, token_env)

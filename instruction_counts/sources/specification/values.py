@@ -83,22 +83,12 @@ class Entry:
 
 
 @attrs.frozen
-class Endpoint:
-    """A URL that takes the results of a run."""
-
-    url: str
-    token_env: str = ""
-    """The variable of the environment that holds the token; empty where none is needed."""
-
-
-@attrs.frozen
 class Reporters:
     """Where the results of a run go."""
 
     screen: bool = True
     directories: tuple[Path, ...] = ()
     database: str | None = None
-    endpoints: tuple[Endpoint, ...] = ()
 
 
 @attrs.frozen

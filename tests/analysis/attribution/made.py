@@ -1,8 +1,7 @@
-"""Costs of functions, made up and drawn at random."""
+"""Costs of functions, drawn at random."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from hypothesis import strategies as st
@@ -12,24 +11,6 @@ from instruction_counts.analysis.attribution.function_changes import (
     FunctionDifference,
 )
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
-
-CPU = "libtorch_cpu.so"
-
-
-def costs_of(
-    exclusive: Mapping[str, int],
-    calls: Sequence[tuple[str, str, int, int]] = (),
-    *,
-    runs: int = 1,
-    library: str = CPU,
-) -> FunctionCosts:
-    """Costs of functions in one library, and calls: caller, callee, how often, instructions."""
-    names = list(exclusive)
-    return FunctionCosts(
-        runs,
-        tuple(FunctionCost(library, "???", name, cost) for name, cost in exclusive.items()),
-        tuple(CallCost(names.index(a), names.index(b), n, cost) for a, b, n, cost in calls),
-    )
 
 
 def change_of(found: FunctionDifference, name: str) -> FunctionChange:

@@ -14,7 +14,8 @@ from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.domain.causes import CauseKind
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
-from tests.analysis.attribution.made import costs, costs_of
+from tests.analysis.attribution.made import costs
+from tests.builders import costs_of
 
 FORWARD = PythonChange("torch/nn/modules/linear.py", 130, "Linear.forward", 20, 30, edited=True)
 CONTIGUOUS = OperatorChange("aten::contiguous", backward=False, base=0, new=1)

@@ -6,7 +6,8 @@ from hypothesis import given
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.domain.outcomes import FunctionCosts
-from tests.analysis.attribution.made import change_of, costs, costs_of
+from tests.analysis.attribution.made import change_of, costs
+from tests.builders import costs_of
 
 
 @given(costs(), costs())

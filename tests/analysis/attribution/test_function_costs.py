@@ -9,7 +9,8 @@ from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
-from tests.analysis.attribution.made import CPU, change_of, costs_of
+from tests.analysis.attribution.made import change_of
+from tests.builders import CPU, costs_of
 
 
 def test_a_side_without_functions_spends_nothing() -> None:

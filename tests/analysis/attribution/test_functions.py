@@ -7,15 +7,12 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 
+from instruction_counts.analysis.attribution.causes import inlinings, top_causes
 from instruction_counts.analysis.attribution.function_changes import ChangeKind
-from instruction_counts.analysis.attribution.functions import (
-    difference,
-    shown,
-    top_causes,
-)
-from instruction_counts.analysis.attribution.inlining import inlinings
+from instruction_counts.analysis.attribution.functions import difference, shown
 from instruction_counts.domain.outcomes import FunctionCosts
-from tests.analysis.attribution.made import costs, costs_of, total
+from tests.analysis.attribution.made import costs, total
+from tests.builders import costs_of
 
 
 @given(costs(), costs())

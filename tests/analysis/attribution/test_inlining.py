@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from hypothesis import given
 
-from instruction_counts.analysis.attribution.functions import difference, top_causes
-from instruction_counts.analysis.attribution.inlining import inlinings
+from instruction_counts.analysis.attribution.causes import inlinings, top_causes
+from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.report.causes import texts
-from tests.analysis.attribution.made import costs, costs_of
+from tests.analysis.attribution.made import costs
+from tests.builders import costs_of
 
 
 @given(costs(), costs())

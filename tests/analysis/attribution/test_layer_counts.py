@@ -7,7 +7,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.attribution.layer_counts import apportioned, layer_counts
+from instruction_counts.analysis.attribution.functions import apportioned, layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
 from tests.fakes import OK, failed, make_record
 

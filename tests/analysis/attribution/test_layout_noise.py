@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from instruction_counts.analysis.attribution.layout_noise import steady_change
+from instruction_counts.analysis.attribution.functions import steady_change
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 
 LIBRARY = "libtorch_cpu.so"

@@ -14,18 +14,15 @@ import pytest
 from hypothesis import given
 
 from instruction_counts.analysis.attribution.functions import difference
-from instruction_counts.analysis.attribution.profiles import (
-    callgrind_profile,
-    speedscope,
-    write_callgrind,
-    write_speedscope,
-)
+from instruction_counts.analysis.attribution.profiles import callgrind_profile, speedscope
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
 from instruction_counts.engines.callgrind.profiles import CallgrindProfile
 from instruction_counts.engines.callgrind.reading import parse, read
 from instruction_counts.engines.callgrind.writing import to_text
-from tests.analysis.attribution.made import CPU, costs
+from instruction_counts.session.explaining import write_callgrind, write_speedscope
+from tests.analysis.attribution.made import costs
+from tests.builders import CPU
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "callgrind"
 STORED = sorted(set(FIXTURES.glob("*.out")) - {FIXTURES / "four_parts.out"})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.models.costs import Models
 from tests.fakes import make_record
 from tests.sources.models.made import cost, layer_record, whole_record
 

@@ -12,7 +12,7 @@ from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
-from tests.gate.fakes import counted, cpp, key, side
+from tests.builders import counted, cpp, key, side
 
 
 def spending(counts: Mapping[str, int], **facts: Any) -> Side:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.analysis.verdicts.changes import Program
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
     Layouts,
@@ -20,7 +21,6 @@ from instruction_counts.analysis.verdicts.difference import (
     judge_verified,
 )
 from instruction_counts.analysis.verdicts.outputs import OutputDifference, TensorDifference
-from instruction_counts.analysis.verdicts.programs import Program
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amounts
 from instruction_counts.domain.noise import Noise, Origin

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from instruction_counts.analysis.verdicts.fingerprints import disagreements
-from tests.gate.fakes import side
+from instruction_counts.analysis.verdicts.sides import disagreements
+from tests.builders import side
 
 
 @pytest.mark.parametrize(

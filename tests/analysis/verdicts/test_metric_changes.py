@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from instruction_counts.analysis.verdicts.metric_changes import metric_changes
+from instruction_counts.analysis.verdicts.changes import metric_changes
 from instruction_counts.domain.metrics import Amounts, Metric, register, unregister
 from instruction_counts.domain.records import Record
 from tests.fakes import OK, make_record

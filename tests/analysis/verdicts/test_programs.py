@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from instruction_counts.analysis.verdicts.programs import Program, program
+from instruction_counts.analysis.verdicts.changes import Program, program
 from instruction_counts.domain.executed import ExecutedDigests
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record

@@ -16,7 +16,7 @@ from instruction_counts.analysis.verdicts.shared_causes import (
     shared_causes,
 )
 from instruction_counts.domain.causes import Cause, CauseKind
-from tests.gate.fakes import difference
+from tests.builders import difference
 
 FORWARD = Cause(
     CauseKind.PYTHON, "Linear.forward", 20, 30, where="torch/nn/modules/linear.py", line=130

@@ -10,8 +10,8 @@ from instruction_counts.analysis.verdicts.statements import beside
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report.causes import texts
+from tests.builders import counted
 from tests.fakes import failed, make_record
-from tests.gate.fakes import counted
 
 LAYERS = {"kernels": 60, "tensor": 30, "dispatcher": 10}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts.times import time_change
+from instruction_counts.analysis.verdicts.changes import time_change
 from instruction_counts.domain.outcomes import Times
 
 VALUES = st.lists(st.floats(1e-9, 1), min_size=1, max_size=60)

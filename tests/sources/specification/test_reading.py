@@ -21,7 +21,7 @@ from core.types import Case, Language
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.specification.reading import read_specification
-from instruction_counts.sources.specification.values import Endpoint, Reporters
+from instruction_counts.sources.specification.values import Reporters
 
 EXAMPLE = Path("examples/linear.yaml")
 WRITE: TypeAlias = Callable[[str], Path]
@@ -217,7 +217,6 @@ def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> N
           - screen
           - directory: results
           - database: runs.db
-          - http: {{url: "https://example.org/runs", token_env: INSTRUCTION_COUNTS_TOKEN_RUNS}}
     """)
     found = read_specification(path)
 
@@ -225,15 +224,8 @@ def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> N
     assert "base" == found.builds[0].name
     assert sys.executable == found.builds[0].python
     assert {"A": "1"} == found.builds[0].env
-    assert (
-        Reporters(
-            True,
-            (tmp_path / "results",),
-            str(tmp_path / "runs.db"),
-            (Endpoint("https://example.org/runs", "INSTRUCTION_COUNTS_TOKEN_RUNS"),),
-        )
-        == found.reporters
-    )
+    expected = Reporters(True, (tmp_path / "results",), str(tmp_path / "runs.db"))
+    assert expected == found.reporters
 
 
 ADD = HEAD + "  - {{id: a, label: '{{ID}} {{dtype}}', operator: torch.add, inputs: {{{inputs}}}}}\n"
@@ -411,7 +403,7 @@ benchmarks:
     torchscrpt: true
   - {id: unknown, operator: torch.matmull}
 reporters:
-  - {http: {url: "http://example.org/"}}
+  - {directory: 1}
   - {mail: me}
 """
 PLACES = [
@@ -429,8 +421,8 @@ PLACES = [
     ("24: benchmarks[6].id", '"signature" again, first in line 21', "unique ids"),
     ("28: benchmarks[7].torchscrpt", 'a field "torchscrpt"', "did you mean torchscript?"),
     ("29: benchmarks[8].operator", "No operator matches 'torch.matmull'. Near:", "operators list"),
-    ("31: reporters[0].http.url", '"http://example.org/"', "https://"),
-    ("32: reporters[1].mail", 'a reporter "mail"', "one of screen, directory, database, http"),
+    ("31: reporters[0].directory", "1 (int)", "a non-empty string"),
+    ("32: reporters[1].mail", 'a reporter "mail"', "one of screen, directory, database"),
 ]
 
 
@@ -520,29 +512,18 @@ def test_an_input_of_a_model_is_not_called_as_its_output(write: WRITE) -> None:
         (f"builds: [{{name: a, python: {sys.executable}, env: {{A: 1}}}}]", "env.A\n"),
         ("builds: [{name: a, source_cmd: b}, {name: a, source_cmd: c}]", "unique names"),
         ("reporters: [{database: a.db}, {database: b.db}]", "one database"),
-        ("reporters: [{http: {url: 'https://me:secret@example.org/'}}]", "without a password"),
-        ("reporters: [{http: {url: 'ftp://example.org/'}}]", "begins with https://"),
-        (
-            "reporters: [{http: {url: 'https://a/', token_env: 'a b'}}]",
-            "begins with INSTRUCTION_COUNTS_TOKEN",
-        ),
-        ("reporters: [{http: {url: 'https://a/', token_env: AWS_SECRET}}]", "no others are sent"),
         ("reporters: [directory]", "one of screen"),
         ("reporters: [[screen]]", "reporters[0]\n  found     ['screen'] (list)\n  expected  a map"),
         ("reporters: [{screen: maybe}]", "reporters[0].screen"),
         ("reporters: [{directory: ~nobody-of-this-name/x}]", "a home directory that exists"),
-        ("reporters: [{http: {url: 'https://example.org:99999/'}}]", "a URL"),
         (f"builds: [{{name: a, python: ./{'x' * 5000}}}]", "the path of an interpreter"),
         (f"timeout: {'1' * 400}", "timeout"),
         (f"seed: {2**63}", f"a whole number, at least 0, at most {2**63 - 1}"),
     ],
 )
 def test_a_mistake_around_the_entries_is_reported(write: WRITE, line: str, said: str) -> None:
-    """A password is not repeated."""
-    message = problem(write(f"{HEAD}  - {{id: a, statement: x}}\n{line}\n"))
-
-    assert said in message
-    assert "secret" not in message
+    """At its place."""
+    assert said in problem(write(f"{HEAD}  - {{id: a, statement: x}}\n{line}\n"))
 
 
 def test_a_build_that_is_named_twice_is_reported_at_its_place(write: WRITE) -> None:
@@ -574,7 +555,7 @@ benchmarks:
     expected: {{y: {{shape: ["{{x.shape[0]}}", 4], dtype: float32, sum: 2, tolerance: 0.5}}}}
   - {{id: add, operator: torch.add, inputs: {{input: {{shape: [3], distribution: ones}}}}}}
   - {{id: net, model: {{file: net.pt, sha256: "{"0" * 64}"}}}}
-reporters: [screen, {{directory: results}}, {{database: a.db}}, {{http: {{url: "https://a/"}}}}]
+reporters: [screen, {{directory: results}}, {{database: a.db}}]
 """
 ODD = st.sampled_from(
     ["null", "[]", "{}", "[[1]]", "{a: b}", "true", "-1", "0", ".inf", "1" * 400, "'{x}'", "'{'"]

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.analysis.verdicts.sides import read_side, side_of
+from instruction_counts.analysis.verdicts.sides import side_of
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.session.sides import read_side
 from instruction_counts.storage.json_files import to_json
 from tests.fakes import make_record, make_run
 

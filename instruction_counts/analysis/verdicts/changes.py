@@ -1,0 +1,113 @@
+"""What changed in a case besides its count: the program, exact metrics, and wall times."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Iterator
+
+import attrs
+
+from instruction_counts.domain.metrics import Amount, Metric, metrics
+from instruction_counts.domain.outcomes import Times
+from instruction_counts.domain.records import Record
+
+
+class Program(enum.Enum):
+    """What is known of what two sides executed."""
+
+    UNKNOWN = "unknown"
+    """It is not known of a side, or the sides have different versions of Python."""
+    SAME = "same"
+    """Each Python function with the same code, as often; each operator as often."""
+    EDITED = "edited"
+    """Other Python code, which executes as many bytecodes; the same operators."""
+    PYTHON_DIFFERS = "Python code differs"
+    OPERATORS_DIFFER = "operators differ"
+
+
+OTHER_PROGRAMS = frozenset({Program.PYTHON_DIFFERS, Program.OPERATORS_DIFFER})
+"""What is a change whatever layouts do."""
+
+
+def program(base: Record | None, new: Record | None) -> Program:
+    """What two sides of a case executed, held against each other."""
+    before, after = (
+        record.outcome.executed_digests if record is not None else None for record in (base, new)
+    )
+    if before is None or after is None:
+        return Program.UNKNOWN
+    same_python = before.python == after.python
+    if same_python and before.bytecodes != after.bytecodes:
+        return Program.PYTHON_DIFFERS
+    if before.operators != after.operators:
+        return Program.OPERATORS_DIFFER
+    if not same_python:
+        return Program.UNKNOWN
+    return Program.SAME if before.code == after.code else Program.EDITED
+
+
+@attrs.frozen
+class MetricChange:
+    """A metric that both sides know, with another number on each."""
+
+    metric: Metric
+    base: Amount
+    new: Amount
+
+    @property
+    def verdict(self) -> str:
+        """``better``, ``worse``, or ``changed`` where neither can be said."""
+        return self.metric.change(self.base, self.new)
+
+
+def metric_changes(base: Record | None, new: Record | None) -> Iterator[MetricChange]:
+    """The exact judged metrics that differ, of the same code; in the order of their registration.
+
+    They leave the verdict, which is about instructions, as it is.
+    """
+    if base is None or new is None or base.definition_hash != new.definition_hash:
+        return
+    for metric in metrics():
+        before, after = (record.outcome.metrics.get(metric.name) for record in (base, new))
+        if not (metric.judged and metric.exact) or before is None or after is None:
+            continue
+        if before != after:
+            yield MetricChange(metric, before, after)
+
+
+@attrs.frozen
+class TimeChange:
+    """The ratio of the medians (new to base) with its confidence interval.
+
+    ``low`` and ``high`` bound the ratio at 95%, from the intervals of both medians, and so
+    cautiously. They speak of the blocks of one process on either side; two processes can differ by
+    more.
+    """
+
+    base_s: float
+    new_s: float
+    low: float
+    high: float
+
+    @property
+    def ratio(self) -> float:
+        """New to base."""
+        return self.new_s / self.base_s
+
+    @property
+    def significant(self) -> bool:
+        """Whether the intervals of the two medians do not overlap."""
+        return not self.low <= 1 <= self.high
+
+
+def time_change(base: Times | None, new: Times | None) -> TimeChange | None:
+    """The change from ``base`` to ``new``; None where one was not timed."""
+    if base is None or new is None or not base.median_s or not new.median_s:
+        return None
+    (base_low, base_high), (new_low, new_high) = (
+        times.median_bounds_s or (0.0, math.inf) for times in (base, new)
+    )
+    low = new_low / base_high if base_high else 0.0
+    high = new_high / base_low if base_low else math.inf
+    return TimeChange(base.median_s, new.median_s, low, high)

@@ -1,0 +1,227 @@
+"""Where what a command found goes: to the screen, and to files in the form that each asks for."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Collection, Iterable, Iterator
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from instruction_counts.cli import console
+from instruction_counts.cli.file_type import FILE
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.records import Complete, Run, as_it_is
+from instruction_counts.report.document import Document
+from instruction_counts.report.renderers import (
+    Content,
+    Renderer,
+    renderer_named,
+    renderer_of,
+    renderers,
+)
+from instruction_counts.storage.json_files import json_parts
+from instruction_counts.system.files import check_writable, unwritable, write_atomically
+
+_STDOUT = Path("-")
+_GZIP = 16
+"""Added to the size of the window, it makes zlib write gzip's format: with no time of its own."""
+
+
+@attrs.frozen
+class Destination:
+    """A file, or standard output (``-``), and the form of what is written to it."""
+
+    path: Path
+    renderer: Renderer
+    option: str = "--output"
+    """What the user wrote before the name, for messages."""
+
+    @classmethod
+    def of(
+        cls,
+        path: Path,
+        form: str | None = None,
+        having: Collection[str] = (),
+        option: str = "--output",
+    ) -> Destination:
+        """What the suffix of ``path`` says; ``form`` is for names that say nothing, as ``-``.
+
+        ``having`` are the optional fields of the documents that will be written to it.
+
+        Raises:
+            UsageError: neither says it, or no file can be written there.
+        """
+        named = f"{option} {path}".strip()
+        found = renderer_of(path.name, having)
+        if found is None and form is None and path != _STDOUT:
+            known = ", ".join(end for entry in renderers(having) for end in entry.suffixes)
+            raise UsageError(f"{named}: unknown format", f"End the name in {known}.")
+        if path != _STDOUT:
+            if not path.parent.is_dir():
+                raise UsageError(f"{named}: there is no folder {path.parent}", "Make it first.")
+            check_writable(path, option)
+        return cls(path, found or renderer_named(form or "text"), option)
+
+    @property
+    def is_stdout(self) -> bool:
+        """Whether it is standard output."""
+        return self.path == _STDOUT
+
+    def write(self, document: Document) -> None:
+        """Write the document.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        self.write_content(self.renderer.render(document))
+
+    def write_content(self, content: Content) -> None:
+        """Write what was rendered already, whole and atomically.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        if self.is_stdout:
+            text = content if isinstance(content, str) else b"".join(_bytes(content)).decode()
+            console.write(text)
+            return
+        parts = _bytes(content)
+        try:
+            is_gzip = self.path.suffix == ".gz"
+            write_atomically(self.path, _compressed(parts) if is_gzip else parts)
+        except OSError as error:
+            raise unwritable(self.path, self.option, error) from error
+
+
+def _bytes(content: Content) -> Iterator[bytes]:
+    """``content`` as a file holds it; what no file can, as half of a pair, is spelled out."""
+    parts: Iterable[str | bytes] = [content] if isinstance(content, str | bytes) else content
+    for part in parts:
+        yield part if isinstance(part, bytes) else part.encode(errors="backslashreplace")
+
+
+def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same content always gives the same bytes."""
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
+    for part in parts:
+        yield compressor.compress(part)
+    yield compressor.flush()
+
+
+@attrs.frozen
+class Outputs:
+    """Where a command was asked to put what it found."""
+
+    destinations: tuple[Destination, ...] = ()
+
+    @property
+    def takes_stdout(self) -> bool:
+        """Whether standard output is for a program: all else goes to standard error then."""
+        return any(destination.is_stdout for destination in self.destinations)
+
+    def write(self, document: Document, limit: int | None = None) -> None:
+        """Show the document, and only then write the files: what it says is not lost with them.
+
+        Raises:
+            UsageError: a file cannot be written.
+        """
+        if not self.takes_stdout:
+            console.show(document, limit)
+        self.save(document)
+
+    def save(self, document: Document) -> None:
+        """Write the files alone, and name them.
+
+        Raises:
+            UsageError: a file cannot be written.
+        """
+        for destination in self.destinations:
+            destination.write(document)
+            if not destination.is_stdout:
+                self.say(f"Saved: {destination.path}")
+
+    def say(self, text: str) -> None:
+        """One line for people."""
+        if self.takes_stdout:
+            console.note(text)
+        else:
+            console.line(text)
+
+
+def output_options(*having: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add ``--output`` and ``--format``; the command gets ``outputs``.
+
+    ``having`` are the optional fields of its documents: ``tests`` for JUnit, ``profiles`` for
+    flame graphs.
+    """
+    known = renderers(having)
+    suffixes = ", ".join(end for entry in known for end in entry.suffixes)
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        @click.option(
+            "--output",
+            type=FILE,
+            multiple=True,
+            metavar="FILE",
+            help=f"Also write a file: {suffixes}, each also with .gz. Repeatable.",
+        )
+        @click.option(
+            "--format",
+            "form",
+            type=click.Choice([entry.name for entry in known]),
+            help="Format of standard output, or of an --output whose name does not say it.  "
+            "[default: text]",
+        )
+        @wraps(function)
+        def wrapper(*args: Any, output: tuple[Path, ...], form: str | None, **kwargs: Any) -> Any:
+            paths = dict.fromkeys(output)
+            if form not in {None, "text"} and all(renderer_of(path.name, having) for path in paths):
+                paths[_STDOUT] = None
+            found = tuple(Destination.of(path, form, having) for path in paths)
+            return function(*args, outputs=Outputs(found), **kwargs)
+
+        return wrapper
+
+    return decorate
+
+
+class Exporter:
+    """Writes a growing run to a file, whole and atomically, while it grows.
+
+    JSON is the result file, a case at a time, with the details of outcomes; others show the
+    document that ``shown`` makes of a run.
+    """
+
+    def __init__(
+        self,
+        destination: Destination,
+        shown: Callable[[Run], Document],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.destination = destination
+        self._shown, self._clock = shown, clock
+        self._next = clock()
+
+    def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
+        """Write ``run``, which holds what it held before and perhaps more.
+
+        A large file is not rewritten for each case: writing takes 5% of the time at most, and the
+        last state is always written. ``complete`` gives a record with its details; it is asked
+        only for JSON.
+
+        Raises:
+            UsageError: the file cannot be written.
+        """
+        begin = self._clock()
+        if final or begin >= self._next:
+            if self.destination.renderer.name == "json":
+                self.destination.write_content(json_parts(run, complete))
+            else:
+                self.destination.write(self._shown(run))
+            end = self._clock()
+            self._next = end + 20 * (end - begin)

@@ -1,0 +1,83 @@
+"""The renderers of documents: one module each, found by name or by the suffix of a file.
+
+A renderer from outside is an entry for `register`: nothing else has to know of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from typing import TypeAlias
+
+import attrs
+
+from instruction_counts.report.document import Document
+from instruction_counts.report.renderers import csv, json, junit, markdown, speedscope, terminal
+
+Content: TypeAlias = str | bytes | Iterable[str | bytes]
+"""What a file holds; parts where the whole may not fit into memory."""
+
+
+@attrs.frozen
+class Renderer:
+    """A form of documents."""
+
+    name: str
+    """What ``--format`` calls it."""
+    suffixes: tuple[str, ...]
+    """Ends of the names of its files; each can be followed by ``.gz``."""
+    render: Callable[[Document], Content]
+    needs: str = ""
+    """The field of a document without which there is nothing to render: ``tests``."""
+
+
+_RENDERERS: dict[str, Renderer] = {}
+
+
+def register(renderer: Renderer) -> None:
+    """Make a renderer known.
+
+    Raises:
+        ValueError: its name or one of its suffixes is taken.
+    """
+    taken = {suffix for known in _RENDERERS.values() for suffix in known.suffixes}
+    if renderer.name in _RENDERERS or taken & set(renderer.suffixes):
+        raise ValueError(f"a format called {renderer.name}, or its suffix, is already known")
+    _RENDERERS[renderer.name] = renderer
+
+
+def unregister(name: str) -> None:
+    """Forget the renderer of that name."""
+    del _RENDERERS[name]
+
+
+def renderer_named(name: str) -> Renderer:
+    """The renderer of that name, which is known."""
+    return _RENDERERS[name]
+
+
+def renderers(having: Collection[str] = ()) -> tuple[Renderer, ...]:
+    """Those for documents ``having`` the optional fields of these names."""
+    return tuple(known for known in _RENDERERS.values() if not known.needs or known.needs in having)
+
+
+def renderer_of(file: str, having: Collection[str] = ()) -> Renderer | None:
+    """The renderer that the name of a file asks for; None where none of ``having`` does."""
+    plain = file.removesuffix(".gz")
+    found = [
+        (len(suffix), known)
+        for known in renderers(having)
+        for suffix in known.suffixes
+        if plain.endswith(suffix) and plain != suffix
+    ]
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+for _renderer in (
+    Renderer("text", (".txt",), terminal.render),
+    Renderer("markdown", (".md",), markdown.render),
+    Renderer("json", (".json",), json.render),
+    Renderer("csv", (".csv",), csv.render),
+    Renderer("junit", (".xml",), junit.render, needs="tests"),
+    Renderer("speedscope", (".speedscope.json",), speedscope.render, needs="profiles"),
+):
+    register(_renderer)

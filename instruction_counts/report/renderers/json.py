@@ -1,0 +1,47 @@
+"""Documents as JSON, with everything that is known. Amounts are those of one iteration.
+
+JSON knows no infinite numbers: what has no bound is null.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from fractions import Fraction
+from typing import Any
+
+from instruction_counts.report.document import Document, Table
+
+
+def render(document: Document) -> str:
+    """The data of the document; where it has none, its tables."""
+    data = _of_tables(document) if document.data is None else document.data
+    return json.dumps(_plain(data), indent=1, allow_nan=False) + "\n"
+
+
+def _of_tables(document: Document) -> dict[str, Any]:
+    facts = () if document.facts is None else (document.facts,)
+    return {
+        "kind": document.kind,
+        "title": document.title,
+        "answer": [line.text for line in document.answer],
+        **{table.name: _rows(table) for table in (*facts, *document.tables)},
+        "notes": [line.text for line in document.notes],
+    }
+
+
+def _rows(table: Table) -> list[dict[str, Any]]:
+    return [
+        {column.key: cell.value for column, cell in zip(table.columns, row.cells, strict=True)}
+        for row in table.rows
+    ]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else float(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,52 @@
+"""Documents as JUnit XML, which CI systems show test by test."""
+
+from __future__ import annotations
+
+import re
+from xml.etree import ElementTree as ET
+
+from instruction_counts.report.document import CaseTest, Document
+from instruction_counts.system.program import PROGRAM
+
+_FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What no XML document may hold, in whatever spelling."""
+
+
+def render(document: Document) -> str:
+    """One test case for each test of the document: failed, in error, skipped, or passed."""
+    tests = document.tests or ()
+    suite = ET.Element(
+        "testsuite",
+        name=PROGRAM,
+        tests=str(len(tests)),
+        failures=str(sum(bool(test.failure) for test in tests)),
+        errors=str(sum(bool(test.error) for test in tests)),
+        skipped=str(sum(bool(test.skipped) for test in tests)),
+        time=f"{sum(test.duration_s for test in tests):g}",
+    )
+    suite.extend(map(_case, tests))
+    if document.notes:
+        said = "\n".join(line.text for line in document.notes)
+        ET.SubElement(suite, "system-out").text = _clean(said)
+    root = ET.Element("testsuites")
+    root.append(suite)
+    ET.indent(root, " ")
+    text = ET.tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+
+
+def _case(test: CaseTest) -> ET.Element:
+    element = ET.Element("testcase", classname=_clean(test.suite), name=_clean(test.name))
+    element.set("time", f"{test.duration_s:g}")
+    found = {"failure": test.failure, "error": test.error, "skipped": test.skipped}
+    for tag, message in found.items():
+        if message:
+            child = ET.SubElement(element, tag, message=_clean(message))
+            child.text = _clean(test.details) or None
+    if test.details and not any(found.values()):
+        ET.SubElement(element, "system-out").text = _clean(test.details)
+    return element
+
+
+def _clean(text: str) -> str:
+    return _FORBIDDEN.sub("\ufffd", text)

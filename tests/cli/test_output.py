@@ -1,0 +1,131 @@
+"""Where reports go: files in the form that each asks for, written whole, and standard output."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from instruction_counts.cli.output import Destination, Exporter, Outputs, output_options
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.records import Record, Run
+from instruction_counts.report.document import Cell, Column, Document, Row, Table
+from instruction_counts.storage.json_files import read_json
+from tests.fakes import FakeClock, make_record, make_run
+
+TABLE = Table("cases", "", (Column("case", "case"),), (Row((Cell("\ud800"),)), Row((Cell("b"),))))
+DOCUMENT = Document("x", sections=(TABLE,), data={"a": 1}, tests=())
+
+
+@click.command()
+@output_options("tests")
+def toy(outputs: Outputs) -> None:
+    """Show the document."""
+    outputs.write(DOCUMENT)
+    outputs.say("done")
+
+
+def said(*args: str) -> tuple[str, str]:
+    """What goes to standard output and to standard error."""
+    found = CliRunner().invoke(toy, args, catch_exceptions=False)
+    return found.stdout, found.stderr
+
+
+def test_without_options_the_screen_shows_it() -> None:
+    """As text."""
+    assert ("case\n\\ud800\nb\ndone\n", "") == said()
+
+
+@pytest.mark.parametrize("args", [["--format", "json"], ["--output", "-", "--format", "json"]])
+def test_a_format_is_for_programs_and_all_else_goes_to_standard_error(args: list[str]) -> None:
+    """So that a program reads the document alone."""
+    assert ('{\n "a": 1\n}\n', "done\n") == said(*args)
+
+
+def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:
+    """In the form of its suffix, or of --format where that says nothing; compressed by .gz."""
+    names = ["r.json", "r.csv.gz", "r.xml", "r.out"]
+    files = [part for name in names for part in ("--output", str(tmp_path / name))]
+    stdout, _ = said(*files, "--format", "json")
+
+    assert [f"Saved: {tmp_path / name}" for name in names] == stdout.splitlines()[-5:-1]
+    assert '{\n "a": 1\n}\n' == (tmp_path / "r.json").read_text()
+    assert b"case\n\\ud800\nb\n" == gzip.decompress((tmp_path / "r.csv.gz").read_bytes())
+    assert (tmp_path / "r.xml").read_text().startswith("<?xml")
+    assert (tmp_path / "r.out").read_text() == (tmp_path / "r.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("path", "problem"),
+    [
+        ("r", "--output {}/r: unknown format\n  End the name in .txt, .md, .json, .csv, .xml."),
+        ("r.JSON", "unknown format"),
+        (".json", "unknown format"),
+        ("r.speedscope", "unknown format"),
+        ("absent/r.json", "there is no folder {}/absent"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_at_once(tmp_path: Path, path: str, problem: str) -> None:
+    """Before anything is measured."""
+    with pytest.raises(UsageError, match=problem.format(tmp_path)):
+        Destination.of(tmp_path / path, having=("tests",))
+
+
+def test_a_folder_that_takes_no_file_is_named() -> None:
+    """Before anything is measured, and in the same words when it happens later."""
+    with pytest.raises(UsageError, match=r"--output /proc/r\.json cannot be written: "):
+        Destination.of(Path("/proc/r.json"))
+
+
+# Runs that grow
+
+
+def shown(run: Run) -> Document:
+    """A document of a run."""
+    rows = tuple(Row((Cell("/".join(record.label)),)) for record in run.cases)
+    return Document("run", records=Table("cases", "", (Column("label", ""),), rows))
+
+
+def exporter(path: Path, clock: Any = None) -> Exporter:
+    """One for that file."""
+    return Exporter(Destination.of(path), shown, clock or FakeClock())
+
+
+def test_a_compressed_file_comes_back_as_it_was(tmp_path: Path) -> None:
+    """JSON is the result file itself."""
+    run = make_run(make_record())
+    exporter(tmp_path / "r.json.gz").update(run, final=True)
+
+    assert run == read_json(tmp_path / "r.json.gz")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("r.json", 1), ("r.csv", 0), ("r.md", 0)])
+def test_details_are_read_for_json_alone(tmp_path: Path, name: str, expected: int) -> None:
+    """Summaries of thousands of cases would read GBs for nothing."""
+    asked: list[Record] = []
+
+    def complete(record: Record) -> Record:
+        asked.append(record)
+        return record
+
+    exporter(tmp_path / name).update(make_run(make_record()), final=True, complete=complete)
+
+    assert expected == len(asked)
+
+
+def test_a_file_is_not_rewritten_all_the_time(tmp_path: Path) -> None:
+    """The first state is written at once; after a write of a second comes a pause of twenty."""
+    growing = exporter(tmp_path / "r.json", FakeClock(1))
+    records = [make_record(str(number)) for number in range(30)]
+    written = []
+    for count in range(30):
+        growing.update(make_run(*records[:count]))
+        written.append(len(read_json(tmp_path / "r.json").cases))
+    growing.update(make_run(*records), final=True)
+
+    assert [0, 20] == list(dict.fromkeys(written))
+    assert 30 == len(read_json(tmp_path / "r.json").cases)

@@ -1,0 +1,460 @@
+"""One document in every form, as short literal texts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import attrs
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from rich.cells import cell_len
+
+from instruction_counts.report.document import (
+    Block,
+    CaseTest,
+    Cell,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Table,
+    Unit,
+)
+from instruction_counts.report.renderers import (
+    Renderer,
+    markdown,
+    register,
+    renderer_named,
+    renderer_of,
+    renderers,
+    terminal,
+    unregister,
+)
+from instruction_counts.report.renderers.markdown import escaped
+from instruction_counts.report.visible import visible_line
+
+COLUMNS = (
+    Column("case", ""),
+    Column("base", "base", Unit.COUNT),
+    Column("new", "new", Unit.COUNT),
+    Column("change", "change", Unit.CHANGE),
+    Column("relative", "", Unit.RELATIVE),
+    Column("noise", "", Unit.SPREAD),
+)
+
+
+def row(name: str, base: int, new: int, noise: int | str = "", why: str = "") -> Row:
+    """A case that changed."""
+    change = new - base
+    cells = (
+        Cell(name),
+        Cell(base),
+        Cell(new),
+        Cell(change, Role.BAD if change > 0 else Role.GOOD),
+        Cell(change / base),
+        Cell(noise),
+    )
+    below = (Line(f"why  {why}", Role.DIM, indent=4, clipped=True),) if why else ()
+    return Row(cells, name, below, indent=2)
+
+
+WORSE = Table(
+    "worse",
+    "WORSE",
+    COLUMNS,
+    (
+        row("nn/Linear", 37_204, 37_588, 12, "A; +212 add (+1 call)"),
+        row("nn/Sequential", 121_020, 121_788),
+        row("Losses/cross_entropy", 160_938, 161_202, 3),
+    ),
+    Role.BAD,
+    shown=2,
+    more="compare last --limit 0",
+)
+FACTS = Table(
+    "facts",
+    "",
+    (Column("fact", ""), Column("base", "base"), Column("new", "new")),
+    (Row((Cell("torch"), Cell("2.12.1"), Cell("2.13.0+cpu"))),),
+)
+DOCUMENT = Document(
+    "comparison",
+    answer=(Line("161 cases: 158 same · 3 worse", Role.STRONG),),
+    facts=FACTS,
+    sections=(WORSE, Block("Code", (Line("x = 1", indent=2),), preformatted=True, folded=True)),
+    notes=(Line("Not verified."),),
+    next_command="explain last nn/Linear",
+    data={"tally": {"worse": 3}, "bound": float("inf")},
+    tests=(
+        CaseTest("ic.nn", "nn/Linear", failure="above its limit", details="+212 add"),
+        CaseTest("ic.nn", "nn/Sequential", error="ValueError"),
+        CaseTest("ic.nn", "nn/Tanh", skipped="no budget"),
+        CaseTest("ic.nn", "nn/ReLU", details="within its limit"),
+    ),
+)
+
+
+def test_a_terminal_shows_the_answer_then_the_tables() -> None:
+    """At 80 columns: sums subtract, long tables end in the command that shows the rest."""
+    assert """\
+       base    new
+torch  2.12.1  2.13.0+cpu
+161 cases: 158 same · 3 worse
+
+WORSE               base      new  change
+  nn/Linear       37,204   37,588    +384  +1.03%  ±12
+    why  A; +212 add (+1 call)
+  nn/Sequential  121,020  121,788    +768  +0.63%
+  … 1 more: compare last --limit 0
+
+Code
+  x = 1
+
+Not verified.
+Next: instruction-counts explain last nn/Linear
+""" == terminal.render(DOCUMENT, 80, None)
+
+
+def test_a_file_of_text_has_all_rows() -> None:
+    """As a terminal that was asked for all."""
+    assert "Losses/cross_entropy" in terminal.render(DOCUMENT)
+
+
+def test_markdown_puts_the_title_in_the_heading() -> None:
+    """So that a comment is short."""
+    assert """\
+**161 cases: 158 same · 3 worse**
+
+|  | base | new |
+| --- | --- | --- |
+| torch | 2.12.1 | 2.13.0+cpu |
+
+| WORSE | base | new | change |  |  |  |
+| --- | ---: | ---: | ---: | ---: | ---: | --- |
+| nn/Linear | 37,204 | 37,588 | +384 | +1.03% | ±12 | why A; +212 add (+1 call) |
+| nn/Sequential | 121,020 | 121,788 | +768 | +0.63% |  |  |
+| Losses/cross\\_entropy | 160,938 | 161,202 | +264 | +0.16% | ±3 |  |
+
+<details><summary>Code</summary>
+
+```
+x = 1
+```
+
+</details>
+
+- Not verified.
+
+Next: <code>instruction-counts explain last nn/Linear</code>
+""" == markdown.render(DOCUMENT)
+
+
+@pytest.mark.parametrize("longest", [700, 1000, 5000])
+def test_markdown_is_no_longer_than_a_comment(longest: int) -> None:
+    """It has the first rows, and says how many it has not."""
+    long = attrs.evolve(WORSE, rows=tuple(row(f"case {n}", 1000, 1001) for n in range(150)))
+    other = attrs.evolve(long, name="better", folded=True)
+    document = attrs.evolve(DOCUMENT, sections=(long, other), longest=longest)
+    text = markdown.render(document)
+
+    assert len(text) <= longest
+    shown = text.count("| case ")
+    assert 300 - shown == sum(map(int, re.findall(r"… and (\d+) more", text)))
+    assert text.count("<details>") == text.count("</details>") == 1
+
+
+def test_json_is_the_data_without_what_json_does_not_know() -> None:
+    """What has no bound is null."""
+    assert {"tally": {"worse": 3}, "bound": None} == json.loads(
+        str(renderer_named("json").render(DOCUMENT))
+    )
+
+
+def test_json_of_a_document_without_data_is_its_tables() -> None:
+    """A row is an object by the keys of columns."""
+    found = json.loads(str(renderer_named("json").render(attrs.evolve(DOCUMENT, data=None))))
+
+    assert {"fact": "torch", "base": "2.12.1", "new": "2.13.0+cpu"} == found["facts"][0]
+    assert [37_204, 121_020, 160_938] == [case["base"] for case in found["worse"]]
+    assert ("comparison", ["Not verified."]) == (found["kind"], found["notes"])
+
+
+def test_csv_has_numbers_as_they_are() -> None:
+    """All rows of the first table, or the records."""
+    text = str(renderer_named("csv").render(DOCUMENT))
+    records = attrs.evolve(FACTS, rows=())
+
+    assert text.splitlines()[0] == "case,base,new,change,relative,noise"
+    assert text.splitlines()[1].startswith("nn/Linear,37204,37588,384,0.0103")
+    assert 4 == len(text.splitlines())
+    alone = renderer_named("csv").render(attrs.evolve(DOCUMENT, records=records))
+    assert alone == "fact,base,new\n"
+
+
+def test_junit_has_a_test_case_for_each_test() -> None:
+    """With what happened to it, and the notes as what the suite printed."""
+    root = ET.fromstring(str(renderer_named("junit").render(DOCUMENT)))  # noqa: S314 - own text
+    (suite,) = root
+
+    assert ("4", "1", "1", "1") == tuple(
+        suite.get(name) for name in ("tests", "failures", "errors", "skipped")
+    )
+    assert ["failure", "error", "skipped", "system-out"] == [
+        child.tag for case in suite.iter("testcase") for child in case
+    ]
+    failure = next(suite.iter("failure"))
+    assert ("above its limit", "+212 add") == (failure.get("message"), failure.text)
+    assert "Not verified." == suite[-1].text
+
+
+# Terminals
+
+
+def shown(table: Table, width: int = 80, limit: int | None = None) -> list[str]:
+    """The lines of a table on a terminal."""
+    return terminal.render(Document("x", sections=(table,)), width, limit).splitlines()
+
+
+def test_a_name_that_is_too_long_stands_above_its_figures() -> None:
+    """Whole, so that it can be copied."""
+    name = "a/" * 40
+    lines = shown(attrs.evolve(WORSE, rows=(row(name, 1000, 2000),)), width=60)
+
+    assert f"  {name}" == lines[1]
+    assert ["1,000", "2,000", "+1,000", "+100.00%"] == lines[2].split()
+
+
+def test_rows_that_are_not_shown_are_summed_up() -> None:
+    """So that the column adds up."""
+    columns = COLUMNS[:4]
+    rows = [attrs.evolve(row(name, 10, 30), cells=row(name, 10, 30).cells[:4]) for name in "abc"]
+    total = Row((Cell("sum"), Cell(30), Cell(90), Cell(60)), indent=2)
+    table = Table("f", "by function", columns, tuple(rows), shown=1, total=total)
+
+    assert [
+        ["by", "function", "base", "new", "change"],
+        ["a", "10", "30", "+20"],
+        ["…", "2", "more", "20", "60", "+40"],
+        ["sum", "30", "90", "+60"],
+    ] == [line.split() for line in shown(table)]
+    assert 5 == len(shown(table, limit=0))
+
+
+def test_groups_stand_above_their_columns_and_bars_behind_the_rows() -> None:
+    """A remark is behind the bar."""
+    table = Table(
+        "t",
+        "Pointwise",
+        (
+            Column("case", ""),
+            Column("a", "instr", Unit.COUNT, "Python"),
+            Column("b", "time", Unit.SECONDS, "Python"),
+            Column("c", "instr", Unit.COUNT, "C++", bars=True),
+        ),
+        (
+            Row((Cell("add"), Cell(18_063), Cell(4.71e-6), Cell(400, remark="2 calls"))),
+            Row((Cell("mul"), Cell(1, approximate=True), Cell(None), Cell(100))),
+        ),
+    )
+
+    assert [
+        "Pointwise",
+        "              Python    C++",
+        "      instr     time  instr",
+        "add  18,063  4.71 us    400  ████████████████ 2 calls",
+        "mul      ~1        –    100  ████",
+    ] == shown(table)
+
+
+def test_a_long_line_goes_on_where_it_began() -> None:
+    """One that is clipped does not."""
+    lines = (Line("word " * 12, indent=4), Line("word " * 12, indent=4, clipped=True))
+    found = terminal.render(Document("x", notes=lines), 40).splitlines()
+
+    assert ["    word", "    word", "    word"] == [line[:8] for line in found]
+    assert found[-1].endswith("…")
+    assert all(len(line) <= 40 for line in found)
+
+
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=60), st.integers(), st.text(max_size=30)), min_size=1, max_size=5
+    ),
+    st.integers(40, 120),
+)
+def test_no_table_is_wider_than_its_terminal(rows: Any, width: int) -> None:
+    """But for names, which stand alone, and numbers, which are never cut."""
+    columns = (Column("a", ""), Column("b", "count", Unit.COUNT), Column("c", "remark"))
+    found = shown(
+        Table("t", "", columns, tuple(Row(tuple(map(Cell, cells))) for cells in rows)), width
+    )
+    names = {visible_line(cells[0]) for cells in rows}
+    longest = max(5, *(len(f"{number:,}") for _, number, _ in rows))
+
+    room = max(width, 24 + 12 + 4 + longest)
+    wide = [line.strip() for line in found if cell_len(line) > room]
+
+    assert {name.strip() for name in names}.issuperset(wide)
+
+
+# The registry
+
+
+@pytest.fixture
+def _toy() -> Iterator[None]:
+    """A renderer from outside."""
+    register(Renderer("toy", (".toy",), lambda document: document.kind))
+    yield
+    unregister("toy")
+
+
+@pytest.mark.usefixtures("_toy")
+def test_a_renderer_from_outside_is_found_by_its_suffix() -> None:
+    """And offered with the others."""
+    found = renderer_of("report.toy.gz")
+
+    assert found is renderers()[-1]
+    assert "comparison" == renderer_named("toy").render(DOCUMENT)
+
+
+@pytest.mark.parametrize(
+    "taken", [Renderer("json", (".x",), str), Renderer("x", (".x", ".md"), str)]
+)
+def test_a_name_or_suffix_that_is_taken_is_refused(taken: Renderer) -> None:
+    """Else one would hide another."""
+    with pytest.raises(ValueError, match="already known"):
+        register(taken)
+
+
+@pytest.mark.parametrize(
+    ("file", "having", "name"),
+    [
+        ("a.json.gz", (), "json"),
+        ("a.speedscope.json", (), "json"),
+        ("a.speedscope.json", ("profiles",), "speedscope"),
+        ("a.xml", (), None),
+        ("a.xml", ("tests",), "junit"),
+        (".json", (), None),
+        ("json", (), None),
+    ],
+)
+def test_the_longest_suffix_says_the_form(
+    file: str, having: tuple[str, ...], name: str | None
+) -> None:
+    """Of those that such a document has."""
+    found = renderer_of(file, having)
+
+    assert name == (found and found.name)
+
+
+# Text from outside
+
+HOSTILE = [
+    "| a | b |",
+    "</td><script>alert(1)</script>",
+    "`x` **y** [z](https://evil.example)",
+    "@everyone #1 GH-2",
+    "\x1b[2J\x1b]0;title\x07",
+    "\x9b31m\u202eabc\u2066",
+    "]]><!-- --> &amp; &lt;",
+    "a\r\nb\n\n# c",
+    '=cmd|"/c calc"!A1',
+    "\x00\ufffe\ud800",
+    "[red]bold[/]",
+    "```",
+]
+TEXTS = st.sampled_from(HOSTILE) | st.text(min_size=1)
+
+
+def saying(text: str) -> Document:
+    """A document that says ``text`` wherever it can."""
+    line = Line(text)
+    cells = (Cell(text, remark=text), Cell(1))
+    columns = (Column("name", text), Column("count", text, Unit.COUNT, text))
+    rows = (Row(cells, text, (line,)), Row(cells))
+    table = Table("t", text, columns, rows, total=Row(cells), remark=text, more=text, shown=1)
+    return Document(
+        "x",
+        text,
+        (line, line),
+        table,
+        (table, attrs.evolve(table, folded=True), Block(text, (line,))),
+        (line,),
+        text,
+        tests=(CaseTest(text, text, failure=text), CaseTest(text, text, details=text)),
+    )
+
+
+@given(TEXTS)
+def test_a_terminal_obeys_no_text(text: str) -> None:
+    """Whatever cannot be seen is spelled out, and a line stays a line."""
+    found = terminal.render(saying(text), 80, None)
+
+    assert found.replace("\n", "").isprintable()
+    assert "\n# c" not in found
+
+
+@given(TEXTS)
+def test_no_text_breaks_a_table_of_markdown(text: str) -> None:
+    """Every line of a table has as many cells as its heading."""
+    tables = re.findall(r"(?:^\|.*\n)+", markdown.render(saying(text)), flags=re.MULTILINE)
+
+    assert 3 == len(tables)
+    for table in tables:
+        assert 1 == len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()})
+
+
+@given(TEXTS)
+def test_no_text_is_markup_in_markdown(text: str) -> None:
+    """No HTML, link, mention or code but our own; nothing that a terminal would obey."""
+    found = markdown.render(saying(text))
+    bare = re.sub(r"</?(?:details|summary|code)>|<!-- -->", "", found)
+
+    assert "<" not in bare
+    assert not re.search(r"://|www\.|gh-\d|[@#](?!<!-- -->|#| )", found, re.IGNORECASE)
+    assert found.replace("\n", "").isprintable()
+
+
+@given(TEXTS)
+def test_junit_is_a_document_whatever_is_in_it(text: str) -> None:
+    """With one test case for each test."""
+    found = str(renderer_named("junit").render(saying(text)))
+
+    assert 2 == len(list(ET.fromstring(found).iter("testcase")))  # noqa: S314 - own text
+
+
+@example('a,"b"\r\n')
+@given(TEXTS)
+def test_csv_and_json_give_texts_back_as_they_are(text: str) -> None:
+    """A cell is a cell, whatever it holds; JSON is plain ASCII."""
+    stream = io.StringIO(str(renderer_named("csv").render(saying(text))), newline="")
+    as_json = str(renderer_named("json").render(saying(text)))
+
+    assert [text, text] == [cells["name"] for cells in csv.DictReader(stream)]
+    assert as_json.isascii()
+    assert text == json.loads(as_json)["t"][0]["name"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see https://evil.example/x", "see https:<!-- -->//evil.example/x"),
+        ("www.evil.example", "www<!-- -->.evil.example"),
+        ("@torvalds #12 ~~x~~", "@<!-- -->torvalds #<!-- -->12 \\~\\~x\\~\\~"),
+        ("GH-12", "GH-<!-- -->12"),
+        ("add / Tensor-Tensor · C++: 1.5", "add / Tensor-Tensor · C++: 1.5"),
+        ("a|b `code` *x*", "a\\|b \\`code\\` \\*x\\*"),
+        ("<script>", "&lt;script&gt;"),
+    ],
+)
+def test_what_would_be_markup_is_escaped(text: str, expected: str) -> None:
+    """A link is broken by a comment, which nobody sees."""
+    assert expected == escaped(text)
