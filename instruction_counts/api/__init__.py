@@ -78,13 +78,9 @@ from instruction_counts.session.checking import (
 from instruction_counts.session.explaining import explain_sides
 from instruction_counts.session.histories import HistoryRequest, history_of
 from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.performance import (
-    categories,
-    run_category,
-    run_performance_test,
-)
 from instruction_counts.session.sides import read_side
 from instruction_counts.sources.definitions import STANDARD
+from instruction_counts.sources.operators.source import operators
 from instruction_counts.storage.store import Store
 from instruction_counts.system.files import write_atomically
 
@@ -118,16 +114,14 @@ __all__ = [
     "accept",
     "bisect",
     "callgrind_stats",
-    "categories",
     "check",
     "compare",
     "explain",
     "history",
     "measure",
     "measurement",
+    "operators",
     "parse_build",
-    "run_category",
-    "run_performance_test",
     "side",
 ]
 
@@ -420,7 +414,8 @@ def bisect(
     with Store.open(db) as store:
         found = find_changes(makers, BisectionRequest(*asked), store, observer)
     if not found.is_conclusive:
-        raise BuildError("fewer than two builds can be measured", "See: bisected.result.broken")
+        reason = next(iter(found.broken.values()), "")
+        raise BuildError(f"fewer than two builds can be measured: {reason}", "Name others.")
     return as_kind(Bisected, found)
 
 

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypedDict
 import attrs
 
 from core.expand import materialize
-from core.modes import Mode, by_option
+from core.labels import Mode, by_option
 from core.types import AutogradMode, Case, Language, RuntimeMode
 from core.utils import flatten
 from instruction_counts.analysis.verdicts.sides import Side, side_of

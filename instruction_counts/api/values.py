@@ -229,12 +229,12 @@ class Bisected(bisecting.Found, Tabular):
     def table(self) -> list[Row]:
         """A row for each change: the builds before and after it, and what it is."""
         rows = []
-        for change in self.result.changes:
-            found = self.candidates.difference(change.before, change.after)
+        for change in self.changes:
+            found = change.difference
             rows.append(
                 {
-                    "before": self.names[change.before],
-                    "after": self.names[change.after],
+                    "before": self.builds[change.place.before],
+                    "after": self.builds[change.place.after],
                     "verdict": found.verdict.value,
                     "base": found.base_count,
                     "new": found.new_count,
@@ -244,7 +244,7 @@ class Bisected(bisecting.Found, Tabular):
         return rows
 
     def __repr__(self) -> str:
-        return f"<Bisected {len(self.names)} builds: {_number(self.result.changes, 'change')}>"
+        return f"<Bisected {len(self.builds)} builds: {_number(self.changes, 'change')}>"
 
 
 @attrs.frozen(repr=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from instruction_counts.analysis.models.costs import Models
+from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.cli import console

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 
 import attrs
 
-from instruction_counts.analysis.operators.metrics import without_metrics
+from instruction_counts.analysis.operator_metrics import without_metrics
 from instruction_counts.cli import console
 from instruction_counts.domain.metrics import Metric
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Run
 from instruction_counts.report import operators, table
+from instruction_counts.report.document import Document, Line
 
 
 def show_run(run: Run, asked_for: Sequence[Metric] = (), *, with_tables: bool = True) -> None:
@@ -29,11 +30,10 @@ def show_run(run: Run, asked_for: Sequence[Metric] = (), *, with_tables: bool = 
 
 
 def _show_tables(run: Run, asked_for: Sequence[Metric]) -> None:
-    if operators.has_operators(run):
-        console.render(operators.operators_table(run))
-        console.line("")
-        machine = operators.machine_line(run.machine)
-        console.line("\n".join([operators.LEGEND, *([machine] if machine else [])]), style="dim")
+    shown = operators.measured(run)
+    if shown.rows:
+        texts = filter(None, [operators.LEGEND, operators.machine_line(run.machine)])
+        console.show(Document("operators", sections=(shown,), notes=tuple(map(Line, texts))))
     others = without_metrics(run.cases)
     if others:
         console.render(table.results(attrs.evolve(run, cases=others), asked_for))

@@ -91,7 +91,10 @@ class LanesEntry:
 
     name: str
     summary: str
-    probe: Callable[[Build], BuildFacts] = attrs.field(eq=False, repr=False)
-    """Asks a build what it is, where it will be measured; raises BuildError."""
+    probe: Callable[[Build, float], BuildFacts] = attrs.field(eq=False, repr=False)
+    """Asks a build what it is, where it will be measured, within so many seconds.
+
+    It raises BuildError where the build cannot be used.
+    """
     open: Callable[[Opening], Lanes] = attrs.field(eq=False, repr=False)
     """Opens lanes; raises BuildError or UsageError, with the remedy, where that cannot be done."""

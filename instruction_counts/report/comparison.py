@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from core.types import CaseKey
-from instruction_counts.analysis.models.costs import Models
+from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.changes import TimeChange
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict

@@ -14,7 +14,6 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import fingerprint_hash
 from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.events import Observer
-from instruction_counts.execution.registry import lanes_named
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.comparing import ComparedBuilds, MeasuredSides
 from instruction_counts.sources.definitions import Definitions, load_cases
@@ -44,7 +43,7 @@ class StoreBuildMeasurer:
         A build is known by its name and its fingerprint: two builds of one commit with different
         patches have the same fingerprint.
         """
-        facts = (self._probe or lanes_named(self.measuring.lanes).probe)(build)
+        facts = (self._probe or self.measuring.probe)(build)
         if self.case is None:
             return None
         with_engine = fingerprint_hash(self.measuring.fingerprint(facts))

@@ -57,6 +57,14 @@ class MeasurementSettings:
     lanes: str = DEFAULT_LANES
     """Where cases are measured: one of the kinds of lanes that are registered."""
 
+    def probe(self, build: Build) -> BuildFacts:
+        """What a build is, where it will be measured.
+
+        Raises:
+            BuildError: it cannot be used.
+        """
+        return lanes_named(self.lanes).probe(build, self.timeout_s or _TIMEOUT_S)
+
     def order(self, case: Case, build: Build, **kwargs: Any) -> WorkOrder:
         """The order to measure ``case`` on ``build``, within the limits."""
         return WorkOrder(case, build, self.timeout_s or _TIMEOUT_S, self.retries, **kwargs)
@@ -145,8 +153,7 @@ class BuildRunner:
             BuildError: one cannot be used.
         """
         sweep()
-        probe = lanes_named(settings.lanes).probe
-        return cls(tuple(map(probe, builds)), settings, observer, recorder)
+        return cls(tuple(map(settings.probe, builds)), settings, observer, recorder)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.records import Run
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
+from tests.builders import counted
 from tests.fakes import OK, FakeEngine, make_case, make_record, make_run
-from tests.gate.fakes import counted
 from tests.session.fakes import fake_engines
 from tests.small_disk import fill, small_disk
 

@@ -16,8 +16,8 @@ from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.storage.store import Store
+from tests.builders import counted
 from tests.fakes import BUILD, FACTS, OK, FakeEngine, failed, make_case
-from tests.gate.fakes import counted
 from tests.session.fakes import SETTINGS, fake_engines
 
 BASE = api.Build("base", "/nowhere/base/python")

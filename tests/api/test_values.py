@@ -14,8 +14,8 @@ from instruction_counts import api, cli
 from instruction_counts.api.values import as_kind
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.storage.store import Store
+from tests.builders import counted
 from tests.fakes import OK, FakeEngine, failed, make_case, make_record, make_run
-from tests.gate.fakes import counted
 from tests.session.fakes import fake_engines
 
 TWO = as_kind(api.Run, make_run(make_record("Group", "<add>"), make_record("b", outcome=failed())))

@@ -23,7 +23,7 @@ from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Ti
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Lend
-from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
+from instruction_counts.engines.entry import EngineEntry, Notice, Profile
 from instruction_counts.engines.registry import register as register_engine
 from instruction_counts.report.formats.entry import Format
 from instruction_counts.report.registry import register as register_format
@@ -91,7 +91,7 @@ def make_abacus(facts: BuildFacts, _: Profile, __: Notice) -> Abacus:
 ENGINE = EngineEntry(
     "abacus",
     "counts characters",
-    frozenset({Ability.COUNTS, Ability.TIMES, Ability.CPP}),
+    frozenset(),
     make_abacus,
 )
 

@@ -23,8 +23,8 @@ from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.execution.events import Silent
 from instruction_counts.notebook.extension import load, unload
 from instruction_counts.session.builds import BuildRunner
+from tests.builders import counted
 from tests.fakes import BUILD, FACTS, FakeEngine, failed
-from tests.gate.fakes import counted
 from tests.session.fakes import SETTINGS, fake_engines
 
 Run = Callable[..., Any]

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from core.facts import Layer, Model, Use
-from instruction_counts.analysis.models.costs import Models
+from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
@@ -20,8 +20,8 @@ from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.report import comparison as report
 from instruction_counts.report.formats import markdown
 from instruction_counts.report.formats.entry import ComparisonReport
+from tests.builders import counted, cpp, side
 from tests.fakes import failed, make_record, make_run
-from tests.gate.fakes import counted, cpp, side
 
 
 def outcome(count: int, **fields: Any) -> Outcome:

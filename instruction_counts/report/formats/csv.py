@@ -1,4 +1,4 @@
-"""CSV: one line for each case, or for each count of a history."""
+"""CSV: one line for each case."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 from core.facts import expected_values, subject_values
 from instruction_counts.domain.metrics import metrics
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.report import history as history_report
-from instruction_counts.report.formats.entry import ComparisonReport, Format, HistoryReport
+from instruction_counts.report.formats.entry import ComparisonReport, Format
 from instruction_counts.report.formats.json import difference_fields
 
 _CASE = ("label", "language", "runtime", "autograd", "num_threads")
@@ -45,19 +44,6 @@ _COMPARISON = (
     "causes",
 )
 _SIDES = ("base", "new")
-_HISTORY = (
-    *_CASE,
-    "segment",
-    "started_at",
-    "run",
-    "build",
-    "torch",
-    "torch_git",
-    "count",
-    "spread",
-    "level",
-    "remark",
-)
 
 
 class _Lines:
@@ -136,28 +122,4 @@ def comparison(report: ComparisonReport) -> str:
     )
 
 
-def history(report: HistoryReport) -> str:
-    """One line for each count."""
-    rows = []
-    for series in report.series:
-        for row in history_report.rows(series):
-            point, counted = row.point, row.point.instructions
-            rows.append(
-                {
-                    **series.key.as_values,
-                    "segment": row.segment,
-                    "started_at": point.started_at,
-                    "run": point.run_id,
-                    "build": point.build,
-                    "torch": point.fingerprint.torch,
-                    "torch_git": point.fingerprint.torch_git,
-                    "count": counted and counted.per_run,
-                    "spread": counted and counted.spread,
-                    "level": row.level,
-                    "remark": row.remark,
-                }
-            )
-    return _text(_HISTORY, rows)
-
-
-FORMAT = Format("csv", (".csv",), {Run: run, ComparisonReport: comparison, HistoryReport: history})
+FORMAT = Format("csv", (".csv",), {Run: run, ComparisonReport: comparison})

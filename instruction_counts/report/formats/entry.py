@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
 import attrs
 
 from instruction_counts.analysis.verdicts.comparison import Comparison
-from instruction_counts.domain.causes import Cause
-from instruction_counts.domain.stored import StoredCount
 from instruction_counts.gate.gate import Gate
-from instruction_counts.history.bisection import Bisection
-from instruction_counts.history.candidates import Candidates
-from instruction_counts.history.series import Series
-from instruction_counts.sources.operators.coverage import Coverage
 
 Content: TypeAlias = str | bytes | Iterable[str | bytes]
 """What a file holds; parts where the whole may not fit into memory."""
-
-StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]]
-"""What caused the steps of a history, by the counts before and after each."""
 
 
 @attrs.frozen
@@ -35,32 +26,6 @@ class CheckReport:
     """A comparison with a baseline, held against limits."""
 
     gate: Gate
-
-
-@attrs.frozen
-class HistoryReport:
-    """Counts over the stored runs."""
-
-    series: Sequence[Series]
-    causes: StepCauses
-
-
-@attrs.frozen
-class BisectionReport:
-    """The changes of a case between builds."""
-
-    names: Sequence[str]
-    """The builds, in their order."""
-    candidates: Candidates
-    result: Bisection
-
-
-@attrs.frozen
-class CoverageReport:
-    """The public operators of a build without an entry."""
-
-    categories: Sequence[Coverage]
-    build: str
 
 
 @attrs.frozen

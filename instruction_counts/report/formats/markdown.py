@@ -10,8 +10,7 @@ from fractions import Fraction
 
 from instruction_counts.analysis.attribution.causes import inlinings
 from instruction_counts.analysis.attribution.function_changes import FunctionChange, Share
-from instruction_counts.analysis.models.costs import Models
-from instruction_counts.analysis.operators.metrics import metrics_of
+from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.domain.records import Run
@@ -27,17 +26,17 @@ from instruction_counts.report import (
     table,
 )
 from instruction_counts.report import comparison as shared
-from instruction_counts.report import coverage as coverage_report
 from instruction_counts.report import format as fmt
 from instruction_counts.report import shared_causes as shared_causes_report
+from instruction_counts.report.document import Document, Line
 from instruction_counts.report.executed import Block
 from instruction_counts.report.formats.entry import (
     CheckReport,
     ComparisonReport,
-    CoverageReport,
     Format,
 )
 from instruction_counts.report.markdown import clipped, escaped, fitting, size
+from instruction_counts.report.renderers.markdown import render as rendered
 
 LONGEST_COMMENT = 65_536
 """The characters that GitHub takes."""
@@ -108,19 +107,11 @@ def _results(shown: Run) -> str:
 
 
 def _operators(shown: Run) -> str:
-    found = list(metrics_of(shown.cases))
-    if not found:
+    found = operators.measured(shown)
+    if not found.rows:
         return ""
-    lines = [
-        _row(["operator", *operators.HEADINGS]),
-        _row(["---", *["---:"] * len(operators.HEADINGS)]),
-    ]
-    for record in found:
-        mode = operators.mode(record, several=len(shown.builds) > 1)
-        name = f"{' / '.join(record.label[1:])} · {mode}"
-        lines.append(_row(map(escaped, [name, *operators.all_cells(record)])))
-    machine = operators.machine_line(shown.machine)
-    return "\n".join(["## Operators", "", *lines, "", operators.LEGEND, machine]).rstrip()
+    notes = [Line(text) for text in (operators.LEGEND, operators.machine_line(shown.machine))]
+    return rendered(Document("operators", sections=(found,), notes=tuple(notes)))
 
 
 # Comparisons
@@ -330,14 +321,6 @@ def _amounts(base: Fraction | None, new: Fraction | None) -> list[str]:
     return [cell.plain for cell in explain.numbers(base, new)]
 
 
-# Coverage
-
-
-def coverage(report: CoverageReport) -> str:
-    """Every operator without an entry, by category."""
-    return coverage_report.markdown(report.categories, report.build)
-
-
 FORMAT = Format(
     "markdown",
     (".md",),
@@ -346,6 +329,5 @@ FORMAT = Format(
         ComparisonReport: comparison,
         CheckReport: check,
         explain.Report: explanation,
-        CoverageReport: coverage,
     },
 )
