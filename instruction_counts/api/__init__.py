@@ -271,23 +271,16 @@ def check(
         baseline: the file, as `accept` writes it.
         new: as for `compare`; by default the interpreter that runs this is measured.
         definitions: the cases that are measured.
-        settings: see `measure`.
+        settings: see `measure`, as for ``observer`` and ``select``.
         limits: how much worse a case may get: a YAML file, or a value. None allows no increase.
         allow_different: compare even if compiler, C library, Python or instruction set differs.
         layouts: see `Comparing`.
-        db: see `compare`.
-        observer: see `compare`.
+        db: see `compare`, as for what is raised.
+        observer: see `measure`.
         select: see `Select`.
 
     Returns:
         The check: ``gate.fails`` says whether a limit is exceeded, ``comparison`` holds the cases.
-        ``is_sound``: see `compare`.
-
-    Raises:
-        UsageError: the run cannot be compared with the baseline.
-        DefinitionErrors: there are mistakes in the definitions.
-        DataError: a file or the database cannot be read.
-        BuildError: the build cannot be measured.
     """
     request = attrs.evolve(
         CheckRequest.of(Path(baseline), selection_of(**select)),
@@ -314,10 +307,8 @@ def explain(
     label: str,
     *,
     new: StoredLike | None = None,
-    languages: str | Sequence[str] = (),
-    runtimes: str | Sequence[str] = (),
-    autograds: str | Sequence[str] = (),
     db: str | Path | None = None,
+    **modes: Unpack[Select],
 ) -> Explained:
     """Say where the instructions of a case go, or which functions changed; nothing is measured.
 
@@ -325,10 +316,8 @@ def explain(
         run: as ``base`` of `compare`, but for builds.
         label: a glob over the label path; with the modes, it has to leave one case.
         new: a second side. With it, the difference is from ``run`` to ``new``.
-        languages: see `Select`, as for the next two.
-        runtimes: see `Select`.
-        autograds: see `Select`.
         db: the database that stored runs are read from, by default the user's own.
+        modes: see `Select`, but for ``only``.
 
     Returns:
         The case, its sides, and the ``difference``: instructions by function, per iteration.
@@ -337,7 +326,7 @@ def explain(
         UsageError: not exactly one case is selected, or it was not counted.
         DataError: a file or the database cannot be read.
     """
-    selection = selection_of((label,), languages, runtimes, autograds)
+    selection = attrs.evolve(selection_of(**modes), only=(label,))
     with LazyStore(database_of(db)) as runs:
         sides = [_known_side(given, runs) for given in (run, new) if given is not None]
         return as_kind(Explained, explain_sides(sides, selection, runs.completed))

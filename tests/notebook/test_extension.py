@@ -10,16 +10,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import instruction_counts
 from instruction_counts.api import Result, Session
-from instruction_counts.builds.files import files_of
-from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.execution.events import Silent
 from instruction_counts.notebook.extension import load, unload
 from instruction_counts.session.builds import BuildRunner
@@ -45,20 +41,14 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Interacti
 class Notebook:
     """A shell with the magic, whose engine answers from a script."""
 
-    def __init__(
-        self,
-        shell: InteractiveShell,
-        engine: FakeEngine,
-        facts: Callable[[], BuildFacts] = lambda: FACTS,
-    ) -> None:
+    def __init__(self, shell: InteractiveShell, engine: FakeEngine) -> None:
         self.shell, self.engine, self.started = shell, engine, 0
-        self._facts = facts
         load(shell, functools.partial(Session, runner_of=self._runner))
 
     def _runner(self, *_: Any) -> BuildRunner:
         self.started += 1
         self.engine.closed.clear()
-        return BuildRunner((self._facts(),), SETTINGS, Silent())
+        return BuildRunner((FACTS,), SETTINGS, Silent())
 
     def run(self, cell: str) -> bool:
         """Whether the cell runs without an error."""
@@ -165,46 +155,6 @@ def test_servers_stay_open(notebook: Notebook) -> None:
 
     assert notebook.run("%icount --allocator system x")
     assert 3 == notebook.started
-
-
-def test_servers_of_changed_files_are_replaced(
-    shell: InteractiveShell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before they count; the notebook says so."""
-    library = tmp_path / "libtorch.so"
-    library.touch()
-
-    def facts() -> BuildFacts:
-        files = files_of(FACTS.interpreter, str(tmp_path), ())
-        return attrs.evolve(FACTS, torch_root=str(tmp_path), files=files)
-
-    engine = FakeEngine()
-    with fake_engines({BUILD.name: engine}):
-        notebook = Notebook(shell, engine, facts)
-        assert notebook.run("%icount x")
-        assert notebook.run("%icount x")
-        assert 1 == notebook.started
-        assert "" == capsys.readouterr().err
-
-        library.write_text("another")
-        assert notebook.run("%icount x")
-
-    assert f"Files of the build changed, and its servers start again: {library}" in (
-        capsys.readouterr().err
-    )
-    assert 2 == notebook.started
-
-
-def test_servers_that_do_not_start_are_given_up(shell: InteractiveShell) -> None:
-    """An engine that refused one case would refuse all that follow."""
-    engine = FakeEngine({("x",): [failed(FailureKind.REFUSED, "the server does not start")]})
-    with fake_engines({BUILD.name: engine}):
-        notebook = Notebook(shell, engine)
-        assert notebook.run("%icount x")
-        assert engine.closed.is_set()
-        assert notebook.run("%icount y")
-
-    assert 2 == notebook.started
 
 
 def test_an_interrupt_leaves_a_notebook_that_counts(
