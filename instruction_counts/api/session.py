@@ -41,7 +41,7 @@ from instruction_counts.session.recording import Recorder
 from instruction_counts.session.timing import Timed, time_statements
 from instruction_counts.sources.definitions import STANDARD, load_cases
 from instruction_counts.storage.store import Store
-from instruction_counts.system.work_folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder
 
 _SETTINGS = MeasurementSettings()
 _SILENT = Silent()

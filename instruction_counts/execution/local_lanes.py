@@ -11,7 +11,7 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.builds.capability import measure_machine
+from instruction_counts.builds.inquiry import measure_machine
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -23,7 +23,7 @@ from instruction_counts.engines.entry import Notice
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
 from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
-from instruction_counts.system.work_folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder
 
 _MOST = 1024
 """Of lanes: more only wait, each in a thread."""

@@ -30,7 +30,7 @@ from instruction_counts.execution.registry import lanes_named
 from instruction_counts.session.measuring import DURATIONS, Exporter, Measured, remaining
 from instruction_counts.session.recording import Recorder
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.work_folders import sweep
+from instruction_counts.system.folders import sweep
 
 _TIMEOUT_S = 600.0
 

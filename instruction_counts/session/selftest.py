@@ -25,7 +25,7 @@ from instruction_counts.execution.cores import available_cores
 from instruction_counts.session.builds import BuildRunner, MeasuredRun, MeasurementSettings
 from instruction_counts.session.verification import Verification
 from instruction_counts.sources.definitions import Definitions, load_cases
-from instruction_counts.system.work_folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder
 
 _MANY_VARIABLES = {f"INHERITED_{number:03}": "x" * 100 for number in range(200)}
 
