@@ -27,7 +27,7 @@ class Facts(NamedTuple):
     version_offset: int
     """Of ``tp_version_tag`` in a type: ``struct _typeobject`` in ``Include/cpython/object.h``.
 
-    0 where versions do not help: 3.9 does not withdraw them (`PyType_Modified` clears a flag alone),
+    0 where versions do not help: 3.9 does not withdraw them (`PyType_Modified` clears a flag),
     and 3.10 hands them out anew when the cache is cleared, so that look-ups cannot be told.
     """
     full_counter: Optional[int]
