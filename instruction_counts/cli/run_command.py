@@ -95,8 +95,7 @@ def command(
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     cases = load_cases(definitions, selection)
     specification = specification_of(definitions)
-    stated = result_files(specification) if specification is not None else ()
-    files = {path: Exporter(path) for path in (*output, *stated)}
+    files = {path: Exporter(path) for path in (*output, *result_files(specification))}
     check_results_writable(files, callgrind_out)
     request = RunRequest(
         *(cases, builds, measuring, skip_unavailable, resources, callgrind_out, time_budget),

@@ -23,6 +23,7 @@ from instruction_counts.report.document import (
     Row,
     Table,
     Unit,
+    Value,
 )
 from instruction_counts.session.operators import MeasuredSizes
 from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
@@ -43,18 +44,12 @@ def listed(entries: Sequence[OperatorEntry]) -> Document:
         Column("without", "without"),
     )
     rows = tuple(
-        Row(
-            tuple(
-                Cell(text)
-                for text in (
-                    entry.name,
-                    entry.category,
-                    ", ".join(entry.inputs),
-                    "all" if entry.variants == VARIANTS else ", ".join(entry.variants),
-                    ", ".join(_missing(entry)),
-                )
-            ),
+        _row(
             entry.name,
+            entry.category,
+            ", ".join(entry.inputs),
+            "all" if entry.variants == VARIANTS else ", ".join(entry.variants),
+            ", ".join(_missing(entry)),
         )
         for entry in entries
     )
@@ -66,6 +61,10 @@ def listed(entries: Sequence[OperatorEntry]) -> Document:
         answer=(Line(answer),),
         sections=(Table("operators", "", columns, rows),),
     )
+
+
+def _row(name: str, *values: Value) -> Row:
+    return Row((Cell(name), *map(Cell, values)), name)
 
 
 def _missing(entry: OperatorEntry) -> Iterator[str]:
@@ -121,14 +120,9 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
                 "not covered",
                 missing,
                 tuple(
-                    Row(
-                        (
-                            Cell(operator.entry_name),
-                            Cell(operator.category),
-                            Cell(operator.native or None),
-                            Cell(operator.uses),
-                        ),
-                        operator.entry_name,
+                    _row(
+                        *(operator.entry_name, operator.category, operator.native or None),
+                        operator.uses,
                     )
                     for operator in found.uncovered
                 ),
@@ -154,8 +148,7 @@ def _covered(name: str, operators: Sequence[PublicOperator], uncovered: set[Publ
     covered = [operator for operator in operators if operator not in uncovered]
     reached = sum(operator.uses for operator in covered)
     share = reached / calls if calls else None
-    numbers = (calls, len(operators), len(covered), share)
-    return Row((Cell(name), *map(Cell, numbers)), name)
+    return _row(name, calls, len(operators), len(covered), share)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -288,23 +281,22 @@ def _title(mode: Mode) -> str:
 
 def _sizes_table(sizes: Sequence[int], modes: Mapping[Mode, Mapping[int, Record]]) -> Table:
     """Sizes down, modes across."""
+    has_times = any(
+        record.outcome.times for records in modes.values() for record in records.values()
+    )
     columns = [Column("n", "N", Unit.COUNT)]
-    for mode in modes:
-        title = _title(mode)
-        columns += [
-            Column(f"{title} · instructions", "instr", Unit.COUNT, title),
-            Column(f"{title} · median_s", "time", Unit.SECONDS, title),
-        ]
+    for title in map(_title, modes):
+        columns.append(Column(f"{title} · instructions", "instr", Unit.COUNT, title))
+        if has_times:
+            columns.append(Column(f"{title} · median_s", "time", Unit.SECONDS, title))
     rows = []
     for size in sizes:
         cells = [Cell(size)]
         for records in modes.values():
             outcome = records[size].outcome if size in records else None
             counted, times = (outcome.instructions, outcome.times) if outcome else (None, None)
-            cells += [
-                _counted(counted) if counted else Cell("failed", Role.BAD),
-                Cell(times.median_s if times else None),
-            ]
+            cells.append(_counted(counted) if counted else Cell("failed", Role.BAD))
+            cells += [Cell(times.median_s if times else None)] if has_times else []
         rows.append(Row(tuple(cells), f"N={size}"))
     return Table("sizes", "", tuple(columns), tuple(rows))
 
