@@ -28,7 +28,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.exporting import Exporter
-from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.builds import MeasuredRun, MeasurementSettings
 from instruction_counts.session.cases import load_cases
 from instruction_counts.session.running import RunRequest, run_cases
 from instruction_counts.sources.definitions import Definitions
@@ -95,8 +95,7 @@ def command(
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     cases = load_cases(definitions, selection)
     specification = specification_of(definitions)
-    stated = result_files(specification) if specification is not None else ()
-    files = {path: Exporter(path) for path in (*output, *stated)}
+    files = {path: Exporter(path) for path in (*output, *result_files(specification))}
     check_results_writable(files, callgrind_out)
     request = RunRequest(
         *(cases, builds, measuring, skip_unavailable, resources, callgrind_out, time_budget),
@@ -110,6 +109,10 @@ def command(
         if measured.interrupted:
             hint = stored_run.go_on(measured.run_id, written)
             console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
+    return _exit_code(measured)
+
+
+def _exit_code(measured: MeasuredRun) -> ExitCode:
     if measured.interrupted:
         return ExitCode.INTERRUPTED
     if measured.has_failed_cases:

@@ -6,6 +6,7 @@ is what changed. Format history: 1, the first.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import shlex
@@ -21,7 +22,7 @@ from instruction_counts.analysis.attribution.executed_changes import executed_ch
 from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS
-from instruction_counts.analysis.verdicts.comparison import Comparison, verified
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.domain.bounds import Count
@@ -221,12 +222,16 @@ class Baseline:
         records = {key: case.record for key, case in self.cases.items()}
         return Side(title, self.head.engine, self.head.fingerprint(new.fingerprint), records)
 
-    def obstacles(self, new: Side) -> tuple[Disagreement, ...]:
-        """What keeps ``new`` from being compared, or has to be allowed by hand (not `prevents`)."""
+    def obstacles(self, new: Side, *, allow_different: bool = False) -> tuple[Disagreement, ...]:
+        """What keeps ``new`` from being compared; only what `prevents` cannot be allowed."""
+        allowed = set() if allow_different else _MUST_AGREE
         found = disagreements(self.side_for(new, ""), new)
-        return tuple(
-            obstacle for obstacle in found if obstacle.prevents or obstacle.name in _MUST_AGREE
-        )
+        return tuple(each for each in found if each.prevents or each.name in allowed)
+
+    def compared(self, new: Side, title: str, complete: Complete = as_it_is) -> Comparison:
+        """The baseline, called ``title``, with ``new``."""
+        causes = functools.partial(self.causes, complete=complete)
+        return compare(self.side_for(new, title), new, causes=causes)
 
     def causes(self, difference: Difference, complete: Complete = as_it_is) -> tuple[Cause, ...]:
         """What a case executes that it did not, then the layers in which it changed.
@@ -278,11 +283,7 @@ def to_json(baseline: Baseline) -> str:
     )
     opening = json.dumps(head, indent=1).removesuffix("\n}")
     body = ",\n  ".join(lines)
-    return (
-        f'{opening},\n "cases": [\n  {body}\n ]\n}}\n'
-        if body
-        else f'{opening},\n "cases": []\n}}\n'
-    )
+    return f'{opening},\n "cases": [\n  {body}\n ]\n}}\n'
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -312,31 +313,25 @@ class _File:
 
 def _baseline(data: Any, _: Any) -> Baseline:
     file = _CONVERTER.structure(data, _File)
-    places = {case.key: place for place, case in reversed([*enumerate(file.cases)])}
-    refuse(
-        Mismatch("unique cases", "a duplicate case", ("cases", place))
-        for place, case in enumerate(file.cases)
-        if places[case.key] != place
-    )
-    return Baseline(file.head, {case.key: case for case in file.cases})
+    cases: dict[CaseKey, BaselineCase] = {}
+    for place, case in enumerate(file.cases):
+        if case.key in cases:
+            raise Mismatch("unique cases", "a duplicate case", ("cases", place))
+        cases[case.key] = case
+    return Baseline(file.head, cases)
 
 
 def sorted_keys(keys: Mapping[CaseKey, object]) -> Iterator[CaseKey]:
     """The keys in the order of the file."""
-    return iter(sorted(keys, key=_order))
 
+    def order(key: CaseKey) -> tuple[object, ...]:
+        return key.label, *(mode.value for mode in key.modes), key.num_threads
 
-def _order(key: CaseKey) -> tuple[object, ...]:
-    return key.label, *(mode.value for mode in key.modes), key.num_threads
+    return iter(sorted(keys, key=order))
 
 
 def _amounts(data: Any) -> Amounts:
-    if not isinstance(data, dict):
-        raise Mismatch("a mapping of numbers by the names of metrics")
-    for name, number in data.items():
-        if type(number) not in {int, float}:
-            raise Mismatch("a number", at=(name,))
-    return Amounts(data)
+    return Amounts(_CONVERTER.structure(data, dict[str, int | float]))
 
 
 _CONVERTER = strict_converter()

@@ -176,21 +176,21 @@ def measured(run: Run) -> Table:
     rows: list[Row] = []
     above: tuple[str, ...] = ()
     for metrics in metrics_of(run.cases):
-        title = " / ".join(metrics.label)
-        if metrics.label != above:
+        title = " / ".join(metrics.key.label)
+        if metrics.key.label != above:
             rows.append(Row((Cell(title), *[Cell("")] * 7), title))
         mode = _mode(metrics, several=len(run.builds) > 1)
         rows.append(Row((Cell(mode), *_costs(metrics)), f"{title} · {mode}", indent=1))
-        above = metrics.label
+        above = metrics.key.label
     return Table("operators", "Operators", columns, tuple(rows))
 
 
 def _mode(metrics: Metrics, *, several: bool) -> str:
     """Language and runtime, with the build where there are ``several``, and threads."""
     parts = [metrics.build] if several else []
-    parts.append("TS " * (metrics.runtime is RuntimeMode.JIT) + metrics.language.value)
-    if metrics.num_threads > 1:
-        parts.append(f"{metrics.num_threads} threads")
+    parts.append("TS " * (metrics.key.runtime is RuntimeMode.JIT) + metrics.key.language.value)
+    if metrics.key.num_threads > 1:
+        parts.append(f"{metrics.key.num_threads} threads")
     return " ".join(parts)
 
 
@@ -201,7 +201,9 @@ def _costs(metrics: Metrics) -> Iterator[Cell]:
     is_approximate = not metrics.backward_exact
     yield _or_nothing(metrics.backward_instructions, approximate=is_approximate)
     yield _or_nothing(metrics.backward_s)
-    is_python = metrics.language is Language.PYTHON and metrics.runtime is not RuntimeMode.JIT
+    is_python = (
+        metrics.key.language is Language.PYTHON and metrics.key.runtime is not RuntimeMode.JIT
+    )
     yield _or_nothing(metrics.used.get(PEAK_BYTES.name) if is_python else None)
     for per_second in (metrics.bytes_per_s, metrics.flops_per_s):
         yield _or_nothing(per_second and per_second / 1e9)

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias
 import attrs
 
 from core.types import Case, CaseKey
-from instruction_counts.builds.capability import measure_machine
+from instruction_counts.builds.inquiry import measure_machine
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import UsageError
@@ -36,7 +36,7 @@ from instruction_counts.session.measuring import (
 from instruction_counts.session.observer import Observer, Silent
 from instruction_counts.session.recording import Recorder
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.work_folders import sweep
+from instruction_counts.system.folders import sweep
 
 _TIMEOUT_S = 600.0
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import attrs
 
-from core.types import CaseKey, Language
-from instruction_counts.analysis.verdicts.comparison import Comparison, compare
+from core.types import Language
+from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side, narrowed
 from instruction_counts.builds.missing import Requirement, missing
@@ -19,7 +18,7 @@ from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
-from instruction_counts.gate.checks import exceeded_in, moved_in
+from instruction_counts.gate.checks import Previous, read_previous
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
@@ -45,10 +44,7 @@ class CheckRequest:
     fail_on: FailOn = FailOn.REGRESSION
     allow_different: bool = False
     """Whether another compiler, C library, Python or instruction set is accepted."""
-    exceeded_before: AbstractSet[CaseKey] = frozenset()
-    """What exceeded its limit in the last check: it does until it is within the limit again."""
-    moved_before: AbstractSet[CaseKey] = frozenset()
-    """What was worse or better in the last check: with a budget of time it is measured first."""
+    previous: Previous = attrs.field(factory=Previous)
 
     @classmethod
     def of(
@@ -62,12 +58,8 @@ class CheckRequest:
             DataError: a file cannot be read, or holds something else.
         """
         wanted = selection or Selection()
-        request = cls(file, selected_cases(read_baseline(file), wanted), wanted)
-        if previous is None:
-            return request
-        return attrs.evolve(
-            request, exceeded_before=exceeded_in(previous), moved_before=moved_in(previous)
-        )
+        last = Previous() if previous is None else read_previous(previous)
+        return cls(file, selected_cases(read_baseline(file), wanted), wanted, previous=last)
 
     def compared(self, side: Side, complete: Complete) -> Comparison:
         """The baseline with ``side``.
@@ -76,11 +68,7 @@ class CheckRequest:
             UsageError: the counts of ``side`` are other counts, and that is not allowed.
         """
         self.refuse_obstacles(side)
-        return compare(
-            self.baseline.side_for(side, self.file.name),
-            side,
-            causes=lambda difference: self.baseline.causes(difference, complete),
-        )
+        return self.baseline.compared(side, self.file.name, complete)
 
     def refuse_obstacles(self, side: Side) -> None:
         """Name what makes the counts of ``side`` other counts.
@@ -88,11 +76,7 @@ class CheckRequest:
         Raises:
             UsageError: something does, and is not allowed.
         """
-        refused = [
-            obstacle
-            for obstacle in self.baseline.obstacles(side)
-            if obstacle.prevents or not self.allow_different
-        ]
+        refused = self.baseline.obstacles(side, allow_different=self.allow_different)
         if not refused:
             return
         texts = "\n  ".join(
@@ -121,7 +105,7 @@ class CheckRequest:
                 if difference.verdict is not Verdict.MISSING
             )
             comparison = attrs.evolve(comparison, differences=tuple(known))
-        gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded_before)
+        gate = apply_limits(comparison, self.limits, self.fail_on, self.previous.exceeded)
         return Check(
             *(self.baseline, gate, compared.interrupted, compared.run_id),
             is_sound=compared.is_sound,
@@ -200,7 +184,9 @@ def check_build(
     cases = load_cases(definitions, request.selection)
     with runner.engines() as engines:
         builds = ComparedBuilds(runner, cases, engines)
-        measured = builds.measure(planned(time_budget_s, cases, store, moved=request.moved_before))
+        measured = builds.measure(
+            planned(time_budget_s, cases, store, moved=request.previous.moved)
+        )
         comparison = request.compared(measured.sides[build.name], runner.completed)
         compared = Compared(
             comparison, measured.interrupted, measured.run_id, is_sound=measured.is_sound

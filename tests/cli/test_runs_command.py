@@ -126,8 +126,10 @@ def test_what_cannot_be_printed_is_escaped(runs: Program, db: Path) -> None:
 
     for command in (["list"], ["show", "3"]):
         out = runs.output(*command)
-        assert "\\ud800" in out.replace("\n", "").replace(" ", "")
+        assert "\\x1b[31m?" in out.replace("\n", "").replace(" ", "")
         assert "\x1b" not in out
+    deleted = runs("delete", "3", "--yes").err
+    assert "Deleted: run 3 (0 cases, \\x1b[31m?\\n)\n" == deleted
 
 
 # show

@@ -76,19 +76,13 @@ def test_cases_that_share_a_cause_are_one_group() -> None:
 
 
 def test_causes_of_exactly_the_same_cases_are_one_group() -> None:
-    """Functions that people can open come first."""
-    causes = (FORWARD, CONTIGUOUS, native("f", 30))
-
-    assert [(["Linear.forward", "aten::contiguous", "f"], ["b", "a"])] == labels(
-        shared_causes([case("a", 40, *causes), case("b", 41, *causes)])
-    )
-
-
-def test_the_same_function_may_have_moved_in_its_file() -> None:
-    """Its line is no part of what it is."""
+    """Functions that people can open come first; their line is no part of what they are."""
+    causes = (CONTIGUOUS, native("f", 30))
     moved = attrs.evolve(FORWARD, line=140)
 
-    assert 1 == len(shared_causes([case("a", 1, FORWARD), case("b", 1, moved)]).groups)
+    assert [(["Linear.forward", "aten::contiguous", "f"], ["b", "a"])] == labels(
+        shared_causes([case("a", 40, FORWARD, *causes), case("b", 41, moved, *causes)])
+    )
 
 
 def test_small_changes_beside_large_ones_are_shared_with_no_one() -> None:
@@ -125,33 +119,26 @@ def test_no_changed_case_is_lost(cases: list[Difference]) -> None:
 
 
 @given(CASES)
-def test_the_largest_group_comes_first(cases: list[Difference]) -> None:
-    """By the instructions that its cases changed by; so do the cases of each."""
+def test_groups_hold_together(cases: list[Difference]) -> None:
+    """The largest first, and so are the cases of each; it has each cause in each of its cases.
+
+    No two groups have the same cases, or one cause.
+    """
     groups = shared_causes(cases).groups
-    totals = [group.total for group in groups]
-    assert sorted(totals, reverse=True) == totals
-    for group in groups:
-        changes = [abs(difference.change or 0) for difference in group.differences]
+    sizes = [[abs(case.change or 0) for case in group.differences] for group in groups]
+
+    assert sorted(map(sum, sizes), reverse=True) == [group.total for group in groups]
+    for group, changes in zip(groups, sizes, strict=True):
+        assert len(changes) > 1
         assert sorted(changes, reverse=True) == changes
-        assert sum(changes) == group.total
-
-
-@given(CASES)
-def test_a_group_has_its_causes_in_each_of_its_cases(cases: list[Difference]) -> None:
-    """In the order of the cases; no two groups have the same cases, or one cause."""
-    groups = shared_causes(cases).groups
-    for group in groups:
-        assert len(group.differences) > 1
         for cause in group.causes:
-            assert len(cause.causes) == len(group.differences)
             for changed, mine in zip(group.differences, cause.causes, strict=True):
                 assert mine in changed.causes
                 assert mine.identity == cause.causes[0].identity
                 assert cause.least <= mine.change <= cause.most
-    assert len({tuple(changed.key for changed in group.differences) for group in groups}) == len(
-        groups
-    )
+    members = {tuple(case.key for case in group.differences) for group in groups}
     identities = [cause.causes[0].identity for group in groups for cause in group.causes]
+    assert len(members) == len(groups)
     assert len(set(identities)) == len(identities)
 
 
