@@ -63,7 +63,7 @@ from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcess
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.shared import Once, Waiting
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.work_folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
 from instruction_counts.system.worker_tasks import task_named
 

@@ -20,7 +20,7 @@ from instruction_counts.engines.engine import Engine
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.cores import CorePool
 from instruction_counts.execution.events import Event, Finished, Started
-from instruction_counts.system.work_folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder
 
 Clock = Callable[[], float]
 

@@ -36,7 +36,7 @@ from instruction_counts.session.measuring import (
 from instruction_counts.session.observer import Observer, Silent
 from instruction_counts.session.recording import Recorder
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.work_folders import sweep
+from instruction_counts.system.folders import sweep
 
 _TIMEOUT_S = 600.0
 

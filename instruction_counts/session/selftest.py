@@ -34,7 +34,7 @@ from instruction_counts.session.cases import load_cases
 from instruction_counts.session.measuring import make_engine
 from instruction_counts.session.observer import Observer
 from instruction_counts.sources.definitions import Definitions
-from instruction_counts.system.work_folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder
 
 _MANY_VARIABLES = {f"INHERITED_{number:03}": "x" * 100 for number in range(200)}
 

@@ -139,7 +139,7 @@ def homeless(folder: Path, args: Sequence[str]) -> Ended:
 TIMED = ["run", "--no-counts", "--engine=timer"]
 NO_PROCESS = (
     r".*(no further thread can be started|Resource temporarily unavailable).*\n"
-    r"  Stop other processes, or raise the limit: ulimit -u"
+    r"  Stop other processes, or raise the limit: ulimit -u; in a container, pids\.max"
 )
 
 

@@ -36,7 +36,6 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.counting import PATTERN
 from instruction_counts.engines.cpp.compiler import CASES, Compiler
-from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.engines.fork_counts import callgrind_name
@@ -45,7 +44,7 @@ from instruction_counts.session.selftest import Condition, measure
 from instruction_counts.system.cache import VARIABLE, Cache
 from tests.cores import MACHINE, lent
 from tests.engines.shared_headers import cache_with_shared_headers
-from tests.fakes import FACTS, make_case
+from tests.fakes import make_case
 
 pytestmark = [
     pytest.mark.slow,
@@ -808,19 +807,3 @@ def test_a_case_has_a_file_name_that_people_can_read() -> None:
 
     assert names[0].startswith("callgrind.out.a-b-0-0-Python-Eager-Forward-1-thread.")
     assert len(set(names)) == 2
-
-
-def test_an_engine_whose_library_cannot_be_compiled_makes_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """None would stay empty where nothing was measured."""
-
-    def made(*_: object) -> None:
-        pytest.fail("a folder was made")
-
-    monkeypatch.setattr("instruction_counts.engines.fork.WorkFolder", made)
-    compiler = Compiler(
-        attrs.evolve(FACTS, compiler=""), Cache(tmp_path / "cache"), {"PATH": "/nowhere"}
-    )
-    with pytest.raises(CompileError, match="there is no C compiler"):
-        ForkEngine(FACTS, compiler, Profile(), Silent().note)

@@ -26,7 +26,7 @@ from instruction_counts.session.selftest import (
     run_of,
 )
 from instruction_counts.sources.definitions import STANDARD, load
-from instruction_counts.system.work_folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder
 from tests.fakes import FACTS, FINGERPRINT, failed, make_case
 
 A, B = make_case("a"), make_case("b", stmt="x - y")

@@ -17,7 +17,7 @@ from instruction_counts.sources.models.layers import (
     Tensor,
     UniqueLayer,
 )
-from instruction_counts.sources.models.literals import block, call, literal, several, text
+from instruction_counts.sources.models.literals import block, call, several, text
 from instruction_counts.system.program import program_name
 
 TOP = "Models"
@@ -44,7 +44,7 @@ def definition_file(
     kinds: dict[str, dict[str, Definition]] = {}
     for (_, kind, name), layer in zip(named, layers, strict=True):
         kinds.setdefault(kind, {})[name] = of_layer(layer, backward=mode.backward)
-    whole = {trace.source.name: of_model(trace, layers, mode, folder) for trace in traces}
+    whole = {trace.source.name: of_model(trace, mode, folder) for trace in traces}
     definitions = [*whole.values(), *(layer for kind in kinds.values() for layer in kind.values())]
     beside = any(definition.beside for definition in definitions)
     imports = ["from pathlib import Path\n"] if beside else []
@@ -131,7 +131,6 @@ def _entry(name: str, definition: Definition, indent: int) -> str:
     if definition.autograd:
         lines += ["autograd=True", 'gradient="gradient"']
     lines.append(f"subject={_subject(definition.subject, inner)}")
-    lines.append(f"metadata={literal(definition.metadata, inner, len('metadata='))}")
     arguments = "".join(f"{' ' * inner}{line},\n" for line in lines)
     return f"{' ' * indent}{text(name)}: {definition.constructor}(\n{arguments}{' ' * indent}),"
 

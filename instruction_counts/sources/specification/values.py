@@ -36,7 +36,7 @@ from instruction_counts.sources.operators.entries import (
     Distribution,
     Shape,
 )
-from instruction_counts.sources.operators.reading import Drawn, distribution
+from instruction_counts.sources.operators.reading import WORDS, Interval, drawn
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
@@ -68,7 +68,9 @@ class Input:
     dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] = attrs.field(
         default=("float32",), alias="dtype"
     )
-    drawn: Drawn | None = attrs.field(default=None, alias="distribution")
+    drawn: Annotated[str, among(WORDS)] | Interval | None = attrs.field(
+        default=None, alias="distribution"
+    )
     requires_grad: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -86,9 +88,8 @@ class Input:
     @property
     def distribution(self) -> Distribution:
         """How its values are drawn."""
-        if self.drawn is not None:
-            return distribution(self.drawn)
-        return Distribution("normal" if self.dtypes[0] in {*FLOATS, *COMPLEX} else "zeros")
+        usual = "normal" if self.dtypes[0] in {*FLOATS, *COMPLEX} else "zeros"
+        return drawn(usual if self.drawn is None else self.drawn)
 
 
 # What a statement computes, and models
