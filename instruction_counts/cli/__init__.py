@@ -92,11 +92,12 @@ def main(args: list[str] | None = None) -> int:
         # Numpy's OpenBLAS interrupts a program in which it cannot start its threads.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     with interrupts(final=args is None):
-        with lossy_streams() as lost:
+        with lossy_streams() as reasons:
             code = _exit_code(args)
-            if reason := lost():
+        with lossy_streams():  # stderr may lose this, too
+            for reason in reasons:
                 console.error(f"Part of the output was lost: {reason.strerror}")
-        return code or (ExitCode.ERROR if reason else ExitCode.OK)
+        return code or (ExitCode.ERROR if reasons else ExitCode.OK)
 
 
 def _exit_code(args: list[str] | None) -> int:

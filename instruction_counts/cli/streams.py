@@ -9,7 +9,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -35,35 +35,30 @@ class LossyFile(io.FileIO):
 
 
 @contextmanager
-def lossy_streams() -> Iterator[Callable[[], OSError | None]]:
-    """Let stdout and stderr drop what cannot be written; what comes with it says why.
+def lossy_streams() -> Iterator[list[OSError]]:
+    """Let stdout and stderr drop what cannot be written; at the end, the list says why.
 
-    It gives what results on stdout were lost for until then; a reader that has seen enough (``list
-    | head``) and a stream that was closed are no loss. Streams that were replaced, as in tests,
-    stay.
+    It holds what results on stdout were lost for. A reader that has seen enough (``list | head``)
+    and a stream that was closed are not in it. Streams that were replaced, as in tests, stay.
     """
+    reasons: list[OSError] = []
     before = {number: getattr(sys, name) for number, name in _STREAMS.items()}
-    opened: dict[int, io.TextIOWrapper] = {}
+    opened: list[io.TextIOWrapper] = []
     for number, name in _STREAMS.items():
         stream = before[number]
         if stream is None:
             _occupy(number)
         if stream is None or stream is getattr(sys, f"__{name}__"):
-            opened[number] = _opened(number, stream)
-            setattr(sys, name, opened[number])
-
-    def lost() -> OSError | None:
-        if 1 not in opened:
-            return None
-        opened[1].flush()
-        reason: OSError | None = opened[1].buffer.raw.lost  # type: ignore[attr-defined]
-        return reason if reason is not None and reason.errno != errno.EPIPE else None
-
+            opened.append(_opened(number, stream))
+            setattr(sys, name, opened[-1])
     try:
-        yield lost
+        yield reasons
     finally:
-        for stream in opened.values():
+        for stream in opened:
             stream.flush()
+            raw = stream.buffer.raw  # type: ignore[attr-defined]
+            if raw.lost and raw.lost.errno != errno.EPIPE and stream is sys.stdout:
+                reasons.append(raw.lost)
         for number, name in _STREAMS.items():
             setattr(sys, name, before[number])
 
