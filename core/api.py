@@ -16,7 +16,9 @@ import attrs
 from core.checks import (
     check_names,
     check_paths,
+    check_source,
     check_text,
+    checked_compile_options,
     checked_expected,
     checked_gradient,
     checked_metadata,
@@ -143,8 +145,11 @@ class GroupedBenchmark:
 
     - ``setup``: how the inputs are made, in both languages.
     - ``signature``: ``f(a, b) -> y``, the inputs and the output of the computation. Needed for
-      modules, for ``torchscript`` and for ``autograd``; ``-> None`` where it works in place.
+      modules, for ``torchscript``, ``compiled`` and ``autograd``; ``-> None`` where it works
+      in place.
     - ``torchscript``: also measure the scripted statement or module.
+    - ``compiled``: also measure what ``torch.compile`` makes of the statement or module; in place
+      of True, its arguments: ``{"fullgraph": True, "dynamic": False, "backend": "inductor"}``.
     - ``runtimes``: further runtimes to measure in, by name; ``torchscript`` is one of them.
     - ``autograd``: also measure forward and backward together; needs an output.
     - ``num_threads``: a count, or a tuple of counts, each of which gives cases of its own.
@@ -163,6 +168,7 @@ class GroupedBenchmark:
     signature: Signature | None = None
     runtimes: tuple[str, ...] = ()
     """Those beside eager."""
+    compile_options: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
     autograd: bool = False
     num_threads: tuple[int, ...] = (1,)
     py_model_setup: str | None = None
@@ -198,6 +204,7 @@ class GroupedBenchmark:
         setup: GroupedSetup = GroupedSetup(),
         signature: str | None = None,
         torchscript: bool = False,
+        compiled: bool | Mapping[str, Any] = False,
         autograd: bool = False,
         num_threads: int | tuple[int, ...] = 1,
         gradient: str | None = None,
@@ -210,9 +217,9 @@ class GroupedBenchmark:
         py_stmt, cpp_stmt = code("py_stmt", py_stmt), code("cpp_stmt", cpp_stmt)
         if py_stmt is None and cpp_stmt is None:
             raise DefinitionError("py_stmt", "no statement in either language", "at least one")
-        runtimes = checked_runtimes(runtimes, torchscript)
-        if RuntimeMode.JIT.option in runtimes and py_stmt is None:
-            raise DefinitionError("py_stmt", "nothing", "a Python statement to script")
+        compile_options = checked_compile_options(compiled)
+        runtimes = checked_runtimes(runtimes, torchscript, compile_options)
+        check_source("py_stmt", py_stmt, runtimes)
         parsed = parse_modes(signature, runtimes, autograd)
         if parsed is not None and parsed.output:
             # Only the Python statement is scripted; both are followed by the backward pass.
@@ -226,6 +233,7 @@ class GroupedBenchmark:
             setup=_checked_setup(setup),
             signature=parsed,
             runtimes=runtimes,
+            compile_options=compile_options or {},
             autograd=autograd,
             num_threads=thread_counts(num_threads),
             gradient=checked_gradient(gradient, autograd),
@@ -243,6 +251,7 @@ class GroupedBenchmark:
         setup: GroupedSetup = GroupedSetup(),
         signature: str | None = None,
         torchscript: bool = False,
+        compiled: bool | Mapping[str, Any] = False,
         autograd: bool = False,
         num_threads: int | tuple[int, ...] = 1,
         gradient: str | None = None,
@@ -256,9 +265,9 @@ class GroupedBenchmark:
         cpp_model_setup = code("cpp_model_setup", cpp_model_setup)
         if py_model_setup is None and cpp_model_setup is None:
             raise DefinitionError("py_model_setup", "no model in either language", "at least one")
-        runtimes = checked_runtimes(runtimes, torchscript)
-        if RuntimeMode.JIT.option in runtimes and py_model_setup is None:
-            raise DefinitionError("py_model_setup", "nothing", "a Python model to script")
+        compile_options = checked_compile_options(compiled)
+        runtimes = checked_runtimes(runtimes, torchscript, compile_options)
+        check_source("py_model_setup", py_model_setup, runtimes)
         parsed = parse_modes(signature, runtimes, autograd)
         if parsed is None:
             raise DefinitionError(
@@ -279,6 +288,7 @@ class GroupedBenchmark:
             setup=_checked_setup(setup),
             signature=parsed,
             runtimes=runtimes,
+            compile_options=compile_options or {},
             autograd=autograd,
             num_threads=thread_counts(num_threads),
             py_model_setup=py_model_setup,

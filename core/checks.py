@@ -13,6 +13,7 @@ from core.errors import BrokenText, DefinitionError, quoted
 from core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from core.labels import RuntimeMode
 from core.runtimes import selectable
+from core.runtimes.compiled import OPTIONS
 from core.signature import Signature, parse_signature
 
 
@@ -82,15 +83,39 @@ def checked_metadata(metadata: object) -> dict[str, Any]:
     return copy
 
 
-def checked_runtimes(runtimes: object, torchscript: object) -> tuple[str, ...]:
-    """The runtimes beside eager, each once, TorchScript first where it has its own argument."""
+def checked_compile_options(compiled: object) -> dict[str, Any] | None:
+    """The arguments of ``torch.compile``; None where nothing is compiled."""
+    if isinstance(compiled, bool):
+        return {} if compiled else None
+    expected = f"True, False, or a mapping with some of {', '.join(OPTIONS)}"
+    if not isinstance(compiled, Mapping) or any(
+        not isinstance(value, OPTIONS.get(name, ())) for name, value in compiled.items()
+    ):
+        raise DefinitionError("compiled", quoted(compiled), expected)
+    return dict(compiled)
+
+
+def checked_runtimes(
+    runtimes: object, torchscript: object, compile_options: object = None
+) -> tuple[str, ...]:
+    """The runtimes beside eager, each once, first those that have an argument of their own."""
     if not isinstance(torchscript, bool):
         raise DefinitionError("torchscript", quoted(torchscript), "True or False")
     known = selectable()
     if not isinstance(runtimes, tuple) or any(runtime not in known for runtime in runtimes):
         raise DefinitionError("runtimes", quoted(runtimes), f"a tuple of {', '.join(known)}")
     first = (RuntimeMode.JIT.option,) if torchscript else ()
+    if compile_options is not None:
+        first = (*first, RuntimeMode.COMPILED.option)
     return tuple(dict.fromkeys((*first, *runtimes)))
+
+
+def check_source(field: str, source: str | None, runtimes: tuple[str, ...]) -> None:
+    """Refuse what is to be scripted or compiled, and is not there in Python."""
+    what = "model" if "model" in field else "statement"
+    for runtime, verb in ((RuntimeMode.JIT, "script"), (RuntimeMode.COMPILED, "compile")):
+        if source is None and runtime.option in runtimes:
+            raise DefinitionError(field, "nothing", f"a Python {what} to {verb}")
 
 
 def parse_modes(
@@ -102,7 +127,8 @@ def parse_modes(
     if signature is None:
         if runtimes or autograd:
             mode = next(iter(runtimes), "autograd")
-            flag = f"{mode}=True" if mode in {"torchscript", "autograd"} else f'runtime "{mode}"'
+            has_argument = mode in {"torchscript", "compiled", "autograd"}
+            flag = f"{mode}=True" if has_argument else f'runtime "{mode}"'
             raise DefinitionError(
                 "signature", "nothing", f'"f(a, b, …) -> output": {flag} needs it'
             )

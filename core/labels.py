@@ -1,8 +1,8 @@
 """What cases are called: labels, languages, runtimes, autograd, and the key of them all.
 
 Modes are spelled in one way where people write them, in options, in YAML and in results:
-``python``, ``c++``; ``eager``, ``torchscript``, ``explicit`` and whatever else is registered;
-``forward``, ``backward``, ``explicit``.
+``python``, ``c++``; ``eager``, ``torchscript``, ``compiled``, ``explicit`` and whatever else is
+registered; ``forward``, ``backward``, ``explicit``.
 """
 
 from __future__ import annotations
@@ -56,11 +56,12 @@ _further: dict[str, RuntimeMode] = {}
 class RuntimeMode(enum.Enum):
     """How a statement is executed; explicit cases (`TimerArgs`) do not say.
 
-    These three are always there; `new` makes further ones, for `core.runtimes.register`.
+    These are always there; `new` makes further ones, for `core.runtimes.register`.
     """
 
     EAGER = "Eager"
     JIT = "TorchScript"
+    COMPILED = "Compiled"
     EXPLICIT = ""
 
     def __reduce_ex__(self, protocol: object) -> tuple[type[RuntimeMode], tuple[str]]:
@@ -80,7 +81,7 @@ class RuntimeMode(enum.Enum):
 
     @classmethod
     def further(cls) -> tuple[RuntimeMode, ...]:
-        """Those that `new` made; iteration has the three above alone."""
+        """Those that `new` made; iteration has those above alone."""
         return tuple(_further.values())
 
     @classmethod
@@ -89,7 +90,7 @@ class RuntimeMode(enum.Enum):
 
     @property
     def option(self) -> str:
-        """How people write it: ``eager``, ``torchscript``, ``explicit``."""
+        """How people write it: ``eager``, ``torchscript``, ``compiled``, ``explicit``."""
         return self.value.lower() or "explicit"
 
 

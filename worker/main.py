@@ -40,6 +40,8 @@ from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequ
 PROTOCOL_VERSION = 1
 ARTEFACT_PATH = "@TORCHSCRIPT_MODEL_PATH@"
 """Stands in a setup for the file that was made for a case; part of what identifies its code."""
+CACHES = "TORCHINDUCTOR_CACHE_DIR"
+"""Names the folder where torch.compile keeps what it made; that of a case is its own."""
 PACKAGE = "instruction_counts_worker"
 """What modules of tasks are imported as: a name that nobody else has."""
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
@@ -315,6 +317,8 @@ class Shim:
         self.method_cache: Any = None
         self.names: List[str] = []
         self.holds_counters = False
+        # Whether children begin to count by themselves, after what is not to be instrumented.
+        self.starts_in_children = False
         # Clearing costs takes milliseconds, so idle windows call something else.
         self.idle_hooks = (holding_gil.steady_windows, holding_gil.steady_windows)
         for hook in (*self.count_hooks, *self.idle_hooks):
@@ -329,6 +333,11 @@ class Shim:
             yield
         finally:
             self._library.steady_after_window(_AFTER_WINDOW())
+
+    def begin_counting(self) -> None:
+        """Instrument what runs from now on; threads that start are counted, this one in windows."""
+        self.start()
+        self.toggle()
 
     def hold_counters(self, facts: Any) -> None:
         """Let `know_counters` work, as far as ``facts`` about this interpreter are known."""
@@ -412,13 +421,15 @@ def _made_ready(request: Message, shim: Shim) -> Message:
     import torch.utils.benchmark
 
     _import_what_comes_late(torch)
+    if request["prepares"]:
+        shim.starts_in_children = True
+        neighbour(request["prepares"]).prepare(request["rehearsal"])
     if method_cache is not None:
         if not shim.running_on_valgrind():
             raise MeasurementError({"kind": "refused", "message": "client requests have no effect"})
-        # Children inherit instrumented translations: START costs this once, instead of in each.
-        shim.start()
-        # Threads that a case starts are counted from their birth; the calling one, in windows.
-        shim.toggle()
+        if not shim.starts_in_children:
+            # Children inherit instrumented translations: START costs this once, instead of in each.
+            shim.begin_counting()
         shim.method_cache = method_cache.MethodCache(shim.allocate_at)
         shim.hold_counters(facts)
     torch.set_num_threads(1)
@@ -566,6 +577,8 @@ def _child(request_path: str, shim: Shim, base: int) -> NoReturn:
         request = json.loads(Path(request_path).read_text(encoding="utf-8"))
         _confine(request)
         request["base"] = base
+        if "caches" in request["case"]:
+            os.environ[CACHES] = request["case"]["caches"]
         answer = as_value(lambda one: task_of(one)(one, shim), request)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the case may have closed it
@@ -648,6 +661,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
                 # What was specialised for types that have other versions now takes long to notice.
                 CodeSeen(shim.know_counters, shim.drain_counters),
                 lambda: shim.method_cache.separate(request["lookups"]),
+                shim.begin_counting if shim.starts_in_children else None,
             )
 
     with shim.after_each_window(decide):
@@ -711,13 +725,15 @@ def ic_case(ic_windows, ic_repeat):
         for ic_runs in ic_repeat(None, ic_runs):
 {stmt}
         ic_end()
-"""
+{after}"""
 # How often the loop over the windows itself runs idle first, to be as specialised as it gets.
 _IDLE_WINDOWS = 40
 
 
 # In the first run of a statement, code runs that no further run needs, and the other way round.
 _RUNS_SEEN = 2
+# So many let torch compile, and the interpreter specialise what was compiled.
+_RUNS_TO_COMPILE = 50
 
 
 class CodeSeen:
@@ -770,10 +786,10 @@ class CodeSeen:
 class PythonLoop:
     """A Python case: one function that runs the setup, then windows of the loop, as timeit does."""
 
-    def __init__(self, case: Message, idle_hooks: Sequence[Any]) -> None:
+    def __init__(self, case: Message, idle_hooks: Sequence[Any], *, pausing: bool = False) -> None:
         setup = textwrap.indent(case["setup"] or "pass", " " * 4)
         stmt = textwrap.indent(case["stmt"], " " * 12)
-        text = _LOOP.format(setup=setup, stmt=stmt)
+        text = _LOOP.format(setup=setup, stmt=stmt, after="        yield\n" if pausing else "")
         setup_lines = setup.count("\n") + 1
         parts = {"setup": (2, setup_lines), "stmt": (5 + setup_lines, stmt.count("\n") + 1)}
         self._sources = {"<case>": Source(text, parts)}
@@ -786,6 +802,7 @@ class PythonLoop:
             raise MeasurementError(describe(error, self._sources)) from error
         self._function = namespace["ic_case"]
         self._idle_hooks = tuple(idle_hooks)
+        self._paused: Optional[Iterator[None]] = None
 
     def run(
         self,
@@ -793,14 +810,18 @@ class PythonLoop:
         hooks: Sequence[Any],
         seen: Optional[CodeSeen] = None,
         before: Callable[[], Any] = lambda: None,
+        begin: Optional[Callable[[], None]] = None,
     ) -> None:
         """Run the setup, then a window for each number of runs in ``lengths``, read as it comes.
 
-        ``before`` is called after the setup. ``seen`` gets to know the code that runs, from two
-        further runs before the windows.
+        ``before`` is called after the setup, ``begin`` after some runs that follow it. ``seen``
+        gets to know the code that runs, from two further runs before the windows.
         """
 
         def windows() -> Iterator[Tuple[Any, ...]]:
+            if begin is not None:
+                yield (_RUNS_TO_COMPILE, *self._idle_hooks)
+                begin()
             before()
             for _ in range(_IDLE_WINDOWS):
                 yield (0, *self._idle_hooks)
@@ -813,6 +834,15 @@ class PythonLoop:
 
         try:
             self._function(windows(), itertools.repeat)
+        except BaseException as error:
+            raise MeasurementError(describe(error, self._sources)) from error
+
+    def run_window(self, windows: Iterator[Tuple[Any, ...]]) -> None:
+        """Run the setup where it has not run yet, then one of ``windows``; of a pausing loop."""
+        if self._paused is None:
+            self._paused = self._function(windows, itertools.repeat)
+        try:
+            next(self._paused)
         except BaseException as error:
             raise MeasurementError(describe(error, self._sources)) from error
 

@@ -7,6 +7,7 @@ Selection, options, result files, limits and reports take it from here.
 from __future__ import annotations
 
 from core.labels import RuntimeMode
+from core.runtimes.compiled import Compiled
 from core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
 from core.runtimes.torchscript import TorchScript
 
@@ -25,6 +26,7 @@ __all__ = [
 _RUNTIMES: dict[RuntimeMode, Runtime] = {
     RuntimeMode.EAGER: Runtime(RuntimeMode.EAGER),
     RuntimeMode.JIT: TorchScript(RuntimeMode.JIT),
+    RuntimeMode.COMPILED: Compiled(RuntimeMode.COMPILED),
     # A `TimerArgs` says all of its code itself; whether torch's operators can be seen is not known.
     RuntimeMode.EXPLICIT: Runtime(RuntimeMode.EXPLICIT),
 }

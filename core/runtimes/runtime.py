@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import attrs
 
@@ -20,6 +21,10 @@ class Grouped(Protocol):
     @property
     def runtimes(self) -> tuple[str, ...]:
         """The runtimes that are asked for beside eager, as options spell them."""
+
+    @property
+    def compile_options(self) -> Mapping[str, Any]:
+        """What ``torch.compile`` is told beside what it compiles."""
 
     def stmt(self, language: Language) -> str | None:
         """The eager statement; None where the language has none."""
@@ -63,6 +68,8 @@ class Runtime:
     artefact: Artefact | None = None
     has_resources: bool = True
     """Whether its operators are seen one by one, which measuring memory and operations requires."""
+    prepared_by: str = ""
+    """The module of the worker that gets servers of their own ready for its cases, if any does."""
 
     def stmt(self, group: Grouped, language: Language) -> str | None:
         """The forward statement; None where the group has none in this language."""

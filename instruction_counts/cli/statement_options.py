@@ -41,7 +41,7 @@ _OPTIONS = (
         multiple=True,
         metavar="MODE",
         type=click.Choice(_RUNTIMES, case_sensitive=False),
-        help="Runtime: eager, torchscript. Repeatable.  [default: eager]",
+        help="Runtime: eager, torchscript, compiled. Repeatable.  [default: eager]",
     ),
     click.option(
         "--signature",

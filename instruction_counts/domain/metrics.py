@@ -140,9 +140,15 @@ OPERATOR_CALLS = Metric(
     "operator_calls", "operator calls", "calls", f"torch's profiler, in {_ITERATION}", judged=True
 )
 """Of all operators that torch dispatches, those that other operators call included."""
+_COMPILER = "torch.compile, in a process that is neither counted nor timed"
+GUARDS, GRAPH_BREAKS, RECOMPILATIONS = (
+    Metric(name.replace(" ", "_"), name, name, _COMPILER, judged=True, task="compilations")
+    for name in ("guards", "graph breaks", "recompilations")
+)
+"""Of compiled cases: of all that their first runs compile."""
 
 for _metric in (
     *(ALLOCATIONS, ALLOCATED_BYTES, TENSOR_BYTES, PEAK_BYTES, FLOPS, MOVED_BYTES, LEFT_RUNNING),
-    *(BYTECODES, OPERATOR_CALLS),
+    *(BYTECODES, OPERATOR_CALLS, GUARDS, GRAPH_BREAKS, RECOMPILATIONS),
 ):
     register(_metric)

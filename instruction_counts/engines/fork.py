@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +59,18 @@ from instruction_counts.engines.fork_counts import CaseCounts, Child
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
 from instruction_counts.engines.shared import Once, Waiting
-from instruction_counts.system.cache import Cache
+from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
 from instruction_counts.system.worker_tasks import task_named
 
 
 class ForkEngine:
-    """Measures in forked children of two servers; a server that does not start fails its cases."""
+    """Measures in forked children of two servers; a server that does not start fails its cases.
+
+    Cases of a runtime whose servers are prepared have two of their own, in an engine below this
+    one; it is made when such a case comes.
+    """
 
     def __init__(
         self,
@@ -73,16 +78,20 @@ class ForkEngine:
         compiler: Compiler,
         profile: Profile,
         notice: Callable[[str], None],
+        prepared_by: str = "",
     ) -> None:
         self._facts, self._compiler, self._profile = facts, compiler, profile
-        self._notice = notice
+        self._notice, self._prepared_by = notice, prepared_by
+        self._others: dict[str, ForkEngine] = {}
+        self._making_others = threading.Lock()
+        self._is_closed = False
         libraries = (compiler.shim(), compiler.filler())
         with contextlib.ExitStack() as undo:
             self._folder = WorkFolder()
             undo.callback(self._folder.remove)
             self._processes = ForkProcesses(facts, profile, self._folder, libraries)
-            self._times = self._processes.server(TIMES, notice)
-            self._counts = self._processes.server(COUNTS, notice)
+            self._times = self._processes.server(TIMES, notice, prepared_by)
+            self._counts = self._processes.server(COUNTS, notice, prepared_by)
             undo.pop_all()
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
@@ -114,7 +123,9 @@ class ForkEngine:
 
     def measure(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> Outcome:
         """Measure one case in children of both servers."""
-        del folder  # the servers have their own
+        prepared_by = _prepared_by(order)
+        if prepared_by != self._prepared_by:
+            return self._other(prepared_by).measure(order, cores, folder)
         outcome = self._outcome_of(order, cores)
         left_running = self._left_running.pop(order, 0)
         if not left_running:
@@ -136,10 +147,24 @@ class ForkEngine:
             self._start_failure = failure
         return Outcome.failed(failure)
 
+    def _other(self, prepared_by: str) -> ForkEngine:
+        with self._making_others:
+            if prepared_by not in self._others:
+                other = ForkEngine(
+                    *(self._facts, self._compiler, self._profile, self._notice, prepared_by)
+                )
+                self._others[prepared_by] = other
+                if self._is_closed:
+                    other.close()
+            return self._others[prepared_by]
+
     def close(self) -> None:
         """Kill servers, children and compilers, and remove their files."""
+        self._is_closed = True
         # Each, also where an interrupt cuts another short.
         with contextlib.ExitStack() as stack:
+            for other in list(self._others.values()):
+                stack.callback(other.close)
             stack.callback(self._folder.remove)
             stack.callback(self._counts.close)
             stack.callback(self._times.close)
@@ -150,6 +175,9 @@ class ForkEngine:
     @property
     def fingerprint(self) -> Fingerprint:
         """The build's own, with what is known of the server that counts."""
+        for other in self._others.values():
+            if not self._counts.ready:
+                return other.fingerprint
         holds = self._counts.ready.get("holds_caches")
         return attrs.evolve(
             self._facts.fingerprint,
@@ -164,6 +192,8 @@ class ForkEngine:
 
         Until it is ready, the lanes on the other cores take the wall times of orders to come.
         """
+        others = [order for order in orders if _prepared_by(order) != self._prepared_by]
+        orders = [order for order in orders if order not in others]
         self._untimed = Waiting(order for order in orders if order.times)
         starts = []
         if any(order.times for order in orders):
@@ -174,11 +204,28 @@ class ForkEngine:
             thread = threading.Thread(target=start, daemon=True)
             thread.start()
             self._starting.append(thread)
+        if others:
+            thread = threading.Thread(target=self._start_others, args=(others, lend), daemon=True)
+            thread.start()
+            self._starting.append(thread)
+
+    def _start_others(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
+        for thread in self._starting:
+            if thread is not threading.current_thread():
+                thread.join()
+        for prepared_by in dict.fromkeys(map(_prepared_by, orders)):
+            if not self._is_closed:
+                own = [order for order in orders if _prepared_by(order) == prepared_by]
+                self._other(prepared_by).start(own, lend)
+        for other in list(self._others.values()):
+            other.wait()
 
     def _start_counting(self, lend: Lend) -> None:
         with lend(lambda: self._counts.is_closed) as cores:
             if cores:
                 self._counts.cores = cores
+                if self._prepared_by:  # what it makes is what the other one finds
+                    _warm_up(self._times)
                 _warm_up(self._counts)
 
     def wait(self) -> None:
@@ -272,8 +319,9 @@ class ForkEngine:
         """The metrics that tasks of their own take; those are left out that fail."""
         found: dict[str, Any] = {}
         for name in dict.fromkeys(metric.task for metric in metrics() if metric.task):
-            counting = task_named(name).while_counting
-            if counting and not order.counts:
+            task = task_named(name)
+            counting = task.while_counting
+            if (counting and not order.counts) or task.only_for not in ("", self._prepared_by):
                 continue
             server = self._counts if counting else self._times
             with contextlib.suppress(WorkerError):
@@ -297,6 +345,8 @@ class ForkEngine:
 
     def _work_until_ready(self, cores: tuple[int, ...]) -> None:
         """Take the times of orders to come, until the counting server is ready."""
+        if self._prepared_by:  # what it makes is what the other one finds
+            self._times.warm_up()
         while not self._counts.is_ready and not self._counts.is_closed:
             order = self._untimed.take(len(cores))
             if order is None:
@@ -337,9 +387,33 @@ class ForkEngine:
                 self._artefacts.forget(source)
                 path = self._artefacts.get(source, artefact.suffix, cores, timeout_s)
             files["artefact"] = path
+        if self._prepared_by:
+            files["caches"] = self._caches_of(case, cores, timeout_s)
         if case.autolabels.language is Language.CPP:
             files["library"] = self._compiler.case(CppSource.of(case), cores)
         return files
+
+    def _caches_of(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> Path:
+        """The folder of what is compiled in the first runs of a case, made natively."""
+        args = case.timer_args
+        key = key_of(args.setup, args.stmt, str(args.num_threads), *self._identity)
+        task = {
+            **task_named(self._prepared_by).request,
+            "cores": list(cores),
+            "case": case_message(case),
+        }
+
+        def build(folder: Path) -> None:
+            self._times.run(task, timeout_s, made={"caches": folder / "caches"})
+
+        return self._compiler.cache.entry(self._prepared_by, key, build) / "caches"
+
+    @cached_property
+    def _identity(self) -> tuple[str, ...]:
+        """What decides, beside a case, what is compiled in it."""
+        found = self._facts.fingerprint
+        files = repr(sorted(self._facts.files.items()))
+        return (found.compiler, found.libc, found.python, found.torch, found.torch_git, files)
 
     def _make_artefact(
         self, source: str, suffix: str, cores: tuple[int, ...], timeout_s: float
@@ -380,6 +454,10 @@ class ForkEngine:
                 "counts may differ between memory layouts by some percent, "
                 "and allocations are not counted."
             )
+
+
+def _prepared_by(order: WorkOrder) -> str:
+    return runtime_of(order.case.autolabels.runtime).prepared_by
 
 
 def executed_of(answer: Mapping[str, Any]) -> Executed:

@@ -31,6 +31,7 @@ _CALLGRIND = (
 )
 
 
+REHEARSAL = "rehearsal"
 _PADDING = 11
 """By how many bytes each layout makes the paths of the build longer."""
 
@@ -45,15 +46,19 @@ class ForkProcesses:
         self._links = facts.links(_PADDING * profile.layout)
         self._folder, self._libraries = folder, libraries
 
-    def server(self, role: str, notice: Callable[[str], None]) -> ForkServer:
+    def server(self, role: str, notice: Callable[[str], None], prepared_by: str = "") -> ForkServer:
         """A server of that role in a folder of its own, not started yet.
+
+        ``prepared_by`` is the module that gets it ready, where one does; what that makes lies in
+        the folder of the server that takes times.
 
         It starts only while the files of the build are those that there were. ``notice`` learns
         that it is started again.
         """
         # The worker and the allocator lie in the working folder under fixed names, so that nothing
         # in the memory of the process depends on where this program or its cache is.
-        folder = self._folder_of(role)
+        folder = self._folder_of(role, prepared_by)
+        rehearsed = self._folder_of(TIMES, prepared_by) / REHEARSAL
         # By the name under which it is preloaded, or there would be two of it, with counters each.
         links = self._links
         serve = {
@@ -62,15 +67,25 @@ class ForkProcesses:
             "shim": "./steady.so",
             "search_path": {} if links is None else links.search_path(folder),
             "scattered": self._profile.layout,
+            "prepares": prepared_by,
+            "rehearsal": REHEARSAL,
         }
         if role == TIMES:
             modules = modules_of_servers(counting=False)
             serve["modules"] = [module.stem for module in modules]
         start = self._start_native if role == TIMES else self._start_counting
+
+        def start_prepared(folder: Path) -> WorkerProcess:
+            if role == COUNTS and not (folder / REHEARSAL).exists():
+                shutil.copytree(rehearsed, folder / REHEARSAL)
+            return start(folder)
+
         what, name = _SERVES[role], self._facts.build.name
+        if prepared_by:
+            what = f"{what} {prepared_by} cases"
         return ForkServer(
             ServerFolder(folder, lambda made: self._fill(made, role), self._folder.restore),
-            start,
+            start_prepared if prepared_by else start,
             serve,
             lambda pid: remove_dumps(folder / "dumps", pid),
             self._refusal,
@@ -124,8 +139,8 @@ class ForkProcesses:
         code, last = process.returncode, "\n".join(output.splitlines()[-5:])
         return f"exit code {code}\n{last}".strip() if code > 0 else ""
 
-    def _folder_of(self, role: str) -> Path:
-        return self._folder.path / role
+    def _folder_of(self, role: str, prepared_by: str = "") -> Path:
+        return self._folder.path / (f"{role}-{prepared_by}" if prepared_by else role)
 
     def _allocator(self) -> Mapping[str, str]:
         if self._profile.allocator == "system":

@@ -327,7 +327,11 @@ class _Request:
         """Write what the child reads first, and link the files that it needs."""
         self.remove()
         for what, path in files.items():
-            self.path_of(what, path.suffix).symlink_to(path)
+            place = self.path_of(what, path.suffix)
+            if path.is_dir():  # what is added to it must not reach others
+                shutil.copytree(path, place)
+            else:
+                place.symlink_to(path)
         names = {what: self.name_of(what, path.suffix) for what, path in {**files, **made}.items()}
         body = {
             **task,
@@ -342,7 +346,10 @@ class _Request:
         """Remove the files of the task."""
         with contextlib.suppress(FileNotFoundError):  # the folder, deleted meanwhile
             for path in self._folder.glob(f"*-{self._number}*"):
-                path.unlink(missing_ok=True)
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink(missing_ok=True)
 
 
 def _wait_for_end(pid: int, timeout_s: float) -> bool:

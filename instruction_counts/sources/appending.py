@@ -198,13 +198,16 @@ def _entry(label: Label, group: GroupedBenchmark) -> str:
         if (code := getattr(group.setup, name))
     ]
     threads = group.num_threads
-    further = tuple(name for name in group.runtimes if name != RuntimeMode.JIT.option)
+    by_argument = {RuntimeMode.JIT.option, RuntimeMode.COMPILED.option}
+    further = tuple(name for name in group.runtimes if name not in by_argument)
+    compiled = RuntimeMode.COMPILED.option in group.runtimes
     arguments = {
         "py_stmt": group.py_fwd_stmt and _block(group.py_fwd_stmt, 4),
         "cpp_stmt": group.cpp_fwd_stmt and _block(group.cpp_fwd_stmt, 4),
         "setup": f"GroupedSetup(\n{''.join(setup)}    )" if setup else None,
         "signature": group.signature and text(str(group.signature)),
         "torchscript": "True" if group.torchscript else None,
+        "compiled": repr(group.compile_options or True) if compiled else None,
         "runtimes": f"({', '.join(map(text, further))},)" if further else None,
         "autograd": "True" if group.autograd else None,
         "num_threads": None if threads == (1,) else str(threads if threads[1:] else threads[0]),

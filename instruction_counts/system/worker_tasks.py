@@ -27,6 +27,8 @@ class Task:
     """Whether it is carried out in a child of a server, which imported torch."""
     while_counting: bool = False
     """Whether that is the server under Callgrind."""
+    only_for: str = ""
+    """The module that prepares the servers of the cases that it is for; empty where of all."""
 
     @property
     def request(self) -> dict[str, str]:
@@ -36,7 +38,9 @@ class Task:
 
 
 _STEADY = Path(__file__).parents[1] / "engines" / "native" / "steady.c"
-COUNTED = tuple(FOLDER / f"{name}.py" for name in ("main", "cpython", "method_cache", "names"))
+COUNTED = tuple(
+    FOLDER / f"{name}.py" for name in ("main", "compiled", "cpython", "method_cache", "names")
+)
 """What a process that counts executes; an edit of anything else moves no count."""
 
 
@@ -53,6 +57,8 @@ _TASKS = {
         _task("output", "outputs", in_child=True),
         _task("resources", "resources", in_child=True),
         _task("executed", "executed", in_child=True),
+        _task("compiled", "artefacts", in_child=True),
+        Task("compilations", FOLDER / "compilations.py", in_child=True, only_for="compiled"),
         _task("identify", "identity"),
         _task("measure", "times"),
         _task("capability", "capability"),

@@ -14,7 +14,7 @@ from core.types import AutogradMode, CaseKey, Language, RuntimeMode
     ("kind", "expected"),
     [
         (Language, ["python", "c++"]),
-        (RuntimeMode, ["eager", "torchscript", "explicit"]),
+        (RuntimeMode, ["eager", "torchscript", "compiled", "explicit"]),
         (AutogradMode, ["forward", "backward", "explicit"]),
     ],
 )

@@ -16,33 +16,33 @@ from core.types import Language, RuntimeMode
 
 
 @attrs.frozen
-class _Compiled(Runtime):
-    """Compiles the statement as a function."""
+class _Fused(Runtime):
+    """Fuses what the statement does."""
 
     def stmt(self, group: Grouped, language: Language) -> str | None:
         """Call it."""
         del language
         assert group.signature is not None
-        return f"{group.signature.output} = compiled({', '.join(group.signature.args)})"
+        return f"{group.signature.output} = fused({', '.join(group.signature.args)})"
 
     def setup(self, group: Grouped, language: Language) -> str:
         """Make it."""
-        return f"compiled = torch.compile(lambda x: {group.stmt(language)!r})"
+        return f"fused = fuse(lambda x: {group.stmt(language)!r})"
 
 
 @pytest.fixture
-def compiled() -> Iterator[Runtime]:
+def fused() -> Iterator[Runtime]:
     """A runtime for Python alone, as long as a test runs."""
-    runtime = _Compiled(RuntimeMode.new("COMPILED", "Compiled"), (Language.PYTHON,))
+    runtime = _Fused(RuntimeMode.new("FUSED", "Fused"), (Language.PYTHON,))
     register(runtime)
     yield runtime
     unregister(runtime)
 
 
-def test_a_registered_runtime_gives_cases_of_its_own(compiled: Runtime) -> None:
+def test_a_registered_runtime_gives_cases_of_its_own(fused: Runtime) -> None:
     """Beside the eager ones, in the languages that it has."""
     setup = GroupedSetup("x = 1", "auto x = 1;")
-    group = GroupedStmts("y = x", "auto y = x;", setup, "f(x) -> y", runtimes=("compiled",))
+    group = GroupedStmts("y = x", "auto y = x;", setup, "f(x) -> y", runtimes=("fused",))
 
     cases = materialize({("a",): group})
 
@@ -50,16 +50,16 @@ def test_a_registered_runtime_gives_cases_of_its_own(compiled: Runtime) -> None:
     assert [
         (RuntimeMode.EAGER, Language.PYTHON),
         (RuntimeMode.EAGER, Language.CPP),
-        (compiled.mode, Language.PYTHON),
+        (fused.mode, Language.PYTHON),
     ] == modes
-    assert "y = compiled(x)" == cases[2].timer_args.stmt
-    assert cases[2].timer_args.setup.startswith("x = 1\n\ncompiled = torch.compile(")
+    assert "y = fused(x)" == cases[2].timer_args.stmt
+    assert cases[2].timer_args.setup.startswith("x = 1\n\nfused = fuse(")
 
 
-def test_a_mode_is_itself_after_a_round_trip(compiled: Runtime) -> None:
+def test_a_mode_is_itself_after_a_round_trip(fused: Runtime) -> None:
     """By its value, as results hold it, and pickled."""
-    assert compiled.mode is RuntimeMode("Compiled")
-    assert compiled.mode is pickle.loads(pickle.dumps(compiled.mode))  # noqa: S301 - our own
+    assert fused.mode is RuntimeMode("Fused")
+    assert fused.mode is pickle.loads(pickle.dumps(fused.mode))  # noqa: S301 - our own
 
 
 def test_a_value_that_nobody_registered_is_no_runtime() -> None:
@@ -68,10 +68,10 @@ def test_a_value_that_nobody_registered_is_no_runtime() -> None:
         RuntimeMode("Unheard of")
 
 
-def test_a_runtime_cannot_be_registered_twice(compiled: Runtime) -> None:
+def test_a_runtime_cannot_be_registered_twice(fused: Runtime) -> None:
     """One of both would be hidden."""
     with pytest.raises(ValueError, match="registered already"):
-        register(compiled)
+        register(fused)
 
 
 @pytest.mark.parametrize("runtimes", [("unheard",), ("eager",), ("explicit",), "torchscript"])
@@ -91,7 +91,7 @@ def test_torchscript_is_a_runtime_by_name() -> None:
     assert by_flag == by_name
 
 
-def test_a_runtime_needs_a_signature(compiled: Runtime) -> None:
+def test_a_runtime_needs_a_signature(fused: Runtime) -> None:
     """The inputs would not be known."""
-    with pytest.raises(DefinitionError, match=f'runtime "{compiled.mode.option}" needs it'):
-        GroupedStmts("y = x", runtimes=("compiled",))
+    with pytest.raises(DefinitionError, match=f'runtime "{fused.mode.option}" needs it'):
+        GroupedStmts("y = x", runtimes=("fused",))

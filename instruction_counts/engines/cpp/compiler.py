@@ -65,7 +65,7 @@ class Compiler:
         timeout_s: float = _TIMEOUT_S,
     ) -> None:
         self.notices: list[str] = []
-        self._facts, self._cache = facts, cache
+        self._facts, self.cache = facts, cache
         self._preludes, self._libraries = preludes, libraries
         self._commands = CompilerProcesses(environment, timeout_s)
 
@@ -76,7 +76,7 @@ class Compiler:
             CompileError: it does not compile.
         """
         with _failing_as_value():
-            entry = self._cache.entry(
+            entry = self.cache.entry(
                 CASES,
                 self._case_key(source),
                 lambda folder: self._build_case(source, folder, cores),
@@ -152,7 +152,7 @@ class Compiler:
         linked = self._commands.run(self._link_command(), folder, cores)
         if linked.code != 0:
             raise CompileError(unplaced(linked.output, linked.code))
-        keep_only_results(folder, prelude, included_files(folder / "case.d", self._cache.root))
+        keep_only_results(folder, prelude, included_files(folder / "case.d", self.cache.root))
 
     def _compile(self, prelude: Prelude, folder: Path, cores: tuple[int, ...]) -> Done:
         (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
@@ -178,7 +178,7 @@ class Compiler:
         key = key_of(prelude.text, *self._identity)
         check_open = self._commands.check_open
         try:
-            return self._cache.entry(HEADERS, key, build, while_waiting=check_open)
+            return self.cache.entry(HEADERS, key, build, while_waiting=check_open)
         except CompileError as error:
             if error.failure.kind is not FailureKind.COMPILE:
                 raise
@@ -216,7 +216,7 @@ class Compiler:
             seal(folder / f"{name}.so")
 
         with _failing_as_value():
-            entry = self._cache.entry(
+            entry = self.cache.entry(
                 SHIMS,
                 key,
                 build,

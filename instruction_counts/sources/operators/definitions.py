@@ -78,6 +78,7 @@ def _group(
             ),
             signature=f"f({names}) -> {output}",
             torchscript=entry.torchscript,
+            compiled=entry.compiled,
             autograd=call.differentiates,
             num_threads=num_threads,
             gradient="gradient" if call.differentiates else None,

@@ -115,6 +115,7 @@ class OperatorEntry:
     """Inputs and keyword arguments that come by position, after the inputs not named here."""
     autograd: bool = True
     torchscript: bool = True
+    compiled: bool = False
     output: int | None = None
     """Which part of what it returns is the output, where it returns several."""
     python: str | None = None

@@ -255,6 +255,7 @@ class _Entry:
     positional: tuple[str, ...] = ()
     autograd: bool | None = None
     torchscript: bool = True
+    compiled: bool = False
     output: Count | None = None
     python: Text | None = None
     cpp: (

@@ -155,6 +155,7 @@ def _group(placed: PlacedEntry, expansion: Expansion, seed: int) -> GroupedBench
             GroupedSetup(setups[Language.PYTHON], setups[Language.CPP], global_setup or "", paths),
             signature=signature,
             torchscript=entry.torchscript,
+            compiled=entry.compiled,
             autograd=entry.autograd,
             num_threads=entry.num_threads,
             gradient=entry.gradient,

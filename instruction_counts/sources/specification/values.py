@@ -40,7 +40,7 @@ from instruction_counts.sources.operators.reading import WORDS, Interval, drawn
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
-_CODE = ("setup", "global_setup", "signature", "torchscript", "autograd", "gradient")
+_CODE = ("setup", "global_setup", "signature", "torchscript", "compiled", "autograd", "gradient")
 _OURS = ("torch", "model", "gradient", "model_inputs", "warm_up_call")
 _RESERVED = frozenset({*keyword.kwlist, *CPP_KEYWORDS, *_OURS})
 """What an input of a statement cannot be called: it would be code that does not mean it."""
@@ -168,6 +168,7 @@ class Entry:
     operator: Text | None = None
     signature: Text | None = None
     torchscript: bool = False
+    compiled: bool = False
     autograd: bool = False
     gradient: Text | None = None
     num_threads: Annotated[tuple[int, ...], Parsed(_threads)] = (1,)

@@ -158,7 +158,7 @@ def failure_of(compiler: Compiler, case: CppSource) -> Failure:
 def is_cached(compiler: Compiler, case: CppSource) -> bool:
     """Whether a case would compile nothing."""
     key = compiler._case_key(case)
-    return compiler._cache.find(CASES, key, is_current) is not None
+    return compiler.cache.find(CASES, key, is_current) is not None
 
 
 class TestRunning:

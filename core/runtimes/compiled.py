@@ -1,0 +1,53 @@
+"""``torch.compile``: a statement or a module, called as users call what it returns."""
+
+from __future__ import annotations
+
+import textwrap
+
+import attrs
+
+from core.labels import Language
+from core.runtimes.runtime import Grouped, Runtime
+from core.signature import Signature, assign
+
+OPTIONS: dict[str, tuple[type, ...]] = {
+    "fullgraph": (bool,),
+    "dynamic": (bool, type(None)),
+    "backend": (str,),
+    "mode": (str,),
+}
+"""The arguments of ``torch.compile`` that a definition can state, and what they can be."""
+
+
+@attrs.frozen
+class Compiled(Runtime):
+    """Calls the compiled statement or module; it is compiled in its first calls, uncounted."""
+
+    languages: tuple[Language, ...] = (Language.PYTHON,)
+    needs: tuple[str, ...] = ("torch.compile",)
+    has_resources: bool = False
+    prepared_by: str = "compiled"
+
+    def stmt(self, group: Grouped, language: Language) -> str | None:
+        """The call of ``compiled``."""
+        if group.stmt(language) is None:
+            return None
+        signature = _signature(group)
+        return f"{assign(signature, language)}compiled({', '.join(signature.args)})"
+
+    def setup(self, group: Grouped, language: Language) -> str:
+        """The module, or the statement as a function ``f`` of the arguments, as ``compiled``."""
+        options = "".join(f", {name}={value!r}" for name, value in group.compile_options.items())
+        model = group.model(language)
+        if model is not None:
+            return f"{model}\n\ncompiled = torch.compile(model{options})"
+        signature = _signature(group)
+        returned = "" if signature.output is None else f"\nreturn {signature.output}"
+        body = textwrap.indent(f"{group.stmt(language)}{returned}", " " * 4)
+        args = ", ".join(signature.args)
+        return f"def f({args}):\n{body}\n\ncompiled = torch.compile(f{options})"
+
+
+def _signature(group: Grouped) -> Signature:
+    assert group.signature is not None, "checked when the group was made"
+    return group.signature

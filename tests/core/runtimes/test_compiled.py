@@ -1,0 +1,88 @@
+"""The runtime ``compiled``: the text that it makes of definitions."""
+
+from __future__ import annotations
+
+import pytest
+
+from core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts
+from core.errors import DefinitionError
+from core.expand import materialize
+from core.types import AutogradMode, Case, Language, RuntimeMode
+
+SETUP = GroupedSetup("x = torch.ones(4)")
+
+
+def _compiled(group: GroupedBenchmark) -> tuple[Case, ...]:
+    cases = materialize({("a",): group})
+    return tuple(case for case in cases if case.autolabels.runtime is RuntimeMode.COMPILED)
+
+
+def test_a_statement_is_compiled_as_a_function_of_the_arguments() -> None:
+    """Its other names are those of the setup, as in a function that a user writes there."""
+    group = GroupedStmts("y = x + 1\ny = y * 2", "", SETUP, "f(x) -> y", compiled=True)
+
+    (case,) = _compiled(group)
+
+    assert "y = compiled(x)" == case.timer_args.stmt
+    assert (
+        "x = torch.ones(4)\n\n"
+        "def f(x):\n    y = x + 1\n    y = y * 2\n    return y\n\n"
+        "compiled = torch.compile(f)"
+    ) == case.timer_args.setup
+    assert case.autolabels.language is Language.PYTHON
+
+
+def test_a_statement_without_output_returns_nothing() -> None:
+    """It works in place."""
+    (case,) = _compiled(GroupedStmts("x.add_(0)", None, SETUP, "f(x) -> None", compiled=True))
+
+    assert "compiled(x)" == case.timer_args.stmt
+    assert "def f(x):\n    x.add_(0)\n\n" in case.timer_args.setup
+
+
+def test_a_module_is_compiled_as_it_is_and_differentiated() -> None:
+    """The arguments of ``torch.compile`` are those of the definition."""
+    group = GroupedModules(
+        "model = torch.nn.Linear(4, 4)",
+        setup=SETUP,
+        signature="f(x) -> y",
+        compiled={"fullgraph": True, "dynamic": False, "backend": "inductor"},
+        autograd=True,
+        gradient="x",
+    )
+
+    forward, backward = _compiled(group)
+
+    assert forward.timer_args.setup.endswith(
+        "model = torch.nn.Linear(4, 4)\n\n"
+        "compiled = torch.compile(model, fullgraph=True, dynamic=False, backend='inductor')"
+    )
+    assert "y = compiled(x)" == forward.timer_args.stmt
+    assert "y = compiled(x)\ny.backward(x)" == backward.timer_args.stmt
+    assert backward.autolabels.autograd is AutogradMode.FORWARD_BACKWARD
+
+
+def test_it_can_be_asked_for_by_name() -> None:
+    """As specifications, operators and the command line do."""
+    by_flag, by_name = (
+        GroupedStmts("y = x", None, SETUP, "f(x) -> y", **asked)
+        for asked in ({"compiled": True}, {"runtimes": ("compiled",)})
+    )
+
+    assert by_flag == by_name
+
+
+@pytest.mark.parametrize(
+    "compiled", [1, "inductor", {"speed": True}, {"fullgraph": "yes"}, {"backend": None}]
+)
+def test_arguments_that_compile_does_not_have_are_refused(compiled: object) -> None:
+    """When the definition is read, not on the build."""
+    with pytest.raises(DefinitionError, match="fullgraph, dynamic, backend, mode"):
+        GroupedStmts("y = x", None, SETUP, "f(x) -> y", compiled=compiled)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("signature", [None, "f(x) -> y"])
+def test_it_needs_a_signature_and_a_python_statement(signature: str | None) -> None:
+    """Neither can be guessed."""
+    with pytest.raises(DefinitionError, match=r"signature|a Python statement to compile"):
+        GroupedStmts(None if signature else "y = x", "y = x;", SETUP, signature, compiled=True)
