@@ -146,7 +146,7 @@ def _is_to_fail(difference: Difference, limits: Limits) -> bool:
 
 
 def _of_worse(difference: Difference, rule: Rule, *, known: bool) -> Finding:
-    change, base = difference.change, difference.base_count
+    change, base = difference.effect, difference.base_count
     assert change is not None, "a worse case was counted on both sides"
     assert base is not None, "a worse case was counted on both sides"
     if rule.hard is None:

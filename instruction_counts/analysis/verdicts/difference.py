@@ -137,26 +137,26 @@ class Difference:
 
     @property
     def base_count(self) -> int | None:
-        """Instructions per iteration in base."""
-        return _count(self.base)
+        """Instructions per iteration in base; where layouts were counted, too, the median."""
+        return _count(self.base, () if self.layouts is None else self.layouts.base)
 
     @property
     def new_count(self) -> int | None:
-        """Instructions per iteration in new."""
-        return _count(self.new)
+        """The same in new."""
+        return _count(self.new, () if self.layouts is None else self.layouts.new)
 
     @property
     def change(self) -> int | None:
-        """Instructions per iteration that new costs more; if verified, the median over layouts."""
-        if self.base_count is None or self.new_count is None:
-            return None
-        first = self.new_count - self.base_count
-        if self.layouts is None:
-            return first
-        if self.reason is Reason.STEADY_PART:
+        """Instructions per iteration that new costs more."""
+        base, new = self.base_count, self.new_count
+        return None if base is None or new is None else new - base
+
+    @property
+    def effect(self) -> int | None:
+        """The change that the verdict is about: where layouts move the whole count, a part."""
+        if self.layouts is not None and self.reason is Reason.STEADY_PART:
             return self.layouts.steady_change
-        pairs = zip(self.layouts.base, self.layouts.new, strict=True)
-        return round(statistics.median([first, *(new - base for base, new in pairs)]))
+        return self.change
 
     @property
     def relative(self) -> float | None:
@@ -350,7 +350,7 @@ def _by_program(judged: Difference) -> Difference:
         0 if record is None else record.outcome.metrics.get(metric.name, 0)
         for record in (judged.base, judged.new)
     )
-    change = judged.change or 0
+    change = judged.effect or 0
     agree = (after - before) * change > 0
     verdict = Verdict.AMBIGUOUS
     if agree:
@@ -358,9 +358,9 @@ def _by_program(judged: Difference) -> Difference:
     return attrs.evolve(judged, verdict=verdict, reason=reason)
 
 
-def _count(record: Record | None) -> int | None:
+def _count(record: Record | None, layouts: Sequence[int]) -> int | None:
     counted = record.outcome.instructions if record is not None else None
-    return None if counted is None else counted.per_run
+    return None if counted is None else round(statistics.median([counted.per_run, *layouts]))
 
 
 def _instructions(record: Record | None) -> Instructions:

@@ -90,7 +90,7 @@ DOCUMENT = Document(
     answer=(Line("161 cases: 158 same · 3 worse", Role.STRONG),),
     facts=FACTS,
     sections=(WORSE, Block("Code", (Line("x = 1", indent=2),), preformatted=True, folded=True)),
-    notes=(Line("Not verified."),),
+    notes=(Line("Not verified.", Role.WARNING), Line("x", Role.DIM)),
     next_command="explain last nn/Linear",
     data={"tally": {"worse": 3}, "bound": float("inf")},
     tests=(
