@@ -210,7 +210,7 @@ def compare(
     )
     builds = [given for given in (base, new) if isinstance(given, Build)]
     require_names(builds)
-    with LazyStore(database_of(db), must_exist=db is None or not builds) as runs:
+    with LazyStore(database_of(db)) as runs:
         compared = compare_sides(given_side(base), given_side(new), request, runs, observer)
         comparison = attrs.evolve(
             _with_details(compared.comparison, runs.completed), is_sound=compared.is_sound

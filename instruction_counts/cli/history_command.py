@@ -9,7 +9,7 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.min_effect import min_effect_option
+from instruction_counts.cli.option_types import min_effect_option
 from instruction_counts.cli.options import mode_options, store_option
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.selection import Selection

@@ -13,7 +13,7 @@ import attrs
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.file_type import FILE
+from instruction_counts.cli.option_types import FILE
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Complete, Run, as_it_is
 from instruction_counts.report.document import Document
@@ -124,6 +124,10 @@ class Outputs:
         """Whether standard output is for a program: all else goes to standard error then."""
         return any(destination.is_stdout for destination in self.destinations)
 
+    def needs(self, field: str) -> bool:
+        """Whether something is rendered from that optional field of the document."""
+        return any(destination.renderer.needs == field for destination in self.destinations)
+
     def write(self, document: Document, limit: int | None = None) -> None:
         """Show the document, and only then write the files: what it says is not lost with them.
 
@@ -133,6 +137,16 @@ class Outputs:
         if not self.takes_stdout:
             console.show(document, limit)
         self.save(document)
+
+    def show(self, document: Document, result_file: Callable[[], Iterable[str]]) -> None:
+        """Show a run, whose files are written while it grows; its JSON is the result file."""
+        for destination in self.destinations:
+            if destination.is_stdout:
+                is_json = destination.renderer.name == "json"
+                content = "".join(result_file()) if is_json else None
+                destination.write(document) if content is None else console.write(content)
+        if not self.takes_stdout:
+            console.show(document)
 
     def save(self, document: Document) -> None:
         """Write the files alone, and name them.

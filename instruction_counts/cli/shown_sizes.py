@@ -11,7 +11,7 @@ from instruction_counts.cli.exit_codes import ExitCode, no_findings
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record
 from instruction_counts.report import sizes as report
-from instruction_counts.report import table as results_table
+from instruction_counts.report.run import problems
 from instruction_counts.session.sizes import MeasuredSizes
 
 
@@ -33,8 +33,8 @@ def show_sizes(measured: MeasuredSizes) -> ExitCode:
         measured.entry.name, {mode: count for mode, count in counts.items() if count}, fits
     ):
         console.render(line)
-    for problem in results_table.problems(run):
-        console.line(problem)
+    for problem in problems(run):
+        console.line(problem.text)
     failed = any(record.outcome.status is not Status.OK for record in run.cases)
     return ExitCode.CASES_FAILED if failed else no_findings(is_sound=measured.is_sound)
 

@@ -116,43 +116,47 @@ def table(shared: SharedCauses) -> Table:
     rows = [
         Row(
             (
-                Cell(f"{letter}  {_leading(cause)}"),
+                Cell(letter, Role.STRONG),
                 Cell("" if cause.share is None else cause.share),
                 Cell(len(cause.keys)),
+                Cell(_leading(cause)),
             ),
-            key=letter,
+            letter,
             indent=2,
         )
         for letter, cause in zip(_LETTERS, shared.leading, strict=False)
     ]
     known = [cause.share for cause in shared.leading if cause.share is not None]
     if known:
-        more = f"{plural(shared.others, 'smaller cause')} and what one case has alone"
-        what = more if shared.others else "what one case has alone"
-        rest = (Cell(what), Cell(1 - sum(known)), Cell(""))
-        rows.append(Row(rest, indent=5, role=Role.DIM))
+        more = f"{plural(shared.others, 'smaller cause')}, and " if shared.others else ""
+        text = f"{more}what single cases have alone"
+        rest = (Cell(""), Cell(1 - sum(known)), Cell(""), Cell(text))
+        rows.append(Row(rest, role=Role.DIM))
     columns = (
-        Column("cause", ""),
+        Column("letter", ""),
         Column("share", "share", Unit.SHARE),
         Column("cases", "cases", Unit.COUNT),
+        Column("cause", "what explains it"),
     )
-    return Table("causes", "WHAT EXPLAINS IT", columns, tuple(rows))
+    return Table("causes", "", columns, tuple(rows))
 
 
 def _leading(leading: LeadingCause) -> str:
-    named = ", ".join(title(member.first) for member in leading.members[:_NAMED])
-    more = len(leading.members) - _NAMED
-    return f"{named}{f' and {more} more' if more > 0 else ''}{_what(leading.members[0])}"
+    first, *others = leading.members
+    named = [f"{title(first.first)}{_what(first)}"]
+    named += [title(member.first) for member in others[: _NAMED - 1]]
+    more = len(leading.members) - len(named)
+    return f"{', '.join(named)}{f' and {more} more' if more > 0 else ''}"
 
 
 def _what(shared: SharedCause) -> str:
-    """By how much the cause changed: ``: 6 calls fewer``, ``: +10 to +20 bytecodes``."""
+    """By how much the cause changed: `` (6 calls fewer)``, `` (+10 to +20 bytecodes)``."""
     different = {_change(cause) for cause in shared.causes.values()}
     if len(different) == 1:
         (only,) = different
-        return f" ({only})" if only == "edited" else f": {only}"
+        return f" ({only})"
     unit = "instructions" if shared.first.kind is CauseKind.NATIVE else shared.first.kind.unit.value
-    return f": {_span(*shared.span)} {unit}"
+    return f" ({_span(*shared.span)} {unit})"
 
 
 def _change(cause: Cause) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.models.costs import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
@@ -19,6 +19,7 @@ from instruction_counts.domain.metrics import metrics
 from instruction_counts.gate import checks
 from instruction_counts.report import causes
 from instruction_counts.report.document import (
+    Block,
     CaseTest,
     Cell,
     Column,
@@ -51,18 +52,18 @@ ROLES = {
 }
 _WITHOUT_COUNTS = {Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.NEW, Verdict.MISSING}
 _USUAL = (Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD)
-_BACKWARD = "forward+backward"
+_BACKWARD = "backward"
 _LEGEND = (
     "Instructions per iteration; Python, eager, forward where nothing else is said. "
-    "±: how far noise moves a case."
+    "backward: forward and backward together. ±: how far noise moves a case."
 )
 
 
 def comparison_document(
     comparison: Comparison,
-    names: tuple[str, str] | None = None,
+    names: Sequence[str] = (),
     tests: Sequence[CaseTest] | None = None,
-    limits: Sequence[Line] = (),
+    limits: Block | None = None,
 ) -> Document:
     """All that a comparison says.
 
@@ -72,17 +73,18 @@ def comparison_document(
     differences = comparison.differences
     shared = shared_causes(differences)
     models = Models(comparison.base.records.values())
+    values = [difference_values(difference) for difference in differences]
     sections = tuple(_sections(comparison, shared, models))
     return Document(
         "comparison",
-        answer=(tally(comparison), *limits),
+        answer=(tally(comparison),),
         facts=facts(comparison),
-        sections=(*cause_sections(shared), *sections),
+        sections=(*cause_sections(shared), *sections, *([] if limits is None else [limits])),
         notes=tuple(_notes(comparison, has_tables=bool(sections))),
         next_command=_next(differences, sections, names),
         longest=LONGEST_COMMENT,
-        data=_values(comparison, shared),
-        records=_records(comparison),
+        data=_values(comparison, shared, values),
+        records=records(values),
         tests=None if tests is None else tuple(tests),
     )
 
@@ -94,37 +96,36 @@ def facts(comparison: Comparison) -> Table:
     """What is compared, in two columns: what is the same on both sides is left out."""
     sides = comparison.base, comparison.new
     rows = [
-        _fact("", *_titles(sides)),
-        _fact("torch", *map(_torch, sides)),
+        _fact("torch", [_torch(side) for side in sides]),
         *(
             _fact(
                 found.name,
-                found.base or "none",
-                found.new or "none",
+                [found.base or "none", found.new or "none"],
                 Role.BAD if found.prevents else Role.WARNING,
                 "counts cannot be compared" if found.prevents else "",
             )
             for found in comparison.disagreements
             if not found.expected
         ),
-        _fact("files changed during the run", *map(changed_files, sides), Role.WARNING),
+        _fact("changed during the run", [changed_files(side) for side in sides], Role.WARNING),
     ]
-    columns = (Column("fact", ""), Column("base", "base"), Column("new", "new"))
+    headings = [_heading(side, role) for side, role in zip(sides, ("base", "new"), strict=True)]
+    columns = (Column("fact", ""), Column("base", headings[0]), Column("new", headings[1]))
     return Table("facts", "", columns, tuple(row for row in rows if row is not None))
 
 
 def _fact(
-    name: str, base: str, new: str, role: Role = Role.PLAIN, remark: str = ""
+    name: str, values: Sequence[str], role: Role = Role.PLAIN, remark: str = ""
 ) -> Row | None:
-    if not base and not new:
+    if not any(values):
         return None
+    base, new = values
     return Row((Cell(name), Cell(base), Cell(new, remark=remark)), role=role)
 
 
-def _titles(sides: Sequence[Side]) -> Iterator[str]:
-    """What the sides are called, where that says more than their columns do."""
-    for side, role in zip(sides, ("base", "new"), strict=True):
-        yield "" if side.title == role else side.title
+def _heading(side: Side, role: str) -> str:
+    """What a side is called, where that says more than its role does."""
+    return role if side.title == role else f"{role}: {side.title}"
 
 
 def _torch(side: Side) -> str:
@@ -228,7 +229,7 @@ def _row(difference: Difference, said: tuple[str, ...]) -> Row:
         Cell("" if difference.relative is None else difference.relative, role),
         Cell(difference.noise if difference.noise_origin and difference.noise else ""),
     )
-    return Row(cells, difference.key.title, causes.why(said), indent=2)
+    return Row(cells, name_of(difference.key), causes.why(said), indent=2)
 
 
 def _count(count: int | None, record: Any) -> Cell:
@@ -281,9 +282,7 @@ def reason_of(difference: Difference) -> str:
     return difference.reason.value + message
 
 
-def _sections(
-    comparison: Comparison, shared: SharedCauses, models: Models
-) -> Iterator[Section]:
+def _sections(comparison: Comparison, shared: SharedCauses, models: Models) -> Iterator[Section]:
     """What differs, the worst first."""
     others = [
         difference
@@ -354,14 +353,10 @@ _NAMED = 20
 
 
 def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
-    if has_tables:
-        yield Line(_LEGEND, Role.DIM)
     if skipped := skipped_note(comparison):
         yield skipped
-    yield Line(
-        f"Nothing else moved by more than noise and the minimum effect: {comparison.min_effect}.",
-        Role.DIM,
-    )
+    rest = f"Nothing else moved by more than noise and the minimum effect, {comparison.min_effect}."
+    yield Line(f"{_LEGEND} {rest}" if has_tables else rest, Role.DIM)
     if any(
         difference.verdict in {Verdict.WORSE, Verdict.BETTER} and not difference.verified
         for difference in comparison.differences
@@ -374,33 +369,39 @@ def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
 
 
 def _next(
-    differences: Sequence[Difference], sections: Sequence[Section], names: tuple[str, str] | None
+    differences: Sequence[Difference], sections: Sequence[Section], names: Sequence[str]
 ) -> str:
     """How to explain the first case that is shown and was counted on both sides."""
-    keys = {difference.key.title: difference for difference in differences}
+    keys = {name_of(difference.key): difference for difference in differences}
     rows = (row for section in sections if isinstance(section, Table) for row in section.rows)
     first = next((keys[row.key] for row in rows if keys[row.key].change), None)
-    if first is None or names is None:
+    if first is None or not names:
         return ""
     return f"explain {shlex.join(names)} {selector(first.key, [case.key for case in differences])}"
 
 
 def selector(key: CaseKey, others: Iterable[CaseKey]) -> str:
     """What selects a case on the command line: its label, and modes where ``others`` share it."""
-    options = [
-        f"{option} {mode.option}"
-        for place, (option, mode) in enumerate(
-            zip(("--language", "--runtime", "--autograd"), key.modes, strict=True)
-        )
-        if any(other.label == key.label and other.modes[place] is not mode for other in others)
-    ]
-    return " ".join([shlex.quote(key.path), *options])
+    siblings = [other for other in others if other.label == key.label]
+    language, runtime, autograd = key.modes
+    options = {
+        f"--language {language.option}": any(other.language is not language for other in siblings),
+        f"--runtime {runtime.option}": any(other.runtime is not runtime for other in siblings),
+        f"--autograd {autograd.option}": any(other.autograd is not autograd for other in siblings),
+        f"--num-threads {key.num_threads}": any(
+            other.num_threads != key.num_threads for other in siblings
+        ),
+    }
+    needed = [option for option, is_needed in options.items() if is_needed]
+    return " ".join([shlex.quote(key.path), *needed])
 
 
 # ------------------------------------------------------------------------------------- files
 
 
-def _values(comparison: Comparison, shared: SharedCauses) -> dict[str, Any]:
+def _values(
+    comparison: Comparison, shared: SharedCauses, cases: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "format_version": FORMAT_VERSION,
         "base": side_values(comparison.base),
@@ -410,7 +411,7 @@ def _values(comparison: Comparison, shared: SharedCauses) -> dict[str, Any]:
         "layouts": comparison.layouts,
         "tally": {verdict.value: number for verdict, number in comparison.tally.items()},
         "mean_change": _geometric_mean(comparison.differences),
-        "cases": [difference_values(difference) for difference in comparison.differences],
+        "cases": list(cases),
         "causes": causes.every_as_values(shared, comparison.differences),
         "skipped_by_budget": [
             {**key.as_values, "time_budget": budget}
@@ -448,20 +449,21 @@ def difference_values(difference: Difference) -> dict[str, Any]:
     }
 
 
-_FIGURES = ("verdict", "reason", "verified", "base", "new", "change", "relative", "noise")
+_FIGURES = (
+    *("verdict", "reason", "verified", "base", "new", "change", "relative"),
+    *("noise", "noise_origin"),
+)
 
 
-def _records(comparison: Comparison) -> Table:
+def records(cases: Sequence[dict[str, Any]]) -> Table:
     """One line for each case, with numbers as they are."""
     judged = [metric.name for metric in metrics() if metric.judged]
     rows = []
-    for difference in comparison.differences:
-        values = difference_values(difference)
+    for values in cases:
         time, changes = values["time"] or {}, values["metrics"]
         cells = [
-            *key_cells(difference.key),
-            *(values[name] for name in _FIGURES),
-            values["noise_origin"],
+            "/".join(values["label"]),
+            *(values[name] for name in (*KEY_NAMES[1:], *_FIGURES)),
             time.get("base_s"),
             time.get("new_s"),
             " · ".join(values["causes"]),
@@ -469,7 +471,7 @@ def _records(comparison: Comparison) -> Table:
         ]
         rows.append(Row(tuple(map(Cell, cells))))
     names = [
-        *(*KEY_NAMES, *_FIGURES, "noise_origin", "base_s", "new_s", "causes"),
+        *(*KEY_NAMES, *_FIGURES, "base_s", "new_s", "causes"),
         *(f"{side}_{name}" for name in judged for side in ("base", "new")),
     ]
     return Table("cases", "", tuple(Column(name, name) for name in names), tuple(rows))

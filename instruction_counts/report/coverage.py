@@ -8,7 +8,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from instruction_counts.report.markdown import escaped
+from instruction_counts.report.renderers.markdown import escaped
 from instruction_counts.sources.operators.coverage import Coverage, total
 
 LEGEND = (

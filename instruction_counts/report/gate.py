@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.models.impact import Models
+from instruction_counts.analysis.models.costs import Models
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.domain.metrics import ALLOCATIONS
@@ -15,6 +16,7 @@ from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
 from instruction_counts.gate.checks import check_values
 from instruction_counts.gate.gate import Finding, Gate, Level
+from instruction_counts.gate.limits import Rule
 from instruction_counts.gate.lint import Remark
 from instruction_counts.report import causes
 from instruction_counts.report import comparison as report
@@ -31,6 +33,7 @@ from instruction_counts.report.document import (
     Unit,
 )
 from instruction_counts.report.format import plural
+from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
 from instruction_counts.system.program import PROGRAM
 
 _SHOWN_BY_A_REMARK = 5
@@ -51,22 +54,21 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
     """A check: its verdict, what fails first, then all else that is no longer as it was."""
     comparison = gate.comparison
     shared = shared_causes(comparison.differences)
-    document = report.comparison_document(comparison, tests=case_tests(gate))
     by_case = {case.key: causes.texts(case.causes) for case in comparison.differences}
     skipped = report.skipped_note(comparison)
     is_bad = gate.fails or not gate.compares or interrupted
-    verdict = Line(
-        verdict_text(gate, interrupted=interrupted), Role.BAD if is_bad else Role.STRONG
-    )
-    return attrs.evolve(
-        document,
-        kind="check",
-        answer=(verdict, *document.answer),
+    verdict = verdict_text(gate, interrupted=interrupted)
+    every = causes.every_as_values(shared, comparison.differences)
+    return Document(
+        "check",
+        answer=(Line(verdict, Role.BAD if is_bad else Role.STRONG), report.tally(comparison)),
+        facts=report.facts(comparison),
         sections=(*report.cause_sections(shared), *_sections(gate, shared)),
         notes=() if skipped is None else (skipped,),
-        data=check_values(
-            gate, by_case, causes.every_as_values(shared, comparison.differences)
-        ),
+        longest=LONGEST_COMMENT,
+        data=check_values(gate, by_case, every),
+        records=report.records([report.difference_values(case) for case in comparison.differences]),
+        tests=case_tests(gate),
     )
 
 
@@ -82,9 +84,7 @@ def _sections(gate: Gate, shared: SharedCauses) -> Iterator[Table]:
     ]
     for name, title, role, findings in groups:
         if findings:
-            said = [
-                (finding.difference, _why(finding, shared, models)) for finding in findings
-            ]
+            said = [(finding.difference, _why(finding, shared, models)) for finding in findings]
             folded = name != Level.FAILS.name.lower()
             yield report.cases_table(name, title, role, said, folded=folded)
 
@@ -100,13 +100,14 @@ def _why(finding: Finding, shared: SharedCauses, models: Models) -> tuple[str, .
     return said if is_said else (finding.why, *said)
 
 
-def limit_lines(gate: Gate) -> Iterator[Line]:
-    """What limits make of a comparison, a line for each case that is over one, then of all."""
-    for level in (Level.FAILS, Level.EDGE, Level.SOFT):
-        for finding in gate.at(level):
-            text = f"{level.value}: {report.name_of(finding.key)}: {finding.why}"
-            yield Line(text, _ROLES[level])
-    yield Line(verdict_text(gate), Role.BAD if gate.fails else Role.STRONG)
+def limits_block(gate: Gate) -> Block:
+    """What limits make of a comparison: the verdict, then each case that is over one."""
+    lines = [
+        Line(f"{level.value}: {report.name_of(finding.key)}: {finding.why}", _ROLES[level])
+        for level in (Level.FAILS, Level.EDGE, Level.SOFT)
+        for finding in gate.at(level)
+    ]
+    return Block(verdict_text(gate), tuple(lines), Role.BAD if gate.fails else Role.STRONG)
 
 
 def verdict_text(gate: Gate, *, interrupted: bool = False) -> str:
@@ -153,7 +154,7 @@ def case_tests(gate: Gate) -> tuple[CaseTest, ...]:
     return tuple(tests)
 
 
-def _named(key: CaseKey, **fields: str) -> CaseTest:
+def _named(key: CaseKey, **fields: Any) -> CaseTest:
     return CaseTest(".".join([PROGRAM, *key.label[:-1]]), key.title, **fields)
 
 
@@ -186,21 +187,15 @@ def acceptance_document(found: Acceptance, *, pruned: bool) -> Document:
     ]
     changed = (report.cases_table("cases", "ACCEPTED", Role.STRONG, said),) if said else ()
     doubt = report.changed_files(found.comparison.new)
-    what = "are dropped" if pruned else "stay (--prune drops them)"
+    absent = "dropped" if pruned else "kept (--prune drops them)"
     notes = {
-        f"{plural(len(found.kept), 'case')} differ by noise alone, and keep their counts.": (
-            found.kept
-        ),
-        f"{plural(len(found.absent), 'case')} of the baseline are not in the run: they {what}": (
-            found.absent
-        ),
-        f"{plural(len(found.uncounted), 'case')} of the baseline were not counted: they stay": (
-            found.uncounted
-        ),
+        "Counts kept, as they differ by noise alone": found.kept,
+        f"Not in the run, and {absent}": found.absent,
+        "Not counted in the run, and kept": found.uncounted,
     }
     doubts = [Line(f"The run may have counted other code: {doubt}", Role.BAD)] if doubt else []
-    lines = (*doubts, *(Line(text) for text, keys in notes.items() if keys))
-    return Document("acceptance", sections=changed, notes=lines)
+    lines = [Line(f"{text}: {plural(len(keys), 'case')}") for text, keys in notes.items() if keys]
+    return Document("acceptance", sections=changed, notes=(*doubts, *lines))
 
 
 def _accepted(difference: Difference, found: Acceptance) -> tuple[str, ...]:
@@ -261,8 +256,8 @@ def lint_document(remarks: Sequence[Remark], name: str) -> Document:
     return Document("lint", answer=answer, sections=tuple(sections))
 
 
-def _about(about: Sequence[CaseKey | str]) -> Iterable[Line]:
+def _about(about: Sequence[CaseKey | Rule]) -> Iterable[Line]:
     for item in about[:_SHOWN_BY_A_REMARK]:
-        yield Line(report.name_of(item) if isinstance(item, CaseKey) else item, indent=2)
+        yield Line(report.name_of(item) if isinstance(item, CaseKey) else str(item), indent=2)
     if len(about) > _SHOWN_BY_A_REMARK:
         yield Line(f"… {len(about) - _SHOWN_BY_A_REMARK:,} more", indent=2)

@@ -19,7 +19,6 @@ from instruction_counts.history.watching import FoundStep
 from instruction_counts.report import format as fmt
 from instruction_counts.report import plots as plotting
 from instruction_counts.report.causes import of_case, texts
-from instruction_counts.report.comparison import title_of
 from instruction_counts.report.formats.entry import BisectionReport, StepCauses
 
 WIDTH = 80
@@ -29,7 +28,7 @@ _CHANGED = "files of the build changed during the run"
 
 def plots(series: Series, causes: StepCauses, width: int = WIDTH) -> Iterator[Text]:
     """A case: for each segment a plot and its steps, then what was not counted."""
-    yield Text(title_of(series.key), style="bold")
+    yield Text(series.key.title, style="bold")
     total = len(series.segments)
     for number, segment in enumerate(series.segments, 1):
         if segment.apart:
@@ -58,7 +57,7 @@ def table(series: Sequence[Series]) -> Table:
     result.add_column("", overflow="fold")
     for case in series:
         result.add_section()
-        result.add_row(Text(title_of(case.key), style="bold"))
+        result.add_row(Text(case.key.title, style="bold"))
         for row in rows(case):
             print_ = row.point.fingerprint
             result.add_row(
@@ -182,7 +181,7 @@ def step_text(step: FoundStep) -> str:
 def bisection(report: BisectionReport) -> Iterator[Text]:
     """What a bisection found: each change with its neighbours and causes, then what it took."""
     result, names, found = report.result, report.names, report.candidates
-    yield Text(title_of(found.key), style="bold")
+    yield Text(found.key.title, style="bold")
     for found_change in result.changes:
         difference = found.difference(found_change.before, found_change.after)
         style = "red" if is_regression(difference) else "green"

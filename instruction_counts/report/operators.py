@@ -14,6 +14,8 @@ from instruction_counts.domain.metrics import PEAK_BYTES, TENSOR_BYTES
 from instruction_counts.domain.outcomes import Machine
 from instruction_counts.domain.records import Run
 from instruction_counts.report import format as fmt
+from instruction_counts.report.document import Cell, Column, Row, Unit
+from instruction_counts.report.document import Table as DocumentTable
 
 LEGEND = (
     "backward: forward and backward together, less forward; mem: most memory held at once;\n"
@@ -121,3 +123,27 @@ def all_cells(metrics: Metrics) -> Iterator[str]:
         yield "" if metrics.times is None else fmt.duration(getattr(metrics.times, f"{name}_s"))
     allocated = metrics.used.get(TENSOR_BYTES.name) if peak else None
     yield from (backward_time, size(allocated), peak, bandwidth, computed)
+
+
+def measured(run: Run) -> DocumentTable:
+    """The operators of a run, a row for each language; without rows where there are none."""
+    columns = (
+        Column("operator", ""),
+        Column("instructions", "instr", Unit.COUNT, "forward"),
+        Column("median_s", "time", Unit.SECONDS, "forward"),
+        Column("backward_instructions", "instr", Unit.COUNT, "backward"),
+        Column("backward_s", "time", Unit.SECONDS, "backward"),
+        Column("peak_bytes", "mem", Unit.BYTES),
+        Column("gb_per_s", "GB/s", Unit.NUMBER),
+        Column("gflops_per_s", "GF/s", Unit.NUMBER),
+    )
+    rows: list[Row] = []
+    above: tuple[str, ...] = ()
+    for metrics in metrics_of(run.cases):
+        title = " / ".join(metrics.label)
+        if metrics.label != above:
+            rows.append(Row((Cell(title), *[Cell("")] * 7), title))
+        name = mode(metrics, several=len(run.builds) > 1)
+        rows.append(Row((Cell(name), *map(Cell, _cells(metrics))), f"{title} · {name}", indent=1))
+        above = metrics.label
+    return DocumentTable("operators", "Operators", columns, tuple(rows))

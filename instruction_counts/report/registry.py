@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.report.formats import csv, json, junit, markdown
+from instruction_counts.report.formats import csv, json, markdown
 from instruction_counts.report.formats.entry import Content, Format
 from instruction_counts.system.files import unwritable, write_atomically
 
@@ -126,5 +126,5 @@ def _bytes(content: Content, *, compressed: bool) -> Iterator[bytes]:
     yield compressor.flush()
 
 
-for _entry in (json.FORMAT, csv.FORMAT, markdown.FORMAT, junit.FORMAT):
+for _entry in (json.FORMAT, csv.FORMAT, markdown.FORMAT):
     register(_entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from instruction_counts.cli.merging import merged
+from instruction_counts.cli.measuring import merged
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import STANDARD

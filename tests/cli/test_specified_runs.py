@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.merging import merged
+from instruction_counts.cli.measuring import merged
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.reporting import result_files
 from instruction_counts.session.builds import MeasurementSettings

@@ -9,8 +9,9 @@ The rule:
 - A cause explains of a case the instructions that it costs more or less itself: a native function
   those of its own code, a Python function its part of the interpreter's. Instructions that it moves
   against the change of the case count against it.
-- What at least two cases share is chosen by how much it explains, the most first. Causes of nearly
-  the same cases (four of five on either side) that go the same way stand together.
+- What at least two cases share is chosen by how much it explains, the most first, unless so few
+  cases changed that each can say it itself. Causes of nearly the same cases (four of five on either
+  side) that go the same way stand together.
 - The share of a cause is what it explains of all changes, whichever way they go, added up. No
   instruction is counted twice. Of operators, and without the costs of native functions, it is not
   known.
@@ -30,6 +31,9 @@ from instruction_counts.domain.causes import Cause, CauseIdentity, CauseKind
 
 MOST = 5
 """So many causes are told."""
+
+_FEW = 3
+"""So many changed cases need no causes in common."""
 
 _TOGETHER = Fraction(4, 5)
 _CHANGED = frozenset({Verdict.WORSE, Verdict.BETTER, Verdict.AMBIGUOUS})
@@ -107,7 +111,7 @@ def shared_causes(differences: Iterable[Difference], most: int = MOST) -> Shared
     every.sort(key=lambda cause: (-abs(cause.explained), -len(cause.causes), cause.first.name))
     left = list(every)
     leading: list[LeadingCause] = []
-    while left and len(leading) < most:
+    while left and len(leading) < most and len(changed) > _FEW:
         members = [cause for cause in left if cause is left[0] or _go_together(left[0], cause)]
         left = [cause for cause in left if cause not in members]
         explained = sum((member.explained for member in members), _NONE)

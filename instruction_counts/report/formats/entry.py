@@ -7,10 +7,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.stored import StoredCount
-from instruction_counts.gate.gate import Gate
 from instruction_counts.history.bisection import Bisection
 from instruction_counts.history.candidates import Candidates
 from instruction_counts.history.series import Series
@@ -21,20 +19,6 @@ Content: TypeAlias = str | bytes | Iterable[str | bytes]
 
 StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]]
 """What caused the steps of a history, by the counts before and after each."""
-
-
-@attrs.frozen
-class ComparisonReport:
-    """Two builds, compared."""
-
-    comparison: Comparison
-
-
-@attrs.frozen
-class CheckReport:
-    """A comparison with a baseline, held against limits."""
-
-    gate: Gate
 
 
 @attrs.frozen
