@@ -32,12 +32,12 @@ from instruction_counts.session.measuring import make_engine
 from instruction_counts.sources.definitions import STANDARD, load
 
 SAMPLE = (
-    "MatMul / mm · Python · Eager · Forward · 1 thread",
-    "Pointwise / Math / add / Tensor-Tensor · Python · Eager · Forward · 1 thread",
-    "MatMul / mm · C++ · Eager · Forward · 1 thread",
-    "Data movement / zero_ · C++ · Eager · Forward · 1 thread",
-    "MatMul / mm · Python · TorchScript · Forward · 1 thread",
-    "Training / Regression · Python · Eager · Forward + Backward · 1 thread",
+    "MatMul / mm · Python · Eager · Forward",
+    "Pointwise / Math / add / Tensor-Tensor · Python · Eager · Forward",
+    "MatMul / mm · C++ · Eager · Forward",
+    "Data movement / zero_ · C++ · Eager · Forward",
+    "MatMul / mm · Python · TorchScript · Forward",
+    "Training / Regression · Python · Eager · Forward + Backward",
 )
 CONSOLE = Console()
 

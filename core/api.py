@@ -31,8 +31,8 @@ from core.checks import (
 from core.errors import Broken, DefinitionError, deferrable, is_deferring, quoted
 from core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
 from core.invocation import call_model
+from core.labels import WARM_LOOP, AutogradMode, AutoLabels, Label, Language, RuntimeMode
 from core.signature import Signature
-from core.types import AutogradMode, AutoLabels, Label, Language, RuntimeMode
 from core.variants import pair_lines, parse_block
 
 __all__ = [
@@ -100,6 +100,8 @@ class TimerArgs:
     metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
     subject: Subject | None = None
     expected: tuple[ExpectedTensor, ...] = ()
+    kind: str = WARM_LOOP
+    """How it is counted, as `instruction_counts.engines.kinds` has it."""
 
     def __attrs_post_init__(self) -> None:
         error = self.mistake()
@@ -170,11 +172,6 @@ class GroupedBenchmark:
     metadata: Mapping[str, Any] = attrs.field(factory=dict, eq=False)
     subject: Subject | None = None
     expected: tuple[ExpectedTensor, ...] = ()
-
-    @property
-    def from_model(self) -> bool:
-        """Whether the statement calls a module that the setup defines."""
-        return self.py_model_setup is not None or self.cpp_model_setup is not None
 
     @property
     def torchscript(self) -> bool:

@@ -11,9 +11,9 @@ from typing import Any
 
 from core.errors import BrokenText, DefinitionError, quoted
 from core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
+from core.labels import RuntimeMode
 from core.runtimes import selectable
 from core.signature import Signature, parse_signature
-from core.types import RuntimeMode
 
 
 def dedented(text: Any) -> Any:

@@ -35,7 +35,9 @@ def _explicit(label: Label, args: TimerArgs) -> Iterator[Case]:
     autolabels = AutoLabels(RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, args.language)
     counts = args.num_threads if isinstance(args.num_threads, tuple) else (args.num_threads,)
     for num_threads in counts:
-        timer_args = TimerArgs(args.stmt, args.setup, args.global_setup, num_threads, args.language)
+        timer_args = TimerArgs(
+            args.stmt, args.setup, args.global_setup, num_threads, args.language, kind=args.kind
+        )
         yield Case(
             *(label, autolabels, timer_args),
             metadata=args.metadata,
@@ -63,7 +65,7 @@ def _expand(label: Label, group: GroupedBenchmark) -> Iterator[Case]:
                     num_threads,
                     language,
                 ),
-                runtime.artefact(group),
+                runtime.artefact_source(group),
                 group.metadata,
                 group.setup.paths,
                 group.subject,

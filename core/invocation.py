@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from core.labels import Language
 from core.signature import Signature
-from core.types import Language
 
 
 def call_model(signature: Signature, language: Language) -> str:

@@ -9,7 +9,7 @@ from itertools import zip_longest
 import attrs
 
 from core.errors import DefinitionError, quoted
-from core.types import Language
+from core.labels import Language
 
 _COMMENT = {Language.PYTHON: "#", Language.CPP: "//"}
 _RESERVED = {"SETUP": "setup", "GLOBAL_SETUP": "global_setup"}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ APPLICATION = sorted((ROOT / "instruction_counts").rglob("*.py"))
 CORE = sorted((ROOT / "core").rglob("*.py"))
 WORKER = ROOT / "worker" / "main.py"
 WORKERS = sorted((ROOT / "worker").glob("*.py"))
+PACKAGES = ("core", "definitions", "instruction_counts", "worker")
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
 INPUT_AND_OUTPUT = {
     "asyncio",
@@ -71,6 +73,127 @@ def called(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id
+
+
+def module_of(path: Path) -> str:
+    """The name by which a file is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports_of(node: ast.AST) -> Iterator[tuple[str, ...]]:
+    """What a module imports anywhere, but for the sake of types; each as what it may be called."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return
+    if isinstance(node, ast.Import):
+        yield from ((alias.name,) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        yield from ((f"{node.module}.{alias.name}", node.module) for alias in node.names)
+    for below in ast.iter_child_nodes(node):
+        yield from imports_of(below)
+
+
+def graph_of(texts: Mapping[str, str]) -> dict[str, set[str]]:
+    """Which of these modules import which of them."""
+    return {
+        module: {
+            next(name for name in names if name in texts)
+            for names in imports_of(ast.parse(text))
+            if texts.keys() & set(names)
+        }
+        - {module}
+        for module, text in texts.items()
+    }
+
+
+def circle_in(graph: Mapping[str, set[str]]) -> list[str]:
+    """A circle of modules that import each other; empty where there is none."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        return list(error.args[1])
+    return []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Late imports count, too: they hide a circle and do not break it."""
+    paths = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    texts = {module_of(path): path.read_text(encoding="utf-8") for path in paths}
+
+    assert [] == circle_in(graph_of(texts))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("import a", ["a", "b", "a"]),
+        ("from a import one", ["a", "b", "a"]),
+        ("def f():\n    from a import one", ["a", "b", "a"]),
+        ("import c", []),
+        ("if TYPE_CHECKING:\n    from a import one", []),
+    ],
+)
+def test_a_circle_is_noticed(text: str, expected: list[str]) -> None:
+    """However it is closed; types alone close none."""
+    found = circle_in(graph_of({"a": "from b import two", "b": text, "c": ""}))
+
+    assert sorted(expected) == sorted(found) or sorted(expected) == sorted([*found[1:], "b"])
+
+
+PURE = ("analysis", "domain", "history", "report")
+OUTSIDE = (
+    *("gzip", "httpx", "io", "os", "shutil", "socket", "sqlalchemy", "subprocess", "tempfile"),
+    *("urllib", "instruction_counts.storage", "instruction_counts.system"),
+)
+NAMES_ONLY = ("instruction_counts.system.program",)
+READS_OR_WRITES = (
+    *("iterdir", "mkdir", "open", "read_bytes", "read_text", "touch", "unlink"),
+    *("write_bytes", "write_text"),
+)
+NOT_YET_PURE = {
+    "instruction_counts/report/formats/json.py",
+    "instruction_counts/report/registry.py",
+}
+
+
+def reaching_out(tree: ast.AST) -> Iterator[str]:
+    """What in a module reads, writes, or imports what does."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+            if name in READS_OR_WRITES:
+                yield f"line {node.lineno}: {name}"
+    for *_, module in imports_of(tree):
+        if module not in NAMES_ONLY and f"{module}.".startswith(
+            tuple(f"{name}." for name in OUTSIDE)
+        ):
+            yield f"it imports {module}"
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in APPLICATION if path.parts[len(ROOT.parts) + 1] in PURE], ids=name_of
+)
+def test_judging_and_rendering_read_and_write_nothing(path: Path) -> None:
+    """Values in, values out: what is read is read before, what is written is written after."""
+    found = list(reaching_out(ast.parse(path.read_text(encoding="utf-8"))))
+
+    assert bool(found) is (name_of(path) in NOT_YET_PURE), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "open(path)",
+        "path.read_text()",
+        "def f():\n    import httpx",
+        "from os import path",
+        "from instruction_counts.storage import store",
+        "import instruction_counts.system.files",
+    ],
+)
+def test_reading_and_writing_are_noticed(text: str) -> None:
+    """In a call and in an import."""
+    assert list(reaching_out(ast.parse(text)))
 
 
 @pytest.mark.parametrize("path", APPLICATION, ids=name_of)

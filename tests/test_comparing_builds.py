@@ -89,30 +89,18 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     return Compared(code, stream.getvalue(), json.loads(output.read_text()), database)
 
 
-def test_one_more_call_is_found_and_verified(compared: Compared) -> None:
-    """A Python wrapper around one function."""
-    case = compared.case("wrapped")
+def test_a_known_change_is_found_and_verified(compared: Compared) -> None:
+    """A Python wrapper around one function, and some twenty instructions of C++ for each tensor.
 
-    assert "worse" == case["verdict"]
-    assert case["verified"] is True
+    The function that a library put in front of torch's own is named as the cause, in the
+    explanation too, which has what is stored and not the builds.
+    """
+    python, cpp = compared.case("wrapped"), compared.case("slower", "c++")
 
-
-def test_a_tenth_of_a_per_cent_is_found_and_verified(compared: Compared) -> None:
-    """Some twenty instructions for each new tensor, in C++."""
-    case = compared.case("slower", "c++")
-
-    assert "worse" == case["verdict"]
-    assert case["verified"] is True
-    assert 0 < case["change"] < 50
-
-
-def test_the_cause_is_named_in_the_comparison(compared: Compared) -> None:
-    """The function that a library put in front of torch's own."""
-    assert "GetCPUAllocator" in " ".join(compared.case("slower", "c++")["causes"])
-
-
-def test_the_cause_is_named_in_the_explanation(compared: Compared) -> None:
-    """From what is stored, without the builds."""
+    assert ["worse", "worse"] == [python["verdict"], cpp["verdict"]]
+    assert [True, True] == [python["verified"], cpp["verified"]]
+    assert 0 < cpp["change"] < 50
+    assert "GetCPUAllocator" in " ".join(cpp["causes"])
     assert "GetCPUAllocator" in compared.explained("slower")
 
 
@@ -120,8 +108,7 @@ def test_a_wrong_answer_is_no_improvement(compared: Compared) -> None:
     """It says by how much it is wrong."""
     case = compared.case("wrong")
 
-    assert "incomparable" == case["verdict"]
-    assert "output differs" == case["reason"]
+    assert ("incomparable", "output differs") == (case["verdict"], case["reason"])
     assert 1.0 == case["output"]["tensors"][0]["largest_absolute"]
 
 
@@ -137,21 +124,13 @@ def test_what_one_build_lacks_is_a_row(compared: Compared) -> None:
     """The comparison goes on."""
     case = compared.case("fails")
 
-    assert "failed" == case["verdict"]
-    assert "failed in base" == case["reason"]
+    assert ("failed", "failed in base") == (case["verdict"], case["reason"])
 
 
-def test_a_regression_has_its_own_exit_code(compared: Compared) -> None:
-    """It counts for more than the case that failed."""
-    assert 3 == compared.code
-
-
-def test_within_a_generous_budget_nothing_is_left_out(compared: Compared) -> None:
-    """It only changes the order."""
-    assert [] == compared.document["skipped_by_budget"]
-
-
-def test_what_was_verified_is_said(compared: Compared) -> None:
-    """On the terminal, too."""
+def test_a_regression_counts_for_more_than_a_case_that_failed(compared: Compared) -> None:
+    """Within a generous budget nothing is left out; what was verified is said."""
     sure = "1 of 2 verified in 1 memory layout, 1 of 2 certain: other code is executed"
+
+    assert 3 == compared.code
+    assert [] == compared.document["skipped_by_budget"]
     assert f"WORSE  {sure}" in compared.text

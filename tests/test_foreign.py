@@ -16,36 +16,16 @@ def normalised(case: Case) -> str:
     return " ".join(case.timer_args.stmt.split())
 
 
-def test_there_are_at_least_80_cases() -> None:
-    """What a few cases do not show, many do."""
+def test_the_set_is_as_large_and_as_varied_as_it_says() -> None:
+    """At least 80 cases in Python, in groups; each with a label and a statement of its own."""
     assert len(CASES) >= 80
-
-
-def test_every_case_is_in_python() -> None:
-    """Users of torch write little else."""
     assert {Language.PYTHON} == {case.autolabels.language for case in CASES}
-
-
-def test_every_label_is_unique() -> None:
-    """Or results would be mixed up."""
-    assert len({case.label for case in CASES}) == len(CASES)
-
-
-def test_every_label_is_a_group_and_a_name() -> None:
-    """Groups can be selected, and have no groups of their own."""
     assert {2} == {len(case.label) for case in CASES}
-
-
-def test_no_statement_occurs_twice() -> None:
-    """A case that repeats another one shows nothing new."""
+    assert len({case.label for case in CASES}) == len(CASES)
     assert len({normalised(case) for case in CASES}) == len(CASES)
 
 
-def test_the_suite_has_none_of_the_statements() -> None:
-    """The program may have been tuned to those of the suite."""
+def test_the_suite_has_none_of_it() -> None:
+    """The program may have been tuned to its statements; selections cannot be mixed up either."""
     assert set() == {normalised(case) for case in CASES} & {normalised(case) for case in SUITE}
-
-
-def test_the_suite_has_none_of_the_labels() -> None:
-    """Selections and comparisons of the two cannot be mixed up."""
     assert set() == {case.label for case in CASES} & {case.label for case in SUITE}

@@ -4,11 +4,12 @@ Both are whole numbers that no memory layout, allocator or load moves. They are 
 a child of their own, in single windows of the loop that is counted: the hooks at both ends of a
 window switch an observer on and off. Bytecodes are those of the calling thread.
 
-Standard library only, like `worker.main`, which imports this in the children that are asked for it.
+The same children see what is looked up on types (`method_cache`).
 """
 
 from __future__ import annotations
 
+import ctypes
 import dis
 import hashlib
 import os
@@ -19,7 +20,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Callable, Dict, FrozenSet, List, Optional, Sequence, Tuple
 
-Message = Dict[str, Any]
+from . import method_cache
+from .main import CompiledLoop, Message, PythonLoop, Shim, with_artefact
 
 CASE_FILE = "<case>"
 """Where the code of a case says that it stands."""
@@ -30,6 +32,37 @@ GENERATED = "<generated>"
 
 # TorchScript runs a graph once to profile and once to optimise it; caches are filled before that.
 _WARM_UP_RUNS = 4
+
+
+def executed(request: Message, shim: Shim) -> Message:
+    """What one warm iteration executes: bytecodes of Python cases, operators of all."""
+    import torch
+
+    case = with_artefact(request["case"], "")
+    torch.set_num_threads(case["num_threads"])
+    operators = Operators(torch)
+    if case["language"] == "C++":
+        compiled, hook = CompiledLoop(case), ctypes.CFUNCTYPE(None)
+
+        def run(lengths: Sequence[int], hooks: Sequence[Callable[[], None]]) -> None:
+            array = (ctypes.c_uint64 * len(lengths))(*lengths)
+            compiled.run(array, tuple(map(hook, hooks)))
+
+        observe(run, [operators])
+        return {"executed": {"python": "", "functions": None, "operators": operators.rows()}}
+    loop = PythonLoop(case, shim.idle_hooks)
+    bytecodes = Bytecodes(*loop.statement)
+    lookups = method_cache.Lookups()
+    rounds: List[Any] = [lookups] * method_cache.ROUNDS
+    observe(loop.run, [bytecodes, operators, *rounds])
+    return {
+        "executed": {
+            "python": "%d.%d" % sys.version_info[:2],
+            "functions": bytecodes.rows(),
+            "operators": operators.rows(),
+        },
+        "lookups": lookups.rows(),
+    }
 
 
 class Observer:

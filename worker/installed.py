@@ -7,14 +7,16 @@ import sys
 from pathlib import Path
 from typing import Any, Dict
 
+from .main import MeasurementError
+
 Message = Dict[str, Any]
 
 
-class RefusalError(Exception):
-    """A question that this build cannot answer, and what to do about it."""
+class RefusalError(MeasurementError):
+    """A task that this build cannot carry out, and what to do about it."""
 
     def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
+        super().__init__({"kind": "refused", "message": message, "hint": hint})
         self.message, self.hint = message, hint
 
 
@@ -36,7 +38,8 @@ def import_torch() -> Any:
         import torch
     except Exception as error:  # a broken torch fails in many ways
         message = "cannot import torch: %s: %s" % (type(error).__name__, error)
-        raise RefusalError(message, "%s -c 'import torch' shows more." % sys.executable) from error
+        hint = "The error is torch's own; all of it:  %s -c 'import torch'" % sys.executable
+        raise RefusalError(message, hint) from error
     return torch
 
 

@@ -1,49 +1,47 @@
-"""Measures what it is told, in the interpreter of the build under test.
+"""Counts what it is told, in the interpreter of the build under test, and loads what else is asked.
 
-This one file is all that a build needs: it imports the standard library, and torch inside
-functions, and nothing else of this project. It runs on Python 3.9 and later, from any directory.
+A process that counts executes this file and, beside it, `method_cache`, `cpython` and `names`. An
+edit of these can move counts, so their digest is part of each fingerprint. Every other module here
+holds tasks that never run where instructions are counted: it is loaded when a task of it is asked
+for, in a process that takes none.
+
+All of them need the standard library, and torch inside functions, and nothing else of this project.
+They run on Python 3.9 and later, from any directory.
 
 It speaks JSON lines over two inherited descriptors, never over stdout, which belongs to the user's
-code. Its first message is ``hello`` with the protocol version; then it answers requests:
+code. Its first message is ``hello`` with the protocol version. Each request names a ``task``, and
+the ``module`` that it is a function of; the answer has a ``status``. The tasks of this file are
 
-- ``identify``: which Python and torch this is.
-- ``measure``: one case with ``torch.utils.benchmark.Timer`` (the reference engine).
-- ``serve``: become a fork server (the fork engine): import torch, get ready, answer ``ready``; then
-  ``fork`` starts a child that carries out one request file, and ``reap`` tells how it ended.
-
-Protocol history: 1, the first.
+- ``serve``: become a fork server: import torch, get ready, answer ``ready``; then ``fork`` starts a
+  child that carries out the task in a request file, and ``reap`` tells how it ended.
+- ``counts``, in a child of a server: instructions of a case.
 """
 
 from __future__ import annotations
 
 import argparse
-import array
-import ast
-import base64
 import contextlib
 import ctypes
-import functools
 import gc
-import hashlib
 import importlib.util
 import itertools
 import json
 import os
-import platform
-import re
 import resource
-import select
 import sys
 import tempfile
 import textwrap
-import threading
 import traceback
 import warnings
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
 
 PROTOCOL_VERSION = 1
-MODEL_PATH = "@TORCHSCRIPT_MODEL_PATH@"
+ARTEFACT_PATH = "@TORCHSCRIPT_MODEL_PATH@"
+"""Stands in a setup for the file that was made for a case; part of what identifies its code."""
+PACKAGE = "instruction_counts_worker"
+"""What modules of tasks are imported as: a name that nobody else has."""
 _PR_SET_PDEATHSIG, _SIGKILL = 1, 9
 
 Message = Dict[str, Any]
@@ -87,15 +85,37 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     args = parser.parse_args(argv)
     channel = Channel(args.read_fd, args.write_fd)
     channel.send({"type": "hello", "protocol": PROTOCOL_VERSION, "pid": os.getpid()})
-    answers = {"identify": identify, "measure": measure_with_timer}
     while True:
         request = channel.receive()
         if request is None:
             return 0
-        if request["type"] == "serve":
+        if request["task"] == "serve":
             return serve(channel, request)
         request["read_fd"] = args.read_fd
-        channel.send({"type": request["type"], **as_value(answers[request["type"]], request)})
+        channel.send(as_value(lambda one: task_of(one)(one), request))
+
+
+def task_of(request: Message) -> Callable[..., Message]:
+    """The function that carries out a request."""
+    if "module" not in request:
+        return count_in_child
+    function: Callable[..., Message] = getattr(neighbour(request["module"]), request["task"])
+    return function
+
+
+def neighbour(name: str) -> Any:
+    """A module of tasks, which can import its own neighbours, and this one as ``.main``.
+
+    A case may import modules that are called like the files here. So the folder, which older
+    Pythons put there, does not stay on the path.
+    """
+    if PACKAGE not in sys.modules:
+        folder = Path(globals().get("__file__", "worker.py")).resolve().parent
+        sys.path[:] = [path for path in sys.path if not path or Path(path).resolve() != folder]
+        package = sys.modules[PACKAGE] = ModuleType(PACKAGE)
+        package.__path__ = [str(folder)]
+        sys.modules[PACKAGE + ".main"] = sys.modules["__main__"]
+    return importlib.import_module("%s.%s" % (PACKAGE, name))
 
 
 def as_value(function: Callable[[Message], Message], request: Message) -> Message:
@@ -118,19 +138,8 @@ def _die_with_parent() -> None:
         _prctl(_PR_SET_PDEATHSIG, _SIGKILL)
 
 
-def _end_with_controller(read_fd: int) -> None:
-    """Kill the process group, Valgrind and compilers included, when the controller is gone."""
-
-    def watch() -> None:
-        poll = select.poll()
-        poll.register(read_fd, 0)  # the hang-up alone, which cannot be masked
-        poll.poll()
-        os.killpg(0, _SIGKILL)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-def _pin(cores: Sequence[int]) -> None:
+def pin(cores: Sequence[int]) -> None:
+    """Run on these cores alone."""
     if cores and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, cores)
 
@@ -187,88 +196,17 @@ def describe(error: BaseException, sources: Dict[str, Source]) -> Message:
     }
 
 
-_COMPILER_ERROR = re.compile(r"^[^\s:][^:]*:\d+:(?:\d+:)? (?:fatal )?error: (?P<text>.*)$")
-
-
-def compiler_failure(output: str, case: Message) -> Message:
-    """The first error in the output of a C++ compiler, placed at the user's line."""
-    lines = output.splitlines()
-    for number, line in enumerate(lines):
-        match = _COMPILER_ERROR.match(line.strip())
-        if match:
-            shown = lines[number + 1] if number + 1 < len(lines) else ""
-            code = shown.split("|", 1)[1].strip() if "|" in shown else ""
-            message = "error: " + match.group("text")
-            place = place_of(code, case)
-            return {"kind": "compile", "message": message, "place": place, "code": code}
-    return {"kind": "compile", "message": "the C++ compiler failed", "output": output[-4000:]}
-
-
-def place_of(code: str, case: Message) -> str:
-    """Where a line of code stands in a case: ``stmt line 1``; empty if it is not there."""
-    for name in ("stmt", "setup", "global_setup"):
-        for number, line in enumerate(case[name].splitlines(), 1):
-            if code and line.strip() == code:
-                return "%s line %d" % (name, number)
-    return ""
-
-
-# ---------------------------------------------------------------------------------------------
-# Identity
-# ---------------------------------------------------------------------------------------------
-
-
-def identify(request: Message) -> Message:
-    """Which Python and torch this is; ``torch`` is None where it cannot be imported."""
-    del request
-    identity = {
-        "python": platform.python_version(),
-        "implementation": platform.python_implementation(),
-        "machine": platform.machine(),
-        "libc": "-".join(platform.libc_ver()),
-        "prefix": sys.prefix,
-        "base_prefix": sys.base_prefix,
-        # Before Python 3.11 the folder of a script comes first, and that of a command is empty.
-        "search_path": ["" if path == str(Path(__file__).parent) else path for path in sys.path],
-    }
-    try:
-        import torch
-    except Exception as error:  # noqa: BLE001 - a broken torch fails in many ways
-        return {**identity, "torch": None, "torch_error": "%s: %s" % (type(error).__name__, error)}
-    return {**identity, "torch": _torch_identity(torch), "torch_error": ""}
-
-
-def _torch_identity(torch: Any) -> Message:
-    from torch.utils import cpp_extension
-
-    root = Path(torch.__file__).parent
-    includes = [path for path in cpp_extension.include_paths() if Path(path).is_dir()]
-    return {
-        "version": torch.__version__,
-        "git_version": getattr(torch.version, "git_version", None) or "",
-        "debug": bool(torch.version.debug),
-        "cxx11_abi": bool(torch._C._GLIBCXX_USE_CXX11_ABI),
-        "capability": cpu_capability(torch),
-        "parallel": _line_with(torch.__config__.parallel_info(), "ATen parallel backend"),
-        "build_settings": _line_with(torch.__config__.show(), "Build settings"),
-        "root": str(root),
-        "include_paths": includes,
-        "library_paths": cpp_extension.library_paths(),
-        "cpp_headers": any((Path(path) / "torch" / "torch.h").exists() for path in includes),
-        "valgrind_headers": str(root / "utils" / "benchmark" / "utils" / "valgrind_wrapper"),
-    }
-
-
 def cpu_capability(torch: Any) -> str:
     """The instruction set that torch's kernels are dispatched to in this process."""
     backend = getattr(torch.backends, "cpu", None)
     function = getattr(backend, "get_cpu_capability", None)
     if function is not None:
         return str(function())
-    return _line_with(torch.__config__.show(), "CPU capability usage")
+    return line_with(torch.__config__.show(), "CPU capability usage")
 
 
-def _line_with(text: str, name: str) -> str:
+def line_with(text: str, name: str) -> str:
+    """What follows the colon in the line of ``text`` that holds ``name``."""
     for line in text.splitlines():
         if name in line:
             return line.split(":", 1)[1].strip()
@@ -276,12 +214,12 @@ def _line_with(text: str, name: str) -> str:
 
 
 # ---------------------------------------------------------------------------------------------
-# TorchScript
+# Artefacts: what only a build of torch can make, such as a scripted model
 # ---------------------------------------------------------------------------------------------
 
 
-def save_model(source_text: str, path: str) -> None:
-    """Run ``source_text``, which defines ``jit_model``, and save that to ``path``."""
+def make_artefact(source_text: str, path: str) -> None:
+    """Run ``source_text``, which defines a function ``save``, and let that write ``path``."""
     # torch.jit.script reads the source of what it scripts, so it has to be a file.
     module_path = path + ".py"
     Path(module_path).write_text(source_text, encoding="utf-8")
@@ -295,106 +233,22 @@ def save_model(source_text: str, path: str) -> None:
             warnings.simplefilter("ignore", DeprecationWarning)
             warnings.simplefilter("ignore", FutureWarning)
             spec.loader.exec_module(module)
-            module.jit_model.save(path)
+            module.save(path)
     except Exception as error:  # the user's model may fail in any way
-        parts = {"TorchScript model": (1, source_text.count("\n") + 1)}
+        parts = {"model": (1, source_text.count("\n") + 1)}
         failure = describe(error, {module_path: Source(source_text, parts)})
         raise MeasurementError(failure) from error
 
 
-def with_model(case: Message, folder: str) -> Message:
-    """The case with the file of its scripted model in the setup; makes that file if needed."""
-    if not case.get("model_source"):
+def with_artefact(case: Message, folder: str) -> Message:
+    """The case with the file of its artefact in the setup; makes that file if needed."""
+    if not case.get("artefact_source"):
         return case
-    path = case.get("model_file")
+    path = case.get("artefact")
     if not path:
-        path = str(Path(folder) / "model.pt")
-        save_model(case["model_source"], path)
-    return {**case, "setup": case["setup"].replace(MODEL_PATH, path), "model_file": path}
-
-
-# ---------------------------------------------------------------------------------------------
-# The reference engine: torch.utils.benchmark.Timer as it is
-# ---------------------------------------------------------------------------------------------
-
-
-def measure_with_timer(request: Message) -> Message:
-    """One case with ``Timer.blocked_autorange`` and ``Timer.collect_callgrind``."""
-    _end_with_controller(request["read_fd"])
-    _pin(request["cores"])
-    case = with_model(request["case"], request["folder"])
-    timer = make_timer(case)
-    result = {}
-    try:
-        if request["times"]:
-            result["times"] = time_blocks(timer, request)
-        if request["counts"]:
-            result["counts"] = _collect_callgrind(timer, request)
-    except BaseException as error:
-        raise MeasurementError(timer_failure(error, timer, case)) from error
-    return result
-
-
-def make_timer(case: Message) -> Any:
-    """The Timer of a case."""
-    from torch.utils.benchmark import Timer
-    from torch.utils.benchmark.utils.timer import Language
-
-    is_cpp = case["language"] == "C++"
-    try:
-        return Timer(
-            stmt=case["stmt"],
-            setup=case["setup"] or ("" if is_cpp else "pass"),
-            global_setup=case["global_setup"],
-            num_threads=case["num_threads"],
-            language=Language.CPP if is_cpp else Language.PYTHON,
-        )
-    except SyntaxError as error:
-        failure = describe(error, {})
-        failure["code"] = (error.text or "").strip()
-        failure["place"] = place_of(failure["code"], case)
-        raise MeasurementError(failure) from error
-
-
-def time_blocks(timer: Any, request: Message) -> Message:
-    """Wall times of one run: a value for each block of runs, which the Timer chooses unless asked.
-
-    ``blocks`` holds how many are asked for, and how many runs each has.
-    """
-    # A first run that is slow would make it choose blocks of one run.
-    timer.timeit(max(1, request.get("warmup_runs", 1)))
-    if request.get("blocks"):
-        count, runs = request["blocks"]
-        return {"values_s": [timer.timeit(runs).median for _ in range(count)], "runs": runs}
-    measurement = timer.blocked_autorange(min_run_time=request["min_run_time_s"])
-    return {"values_s": list(measurement.times), "runs": measurement.number_per_run}
-
-
-def _collect_callgrind(timer: Any, request: Message) -> Message:
-    stats = timer.collect_callgrind(
-        number=request["number"], repeats=request["repeats"], collect_baseline=request["baseline"]
-    )
-    return {
-        "runs": request["number"],
-        "windows": [one.counts(denoise=False) for one in stats],
-        "baseline": sum(cost.count for cost in stats[0].baseline_exclusive_stats),
-        "exclusive": [[cost.count, cost.function] for cost in stats[0].stmt_exclusive_stats],
-        "inclusive": [[cost.count, cost.function] for cost in stats[0].stmt_inclusive_stats],
-    }
-
-
-def timer_failure(error: BaseException, timer: Any, case: Message) -> Message:
-    """What went wrong inside a Timer, at the user's line."""
-    if isinstance(error, MeasurementError):
-        return error.failure
-    if case["language"] == "C++" and "error: " in str(error):
-        return compiler_failure(str(error), case)
-    # timeit compiles the code under this name, and keeps its text.
-    source = getattr(getattr(timer, "_timer", None), "src", "")
-    lines = {"line": (1, source.count("\n") + 1)}
-    failure = describe(error, {"<timeit-src>": Source(source, lines)})
-    failure["place"] = place_of(failure["code"], case)
-    return failure
+        path = str(Path(folder) / ("artefact" + case.get("artefact_suffix", "")))
+        make_artefact(case["artefact_source"], path)
+    return {**case, "setup": case["setup"].replace(ARTEFACT_PATH, path), "artefact": path}
 
 
 # ---------------------------------------------------------------------------------------------
@@ -408,7 +262,7 @@ def serve(channel: Channel, request: Message) -> int:
     The parent does as little as it can between forks, and always the same: children inherit its
     memory, and with it the traces of all that it ever did.
     """
-    _pin(request["cores"])
+    pin(request["cores"])
     shim = Shim(request["shim"])
     base = os.open(".", os.O_RDONLY)
     ready = as_value(lambda one: _get_ready(one, shim), request)
@@ -419,7 +273,7 @@ def serve(channel: Channel, request: Message) -> int:
         message = channel.receive()
         if message is None:
             return 0
-        if message["type"] == "fork":
+        if message["task"] == "fork":
             pid = os.fork()
             if pid == 0:
                 _child(message["request"], shim, base)
@@ -460,6 +314,7 @@ class Shim:
         # What steadies Python: the cache where cases are counted, and names that stay in place.
         self.method_cache: Any = None
         self.names: List[str] = []
+        self.holds_counters = False
         # Clearing costs takes milliseconds, so idle windows call something else.
         self.idle_hooks = (holding_gil.steady_windows, holding_gil.steady_windows)
         for hook in (*self.count_hooks, *self.idle_hooks):
@@ -475,14 +330,20 @@ class Shim:
         finally:
             self._library.steady_after_window(_AFTER_WINDOW())
 
+    def hold_counters(self, facts: Any) -> None:
+        """Let `know_counters` work, as far as ``facts`` about this interpreter are known."""
+        full = facts and facts.full_counter
+        if full:
+            self._library.steady_use_counters(ctypes.c_uint64(full))
+        self.holds_counters = bool(facts) and not (full and _running(_running.__code__) is None)
+
     def know_counters(self, code: Any) -> None:
         """Let ``settle_interpreter`` keep the interpreter from specialising a code object again."""
-        compiled, running = code.co_code, id(code) + type(code).__basicsize__
-        size = len(compiled)
-        # Where the bytecode lies is no part of any interface, but can be checked.
-        if ctypes.string_at(running, size) == getattr(code, "_co_code_adaptive", None):
+        running = _running(code)
+        if running is not None:
+            compiled = code.co_code
             self._library.steady_know_counters(
-                compiled, ctypes.c_uint64(size), ctypes.c_void_p(running)
+                compiled, ctypes.c_uint64(len(compiled)), ctypes.c_void_p(running)
             )
 
     def settle_interpreter(self, *, specialised: bool) -> None:
@@ -522,6 +383,14 @@ class Shim:
         return list(numbers)
 
 
+def _running(code: Any) -> Optional[int]:
+    """Where the bytecode of a code object lies as it is executed; None where that is not known."""
+    place, running = id(code) + type(code).__basicsize__, getattr(code, "_co_code_adaptive", None)
+    if running is None or ctypes.string_at(place, len(running)) != running:
+        return None
+    return place
+
+
 def _get_ready(request: Message, shim: Shim) -> Message:
     _search_through_links(request["search_path"])
     _scatter(request["scattered"])
@@ -530,12 +399,14 @@ def _get_ready(request: Message, shim: Shim) -> Message:
 
 
 def _made_ready(request: Message, shim: Shim) -> Message:
-    method_cache = _module_beside("method_cache") if request["role"] == "counts" else None
-    if method_cache is not None:
+    facts = method_cache = None
+    if request["role"] == "counts":
+        facts = _module_beside("cpython").facts()
+        method_cache = _module_beside("method_cache")
         shim.names = method_cache.place(_module_beside("names").NAMES)
     else:
-        for name in ("executed", "method_cache"):
-            _module_beside(name)  # for the children
+        for name in request["modules"]:
+            neighbour(name)  # for the children
 
     import torch
     import torch.utils.benchmark
@@ -549,6 +420,7 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         # Threads that a case starts are counted from their birth; the calling one, in windows.
         shim.toggle()
         shim.method_cache = method_cache.MethodCache(shim.allocate_at)
+        shim.hold_counters(facts)
     torch.set_num_threads(1)
     _rehearse(torch, shim)
     # torch seeds its default generator by chance; some costs depend on what is drawn.
@@ -563,6 +435,7 @@ def _made_ready(request: Message, shim: Shim) -> Message:
         "torch": torch.__version__,
         "capability": cpu_capability(torch),
         "preloaded": shim.is_preloaded(),
+        "holds_caches": shim.holds_counters and getattr(shim.method_cache, "can_move", False),
     }
 
 
@@ -639,7 +512,7 @@ def _rehearse(torch: Any, shim: Shim) -> None:
         _rehearse_torchscript(torch, str(Path(folder) / "model.pt"))
         for _ in range(2):
             request = json.loads(path.read_text(encoding="utf-8"))
-            with_model(request["case"], folder)
+            with_artefact(request["case"], folder)
             torch.set_num_threads(1)
             loop = PythonLoop(case, shim.idle_hooks)
             with shim.after_each_window(lambda _: None):
@@ -656,13 +529,13 @@ def f(x, w):
     y = torch.relu(x * w)
     return torch.mm(y, x) + 1.0
 
-jit_model = torch.jit.script(f)
+save = torch.jit.script(f).save
 """
 
 
 def _rehearse_torchscript(torch: Any, path: str) -> None:
     try:
-        save_model(_REHEARSED_MODEL, path)
+        make_artefact(_REHEARSED_MODEL, path)
     except MeasurementError:
         return  # a torch without TorchScript
     x, w = torch.ones(4, 4), torch.ones(4, 4, requires_grad=True)
@@ -693,15 +566,7 @@ def _child(request_path: str, shim: Shim, base: int) -> NoReturn:
         request = json.loads(Path(request_path).read_text(encoding="utf-8"))
         _confine(request)
         request["base"] = base
-        task = {
-            "script": script_in_child,
-            "times": time_in_child,
-            "counts": count_in_child,
-            "output": output_in_child,
-            "resources": resources_in_child,
-            "executed": executed_in_child,
-        }
-        answer = as_value(lambda one: task[one["task"]](one, shim), request)
+        answer = as_value(lambda one: task_of(one)(one, shim), request)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the case may have closed it
                 stream.flush()
@@ -714,7 +579,7 @@ def _child(request_path: str, shim: Shim, base: int) -> NoReturn:
 
 def _confine(request: Message) -> None:
     _die_with_parent()
-    _pin(request["cores"])
+    pin(request["cores"])
     output = os.open(request["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(output, 1)
     os.dup2(output, 2)
@@ -724,29 +589,6 @@ def _confine(request: Message) -> None:
     with contextlib.suppress(OSError):
         # Under memory pressure this child goes first, never its server.
         Path("/proc/self/oom_score_adj").write_text("1000", encoding="utf-8")
-
-
-def script_in_child(request: Message, shim: Shim) -> Message:
-    """Make the TorchScript model of a case, inside the build."""
-    del shim
-    save_model(request["case"]["model_source"], request["case"]["model_file"])
-    return {}
-
-
-def time_in_child(request: Message, shim: Shim) -> Message:
-    """Wall times of a case."""
-    case = with_model(request["case"], "")
-    if case["language"] == "C++":
-        timer = make_timer(
-            {**case, "stmt": "pass", "setup": "", "global_setup": "", "language": ""}
-        )
-        timer._timer = _CompiledTimer(CompiledLoop(case), shim)
-    else:
-        timer = make_timer(case)
-    try:
-        return {"times": time_blocks(timer, request)}
-    except BaseException as error:
-        raise MeasurementError(timer_failure(error, timer, case)) from error
 
 
 _NEW_OBJECTS = 1000
@@ -775,7 +617,7 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     layout = request["layout"]
     if layout:
         shim.use_layout(layout)
-    case = with_model(request["case"], "")
+    case = with_artefact(request["case"], "")
     torch.set_num_threads(case["num_threads"])
     loop = CompiledLoop(case) if case["language"] == "C++" else PythonLoop(case, shim.idle_hooks)
     pilot, pattern = request["pilot_runs"], request["pattern"]
@@ -826,359 +668,19 @@ def count_in_child(request: Message, shim: Shim) -> Message:
     }
 
 
-# ---------------------------------------------------------------------------------------------
-# What a statement computes
-# ---------------------------------------------------------------------------------------------
-
-_LARGEST_SAMPLE = 1024
-
-
-def output_in_child(request: Message, shim: Shim) -> Message:
-    """What one run of the statement makes or changes, tensor by tensor.
-
-    ``variation`` fills fresh memory with another byte and seeds the statement differently: what
-    then differs is no function of the inputs.
-    """
-    import torch
-
-    case = with_model(request["case"], "")
-    fill = ctypes.CDLL("./fresh.so").fresh_fill
-    fill(0x55 + request["variation"])
-    torch.set_num_threads(case["num_threads"])
-    is_cpp = case["language"] == "C++"
-    before, after = (
-        _cpp_values(torch, case, request, shim) if is_cpp else _values(torch, case, request)
-    )
-    inputs = hashlib.sha256(json.dumps(sorted(before.items())).encode()).hexdigest()[:16]
-    made = [{"name": name, **after[name]} for name in after if after[name] != before.get(name)]
-    return {"output": {"inputs": inputs, "tensors": made}}
-
-
-def _values(torch: Any, case: Message, request: Message) -> Tuple[Message, Message]:
-    """The tensors of a Python case before and after its statement, by name."""
-    namespace: Message = {"torch": torch}
-    exec(compile(case["setup"] or "pass", "<setup>", "exec"), namespace)
-    before = {name: tensor_value(torch, one) for name, one in tensors_in(torch, namespace)}
-    torch.manual_seed(request["variation"])
-    exec(compile(_with_named_results(case["stmt"]), "<stmt>", "exec"), namespace)
-    return before, {name: tensor_value(torch, one) for name, one in tensors_in(torch, namespace)}
-
-
-def _cpp_values(torch: Any, case: Message, request: Message, shim: Shim) -> Tuple[Message, Message]:
-    """The same of a C++ case, which was compiled to save its tensors to a file."""
-    path = Path(request["result"] + ".tensors")
-    os.environ["INSTRUCTION_COUNTS_OUTPUT"] = str(path)
-    os.environ["INSTRUCTION_COUNTS_SEED"] = str(request["variation"])
-    CompiledLoop(case).run((ctypes.c_uint64 * 1)(1), shim.clock_hooks)
-    found: Dict[str, Message] = {"before": {}, "after": {}}
-    try:
-        with path.open("rb") as stream:
-            for line in stream:
-                when, name, dtype, _, *numbers = line.decode().split(" ")
-                content = bytearray(stream.read(int(numbers[-1])))
-                kind = getattr(torch, _CPP_DTYPES.get(dtype, dtype.lower()))
-                flat = torch.frombuffer(content, dtype=kind) if content else torch.empty(0)
-                shape = [int(size) for size in numbers[:-1]]
-                tensor = flat.to(kind).reshape(shape)
-                found[when][name] = tensor_value(torch, tensor)
-    finally:
-        with contextlib.suppress(OSError):
-            path.unlink()
-    return found["before"], found["after"]
-
-
-_CPP_DTYPES = {
-    "Byte": "uint8",
-    "Char": "int8",
-    "Short": "int16",
-    "Int": "int32",
-    "Long": "int64",
-    "Half": "float16",
-    "Float": "float32",
-    "Double": "float64",
-    "ComplexHalf": "complex32",
-    "ComplexFloat": "complex64",
-    "ComplexDouble": "complex128",
-}
-
-
-def _with_named_results(stmt: str) -> ast.Module:
-    """The statement, with names for the values of its expressions, which it drops."""
-    tree = ast.parse(stmt)
-    expressions = [node for node in tree.body if isinstance(node, ast.Expr)]
-    for number, node in enumerate(expressions):
-        name = "result" if len(expressions) == 1 else "result %d" % number
-        target = ast.Name(id=name, ctx=ast.Store())
-        tree.body[tree.body.index(node)] = ast.Assign(targets=[target], value=node.value)
-    return ast.fix_missing_locations(tree)
-
-
-def tensors_in(torch: Any, namespace: Message) -> Iterator[Tuple[str, Any]]:
-    """Every tensor that a name leads to, with how to get there; gradients and numbers, too."""
-    for path, value in _values_in(torch, namespace):
-        yield path, _as_tensor(torch, value)
-
-
-def _values_in(torch: Any, namespace: Message) -> Iterator[Tuple[str, Any]]:
-    """The same, with numbers as they are."""
-    for name, value in namespace.items():
-        if not name.startswith("__"):
-            for path, one in _values_below(torch, name, value, 3):
-                yield path, one
-                if isinstance(one, torch.Tensor) and one.is_leaf and one.grad is not None:
-                    yield path + ".grad", one.grad
-
-
-def _values_below(torch: Any, path: str, value: Any, depth: int) -> Iterator[Tuple[str, Any]]:
-    if isinstance(value, (torch.Tensor, bool, int, float, complex)):
-        yield path, value
-    elif isinstance(value, torch.nn.Module):
-        for name, tensor in itertools.chain(value.named_parameters(), value.named_buffers()):
-            yield path + "." + name, tensor
-    elif depth and isinstance(value, (list, tuple, dict)):
-        items = value.items() if isinstance(value, dict) else enumerate(value)
-        for key, one in items:
-            yield from _values_below(torch, "%s[%r]" % (path, key), one, depth - 1)
-
-
-def _as_tensor(torch: Any, value: Any) -> Any:
-    if isinstance(value, (bool, int)):
-        return torch.tensor(max(min(value, 2**63 - 1), -(2**63)))
-    if isinstance(value, (float, complex)):
-        # Most come from single precision, and compare like it.
-        return torch.tensor(value, dtype=torch.complex64)
-    return value
-
-
-def tensor_value(torch: Any, tensor: Any) -> Message:
-    """Shape, dtype and digest of a tensor, with a sample of its values."""
-    dense = tensor.detach()
-    for unpack in ("to_dense", "dequantize"):
-        if dense.is_sparse if unpack == "to_dense" else dense.is_quantized:
-            dense = getattr(dense, unpack)()
-    flat = dense.resolve_conj().resolve_neg().contiguous().reshape(-1)
-    nans = 0
-    if flat.is_floating_point() or flat.is_complex():
-        nans = int(torch.isnan(flat).sum())
-    step = max(1, -(-flat.numel() // _LARGEST_SAMPLE))
-    sample = flat[::step]
-    if flat.is_complex():
-        sample = torch.view_as_real(sample.to(torch.complex128)).reshape(-1)
-    values = array.array("d", sample.to(torch.float64).tolist())
-    size = flat.numel() * flat.element_size()
-    content = ctypes.string_at(flat.data_ptr(), size) if size else b""
-    return {
-        "shape": list(tensor.shape),
-        "dtype": str(tensor.dtype).replace("torch.", ""),
-        "digest": hashlib.sha256(content).hexdigest()[:16],
-        "nans": nans,
-        "sample": base64.b64encode(values.tobytes()).decode(),
-    }
-
-
-# ---------------------------------------------------------------------------------------------
-# What a statement uses beside instructions
-# ---------------------------------------------------------------------------------------------
-
-
-def resources_in_child(request: Message, shim: Shim) -> Message:
-    """What one run of a Python statement allocates, computes and moves, after one to warm up.
-
-    What cannot be told is None, with the reason; None without one is a statement for whose
-    operators torch knows no number of floating point operations.
-    """
-    del shim
-    import torch
-
-    case = with_model(request["case"], "")
-    torch.set_num_threads(case["num_threads"])
-    setup: Message = {"torch": torch}
-    exec(compile(case["setup"] or "pass", "<setup>", "exec"), setup)
-    code = compile(case["stmt"], "<stmt>", "exec")
-
-    def run() -> None:
-        # In names of its own, so that it neither frees nor finds what an earlier run made.
-        exec(code, dict(setup))
-
-    run()
-    reasons: List[str] = []
-    memory = _if_possible(reasons, lambda: allocated_in(torch, run))
-    resources = {
-        "allocated_bytes": memory and memory[0],
-        "peak_bytes": memory and memory[1],
-        "flops": _if_possible(reasons, lambda: flops_in(run)),
-        "moved_bytes": _if_possible(reasons, lambda: moved_bytes(torch, setup, case["stmt"])),
-    }
-    return {"resources": {**resources, "reason": "; ".join(reasons)}}
-
-
-def executed_in_child(request: Message, shim: Shim) -> Message:
-    """What one warm iteration executes: bytecodes of Python cases, operators of all."""
-    import torch
-
-    executed = _module_beside("executed")
-    case = with_model(request["case"], "")
-    torch.set_num_threads(case["num_threads"])
-    operators = executed.Operators(torch)
-    if case["language"] == "C++":
-        compiled, hook = CompiledLoop(case), ctypes.CFUNCTYPE(None)
-
-        def run(lengths: Sequence[int], hooks: Sequence[Callable[[], None]]) -> None:
-            array = (ctypes.c_uint64 * len(lengths))(*lengths)
-            compiled.run(array, tuple(map(hook, hooks)))
-
-        executed.observe(run, [operators])
-        return {"executed": {"python": "", "functions": None, "operators": operators.rows()}}
-    loop = PythonLoop(case, shim.idle_hooks)
-    bytecodes = executed.Bytecodes(*loop.statement)
-    method_cache = _module_beside("method_cache")
-    lookups = method_cache.Lookups()
-    rounds = [lookups] * method_cache.ROUNDS
-    executed.observe(loop.run, [bytecodes, operators, *rounds])
-    return {
-        "executed": {
-            "python": "%d.%d" % sys.version_info[:2],
-            "functions": bytecodes.rows(),
-            "operators": operators.rows(),
-        },
-        "lookups": lookups.rows(),
-    }
-
-
-@functools.lru_cache(maxsize=None)
 def _module_beside(name: str) -> Any:
-    """A module in the folder of the server, where a child begins; it is part of no package."""
-    spec = importlib.util.spec_from_file_location(name, name + ".py")
+    """A module that takes part in counting, from the folder of the server."""
+    spec = importlib.util.spec_from_file_location("%s.%s" % (PACKAGE, name), name + ".py")
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def _if_possible(reasons: List[str], function: Callable[[], Any]) -> Any:
-    try:
-        return function()
-    except MeasurementError as error:
-        reasons.append(error.failure["message"])
-    except Exception as error:  # noqa: BLE001 - whatever a tool of torch cannot do
-        reasons.append(describe(error, {})["message"].partition("\n")[0][:300])
-    return None
-
-
-def allocated_in(torch: Any, run: Callable[[], None]) -> Tuple[int, int]:
-    """The bytes that torch allocates for tensors in a run, and the most that it holds at once."""
-    # Not torch.profiler, which is the same with two seconds of imports.
-    with torch.autograd.profiler.profile(profile_memory=True) as profile:
-        run()
-    changes = [
-        (one.start_ns() if hasattr(one, "start_ns") else one.start_us(), one.nbytes())
-        for one in profile.kineto_results.events()
-        if one.name() == "[memory]"
-    ]
-    held, peak, allocated = 0, 0, 0
-    for _, size in sorted(changes, key=lambda change: change[0]):
-        held += size
-        peak = max(peak, held)
-        allocated += max(size, 0)
-    return allocated, peak
-
-
-def flops_in(run: Callable[[], None]) -> Optional[int]:
-    """Floating point operations of a run; None where torch has a formula for none of its parts."""
-    try:
-        from torch.utils.flop_counter import FlopCounterMode
-    except ImportError:
-        message = "this torch does not count floating point operations"
-        raise MeasurementError({"message": message}) from None
-    with FlopCounterMode(display=False) as mode:
-        run()
-    # Its total is 0 both for an empty matrix product and for what it knows nothing of.
-    by_operator = mode.get_flop_counts().get("Global", {})
-    return sum(int(flops) for flops in by_operator.values()) if by_operator else None
-
-
-def moved_bytes(torch: Any, setup: Message, stmt: str) -> int:
-    """Bytes of the setup's tensors that the statement names, and of those that it makes."""
-    names = {node.id for node in ast.walk(ast.parse(stmt)) if isinstance(node, ast.Name)}
-    before = _tensors_by_path(torch, setup)
-    versions = {id(one): _version(one) for one in before.values()}
-    memory = {_address(part) for one in before.values() for part in _dense_parts(one)}
-    namespace = dict(setup)
-    exec(compile(_with_named_results(stmt), "<stmt>", "exec"), namespace)
-    after = _tensors_by_path(torch, namespace).values()
-    read = [one for path, one in before.items() if re.split(r"[.\[]", path)[0] in names]
-    changed = [one for one in after if versions.get(id(one), _version(one)) != _version(one)]
-    made = [one for one in after if not memory.issuperset(map(_address, _dense_parts(one)))]
-    return distinct_bytes(read) + distinct_bytes([*changed, *made])
-
-
-def _tensors_by_path(torch: Any, namespace: Message) -> Dict[str, Any]:
-    values = _values_in(torch, namespace)
-    return {path: one for path, one in values if isinstance(one, torch.Tensor)}
-
-
-def _version(tensor: Any) -> int:
-    # It goes up with every change in place. Tensors of inference mode have none.
-    return 0 if tensor.is_inference() else int(tensor._version)
-
-
-def distinct_bytes(tensors: Sequence[Any]) -> int:
-    """Bytes of tensors; those that share memory count no more than there is of it."""
-    wholes: Dict[int, int] = {}
-    views: Dict[int, Dict[Any, int]] = {}
-    for part in (one for tensor in tensors for one in _dense_parts(tensor)):
-        address = _address(part)
-        wholes[address] = int(_storage(part).nbytes())
-        view = (part.storage_offset(), tuple(part.shape), part.stride())
-        views.setdefault(address, {})[view] = part.numel() * part.element_size()
-    return sum(min(wholes[address], sum(sizes.values())) for address, sizes in views.items())
-
-
-def _storage(tensor: Any) -> Any:
-    return getattr(tensor, "untyped_storage", tensor.storage)()
-
-
-def _address(tensor: Any) -> int:
-    return int(_storage(tensor).data_ptr())
-
-
-def _dense_parts(tensor: Any) -> List[Any]:
-    layout = str(tensor.layout)
-    if layout == "torch.strided":
-        return [tensor]
-    if layout == "torch.sparse_coo":
-        return [tensor._indices(), tensor._values()]
-    if layout in {"torch.sparse_csr", "torch.sparse_bsr"}:
-        return [tensor.crow_indices(), tensor.col_indices(), tensor.values()]
-    if layout in {"torch.sparse_csc", "torch.sparse_bsc"}:
-        return [tensor.ccol_indices(), tensor.row_indices(), tensor.values()]
-    raise MeasurementError({"message": "tensors of layout %s have no size" % layout})
 
 
 # ---------------------------------------------------------------------------------------------
 # Loops
 # ---------------------------------------------------------------------------------------------
-
-
-_MOST_RUNS = 10**9
-"""Torch's Timer adds runs until they take some time: more than a second's worth take none."""
-
-
-class _CompiledTimer:
-    """What torch's Timer calls in place of ``timeit.Timer``: blocks of a compiled loop."""
-
-    def __init__(self, loop: CompiledLoop, shim: Shim) -> None:
-        self._loop, self._shim = loop, shim
-
-    def timeit(self, number: int) -> float:
-        """Seconds that ``number`` runs take, after some to warm up (TorchScript needs several)."""
-        if number > _MOST_RUNS:
-            message = "the statement takes no time: the compiler removes it, since nothing uses it"
-            raise MeasurementError({"kind": "compile", "message": message})
-        lengths = (ctypes.c_uint64 * 2)(min(number, 10), number)
-        self._loop.run(lengths, self._shim.clock_hooks)
-        return float(self._shim.clock_s())
 
 
 class CompiledLoop:
@@ -1187,9 +689,9 @@ class CompiledLoop:
     def __init__(self, case: Message) -> None:
         library = ctypes.CDLL(case["library"])
         self._entry = library.instruction_counts_case
-        if case.get("model_file"):
+        if case.get("artefact"):
             model = (ctypes.c_char * 4096).in_dll(library, "instruction_counts_model")
-            model.value = case["model_file"].encode()
+            model.value = case["artefact"].encode()
 
     def run(self, lengths: Any, hooks: Sequence[Any]) -> None:
         """Run the setup, then a window for each number of runs in the C array ``lengths``."""

@@ -14,7 +14,8 @@ another entry takes its slot, so the next one lies elsewhere and has another slo
 nothing, an older one of its kind, or evicts what a statement needs. Such names get memory that
 always leads to one slot of their own, and each frees the one before.
 
-Standard library only, like `worker.main`, which imports this.
+Standard library only, like `worker.main`, which loads this. What is relied on in CPython is stated
+in `worker.cpython`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ import sys
 from collections import Counter, defaultdict
 from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence, Set, Tuple
 
+from .cpython import (
+    ENTRY_WORDS,
+    LEAST_REFERENCES_OF_STATIC,
+    MOST_REFERENCES_OF_STATIC,
+    SLOTS,
+    facts,
+)
+
 Lookup = Tuple[str, str, str, int]
 """Module and qualified name of a type, the name that is looked up on it, and where that lies.
 
@@ -34,21 +43,16 @@ strings of its own that are not the interned ones. One that is made anew lies an
 """
 _ANYWHERE = -1
 
-_SLOTS = 4096
-_ENTRY = ctypes.c_uint64 * 3
-"""Version (in the lower half), name and value."""
-_VERSION_OFFSET = 384
-"""Of ``tp_version_tag`` in a type, on 64-bit builds of CPython 3.9 to 3.14."""
-# Objects that are part of the interpreter count no references (3.12 has other numbers, 3.9 none).
-_LEAST_REFERENCES_OF_STATIC = 500_000_000
-_MOST_REFERENCES_OF_STATIC = 1 << 33
+_FACTS = facts()
+_ENTRY = ctypes.c_uint64 * ENTRY_WORDS
+_VERSION_OFFSET = _FACTS.version_offset if _FACTS else 0
 _NOWHERE = "instruction_counts_has_no_such_name"
 ROUNDS = 4
 # With 400 look-ups in the table, one type of 20 names finds room in every eighth place.
 _MOST_TRIES = 200
 _PROBES = 8
 
-_BYTES_OF_SLOTS = 8 * _SLOTS
+_BYTES_OF_SLOTS = 8 * SLOTS
 """Names that lie so far apart share a slot, on one type."""
 _ALIGNMENT = 16
 
@@ -67,23 +71,23 @@ def place(names: Sequence[str]) -> List[str]:
     it looks up some of these names.
     """
     placed, wanted = [], {*names}
-    taken = {address >> 3 & _SLOTS - 1 for name, address in _own_strings() if name in wanted}
+    taken = {address >> 3 & SLOTS - 1 for name, address in _own_strings() if name in wanted}
     for name in names:
         copies = []  # the next one lies elsewhere
         for _ in range(_MOST_TRIES):
             copies.append(_copy(name))
-            if id(copies[-1]) >> 3 & _SLOTS - 1 not in taken:
+            if id(copies[-1]) >> 3 & SLOTS - 1 not in taken:
                 break
         placed.append(sys.intern(copies[-1]))
-        taken.add(id(placed[-1]) >> 3 & _SLOTS - 1)
+        taken.add(id(placed[-1]) >> 3 & SLOTS - 1)
     return placed
 
 
 class MethodCache:
     """The types of this process, by name, as far as they are there when this is made.
 
-    It works where `can_move` says so: with a GIL, on 64 bits, in a version whose types are built as
-    is known here. ``allocate_at`` lets a window's first blocks of a size lie at a remainder of a
+    It works where `can_move` says so: where types are found to be built as `cpython` has it.
+    ``allocate_at`` lets a window's first blocks of a size lie at a remainder of a
     distance, all three in bytes.
     """
 
@@ -129,7 +133,7 @@ class MethodCache:
             of_size[-(-sys.getsizeof(name) // _ALIGNMENT) * _ALIGNMENT].add(_version(each))
         for size, versions in sorted(of_size.items()):
             for remainder in range(0, _BYTES_OF_SLOTS, _ALIGNMENT):
-                slots = {(version ^ remainder >> 3) % _SLOTS for version in versions}
+                slots = {(version ^ remainder >> 3) % SLOTS for version in versions}
                 if not slots & taken:
                     taken |= slots
                     self._allocate_at(size, remainder, _BYTES_OF_SLOTS)
@@ -139,7 +143,7 @@ class MethodCache:
         """The slots that a type has at last."""
         for _ in range(_MOST_TRIES):
             version = _version(each)
-            slots = {(version ^ name) % _SLOTS for name in names}
+            slots = {(version ^ name) % SLOTS for name in names}
             if not slots & taken:
                 break
             _type_modified(each)
@@ -178,8 +182,8 @@ class Lookups:
         """Read what has been looked up since."""
         if self._table is None:
             return
-        entries = (_ENTRY * _SLOTS).from_buffer_copy(self._table)
-        now = (_ENTRY * _SLOTS).from_buffer(self._table)
+        entries = (_ENTRY * SLOTS).from_buffer_copy(self._table)
+        now = (_ENTRY * SLOTS).from_buffer(self._table)
         types = {_version_now(each): each for each in self._classes}
         types.pop(0, None)
         # All were without a version before the first round; the others looked nothing up in it.
@@ -197,15 +201,8 @@ class Lookups:
         return sorted(row for row in self._seen if row[0] in sys.modules)
 
 
-def _is_known() -> bool:
-    """Whether objects are laid out as is known here."""
-    is_cpython = sys.implementation.name == "cpython" and (3, 9) <= sys.version_info < (3, 15)
-    is_free_threaded = "t" in sys.abiflags
-    return is_cpython and not is_free_threaded and sys.maxsize > 1 << 32
-
-
 def _can_move() -> bool:
-    if not _is_known():
+    if _FACTS is None:
         return False
 
     class Probe:
@@ -244,7 +241,7 @@ def _own_strings() -> Iterator[Tuple[str, int]]:
 
     Their type follows a number of references that no object in use has.
     """
-    if not _is_known():
+    if _FACTS is None:
         return
     first, last = _mapped_around(id(None))
     memory = ctypes.string_at(first, last - first)
@@ -252,7 +249,7 @@ def _own_strings() -> Iterator[Tuple[str, int]]:
     at = memory.find(type_of_strings)
     while at >= 8:
         references = int.from_bytes(memory[at - 8 : at], sys.byteorder)
-        if at % 8 == 0 and _LEAST_REFERENCES_OF_STATIC < references < _MOST_REFERENCES_OF_STATIC:
+        if at % 8 == 0 and LEAST_REFERENCES_OF_STATIC < references < MOST_REFERENCES_OF_STATIC:
             text = ctypes.cast(first + at - 8, ctypes.py_object).value
             yield text, first + at - 8
         at = memory.find(type_of_strings, at + 1)
@@ -261,7 +258,7 @@ def _own_strings() -> Iterator[Tuple[str, int]]:
 def _offset_of(name: str) -> int:
     if sys.intern(_copy(name)) is name:
         return 0
-    if sys.getrefcount(name) < _LEAST_REFERENCES_OF_STATIC:
+    if sys.getrefcount(name) < LEAST_REFERENCES_OF_STATIC:
         return _ANYWHERE
     return id(name) - id(None)
 
@@ -306,7 +303,7 @@ def _table() -> Optional[Any]:
     address, times = max(found.items(), key=lambda item: item[1], default=(0, 0))
     if times <= _PROBES // 2:
         return None
-    return (ctypes.c_char * (_SLOTS * ctypes.sizeof(_ENTRY))).from_address(address)
+    return (ctypes.c_char * (SLOTS * ctypes.sizeof(_ENTRY))).from_address(address)
 
 
 def _candidates() -> Iterator[int]:
@@ -327,7 +324,7 @@ def _candidates() -> Iterator[int]:
     at = memory.find(entry)
     while at >= 0:
         if int.from_bytes(memory[at - 8 : at - 4], sys.byteorder) == version:
-            slot = (version ^ (id(name) >> 3)) % _SLOTS
+            slot = (version ^ (id(name) >> 3)) % SLOTS
             yield start + at - 8 - slot * ctypes.sizeof(_ENTRY)
         at = memory.find(entry, at + 1)
 

@@ -70,8 +70,10 @@ class Recorder:
             yield
 
     def watch(self, model: Any) -> None:
-        """Note every call of a module below ``model``."""
+        """Note every call of a module below ``model``; of what is scripted, operators alone."""
         for path, module in model.named_modules():
+            if isinstance(module, self.torch.jit.ScriptModule):
+                continue
             if "forward" in vars(module):
                 self._replaced.add(id(module))
             module.forward = _watched(self, path, module, module.forward)

@@ -6,11 +6,21 @@ Selection, options, result files, limits and reports take it from here.
 
 from __future__ import annotations
 
-from core.runtimes.runtime import Grouped, Runtime
+from core.labels import RuntimeMode
+from core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
 from core.runtimes.torchscript import TorchScript
-from core.types import RuntimeMode
 
-__all__ = ["Grouped", "Runtime", "asked_for", "register", "runtime_of", "selectable", "unregister"]
+__all__ = [
+    "ARTEFACT_PATH",
+    "Artefact",
+    "Grouped",
+    "Runtime",
+    "asked_for",
+    "register",
+    "runtime_of",
+    "selectable",
+    "unregister",
+]
 
 _RUNTIMES: dict[RuntimeMode, Runtime] = {
     RuntimeMode.EAGER: Runtime(RuntimeMode.EAGER),

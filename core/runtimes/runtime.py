@@ -6,8 +6,8 @@ from typing import Protocol
 
 import attrs
 
+from core.labels import Language, RuntimeMode
 from core.signature import Signature
-from core.types import Language, RuntimeMode
 
 
 class Grouped(Protocol):
@@ -31,18 +31,36 @@ class Grouped(Protocol):
         """The setup that makes ``model``, where the statement calls one."""
 
 
+ARTEFACT_PATH = "@TORCHSCRIPT_MODEL_PATH@"
+"""Stands in a setup for the file of the artefact, which the worker makes.
+
+The text is part of what identifies the code of a case.
+"""
+
+
+@attrs.frozen
+class Artefact:
+    """What only a build of torch can make: made once per build, loaded by the setups of cases."""
+
+    suffix: str
+    """Of its file: ``.pt2``."""
+    saving: str
+    """Python that follows the source of an artefact, and defines ``save(path)``."""
+
+
 @attrs.frozen
 class Runtime:
     """An entry, and the eager runtime: it executes the statement as it is written.
 
-    Nothing here is executed: everything returns text. What only a build of torch can make travels
-    as source (`artefact`), which the worker runs, and as a placeholder for the file that it saves.
+    Nothing here is executed: everything returns text. An artefact travels as source, which the
+    worker runs in the build, and as `ARTEFACT_PATH` where a setup loads the file that it saves.
     """
 
     mode: RuntimeMode
     languages: tuple[Language, ...] = tuple(Language)
     needs: tuple[str, ...] = ()
     """What torch must have, such as ``torch.compile``; a build without it skips the cases."""
+    artefact: Artefact | None = None
     has_resources: bool = True
     """Whether its operators are seen one by one, which measuring memory and operations requires."""
 
@@ -58,8 +76,8 @@ class Runtime:
         """What a C++ file needs at its top."""
         return ""
 
-    def artefact(self, group: Grouped) -> str | None:
-        """Python source that defines ``jit_model``, which the worker saves; None: there is none."""
+    def artefact_source(self, group: Grouped) -> str | None:
+        """Python that makes the artefact; None where the runtime has none."""
         del group
         return None
 

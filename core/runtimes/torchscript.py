@@ -8,17 +8,14 @@ import textwrap
 import attrs
 
 from core.invocation import assign
-from core.runtimes.runtime import Grouped, Runtime
+from core.labels import Language
+from core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
 from core.signature import Signature
-from core.types import Language
-
-MODEL_PATH = "@TORCHSCRIPT_MODEL_PATH@"
-"""Placeholder in a setup for the file of the scripted model, which the worker makes."""
 
 CPP_INCLUDES = "#include <vector>\n#include <torch/script.h>"
 
 _PY_LOAD = f"""\
-jit_model = torch.jit.load("{MODEL_PATH}")
+jit_model = torch.jit.load("{ARTEFACT_PATH}")
 
 # The profiling executor specialises during the first calls.
 for _ in range(3):
@@ -26,7 +23,7 @@ for _ in range(3):
 """
 
 _CPP_LOAD = f"""\
-auto jit_model = torch::jit::load("{MODEL_PATH}");
+auto jit_model = torch::jit::load("{ARTEFACT_PATH}");
 
 // The profiling executor specialises during the first calls.
 for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {{{{
@@ -36,10 +33,14 @@ for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {{{{
 """
 
 
+_ARTEFACT = Artefact(".pt", "\nsave = jit_model.save\n")
+
+
 @attrs.frozen
 class TorchScript(Runtime):
     """Calls the scripted statement or module, from Python and from C++."""
 
+    artefact: Artefact | None = _ARTEFACT
     has_resources: bool = False
 
     def stmt(self, group: Grouped, language: Language) -> str | None:
@@ -65,7 +66,7 @@ class TorchScript(Runtime):
         """TorchScript's own headers."""
         return CPP_INCLUDES
 
-    def artefact(self, group: Grouped) -> str:
+    def artefact_source(self, group: Grouped) -> str:
         """The Python module, or the Python statement as a function, scripted."""
         setup = group.inputs(Language.PYTHON)
         model = group.model(Language.PYTHON)

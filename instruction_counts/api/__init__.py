@@ -50,13 +50,9 @@ from instruction_counts.session.comparing import ComparisonRequest, compare_side
 from instruction_counts.session.explaining import Explained, explain_sides
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.observer import Observer, Silent
-from instruction_counts.session.performance import (
-    categories,
-    run_category,
-    run_performance_test,
-)
 from instruction_counts.session.sides import read_side
 from instruction_counts.sources.definitions import STANDARD
+from instruction_counts.sources.operators.source import operators
 from instruction_counts.storage.store import Store
 
 __all__ = [
@@ -78,15 +74,13 @@ __all__ = [
     "TimerArgs",
     "UsageError",
     "callgrind_stats",
-    "categories",
     "check",
     "compare",
     "explain",
     "measure",
     "measurement",
+    "operators",
     "parse_build",
-    "run_category",
-    "run_performance_test",
     "side",
 ]
 

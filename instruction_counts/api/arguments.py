@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import attrs
 
 from core.expand import materialize
-from core.modes import by_option
+from core.labels import by_option
 from core.types import AutogradMode, Case, Language, RuntimeMode
 from core.utils import flatten
 from instruction_counts.analysis.verdicts.sides import Side, side_of

@@ -13,4 +13,4 @@ def measure_machine(build: Build, core: int | None = None) -> Machine:
     Raises:
         BuildError, DataError: the build does not work, or has no torch.
     """
-    return Machine(**inquire(build, "capability", {"question": "capability", "core": core}))
+    return Machine(**inquire(build, "capability", {"core": core}))

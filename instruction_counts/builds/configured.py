@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Any, TypeAlias
 
 import attrs
 
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.reading.documents import read
-from instruction_counts.reading.nodes import Node, Problems, fields, items, path_of, text
-from instruction_counts.reading.structure import strict_converter, structured
+from instruction_counts.reading.structure import (
+    Check,
+    Mismatch,
+    Parsed,
+    Text,
+    refuse,
+    strict_converter,
+    structured,
+)
 
 
 def parse_build(named: str) -> Build:
@@ -48,6 +58,71 @@ def find_interpreter(name: str, path: str) -> str:
     return str(interpreter.absolute())
 
 
+# In a file
+
+_CONVERTER = strict_converter()
+_EXAMPLE = "Expected:\n    builds:\n      - name: base\n        python: /usr/bin/python3"
+_VARIABLE = re.compile(r"[^=\0]+"), "a variable without '=' and null characters in its name"
+_VALUE = re.compile(r"[^\0]*"), "a string without null characters"
+
+
+def _fits(pattern: re.Pattern[str], expected: str) -> Check:
+    return Check(pattern.fullmatch, expected)
+
+
+@attrs.frozen
+class _StatedBuild:
+    name: Text
+    python: Path | None = None
+    source_cmd: Text | None = None
+    env: Mapping[Annotated[str, _fits(*_VARIABLE)], Annotated[str, _fits(*_VALUE)]] = attrs.field(
+        factory=dict
+    )
+
+    def __attrs_post_init__(self) -> None:
+        if self.python is None and self.source_cmd is None:
+            raise Mismatch("python, or a source_cmd that puts one on PATH", "neither")
+
+
+def _build(value: Any) -> Build:
+    stated = _CONVERTER.structure(value, _StatedBuild)
+    if stated.python is None:
+        return Build(stated.name, None, stated.source_cmd, stated.env)
+    try:
+        # A bare word is a command; all else is a path.
+        is_command = "/" not in value["python"] and not stated.python.exists()
+        python = find_interpreter(
+            stated.name, value["python"] if is_command else str(stated.python)
+        )
+    except (UsageError, OSError) as error:
+        expected = "the path of an interpreter or of a virtual environment"
+        raise Mismatch(expected, at=("python",)) from error
+    return Build(stated.name, python, stated.source_cmd, stated.env)
+
+
+def _builds(value: Any) -> tuple[Build, ...]:
+    builds: tuple[Build, ...] = _CONVERTER.structure(value, _Listed)
+    names = [build.name for build in builds]
+    refuse(
+        Mismatch("unique names", f'"{name}" again', (place,))
+        for place, name in enumerate(names)
+        if name in names[:place]
+    )
+    return builds
+
+
+_Listed: TypeAlias = Annotated[
+    tuple[Annotated[Build, Parsed(_build)], ...], Check(len, "at least one build", "none")
+]
+Builds: TypeAlias = Annotated[tuple[Build, ...], Parsed(_builds)]
+"""A list of builds in a file; interpreters are looked for from the folder of its paths."""
+
+
+@attrs.frozen
+class _File:
+    builds: Builds
+
+
 def read_builds(path: Path) -> tuple[Build, ...]:
     """The builds of a YAML file: ``builds``, each with name, python or source_cmd, and env.
 
@@ -55,60 +130,5 @@ def read_builds(path: Path) -> tuple[Build, ...]:
         DataError: the file is missing.
         ValidationError: it holds something else; all of it is named.
     """
-    root = read(path, _EXAMPLE)
-    problems = Problems()
-    parts = problems.attempt(fields, root, ("builds",), otherwise={})
-    builds = problems.attempt(builds_of, parts["builds"], Path()) if parts else ()
-    problems.raise_any(_EXAMPLE)
-    return tuple(builds)
-
-
-_EXAMPLE = "Expected:\n    builds:\n      - name: base\n        python: /usr/bin/python3"
-_CONVERTER = strict_converter()
-
-
-def builds_of(node: Node, folder: Path) -> tuple[Build, ...]:
-    """The builds that a list in a file names; interpreters are looked for from ``folder``.
-
-    Raises:
-        ValidationError: it holds something else; all of it is named.
-    """
-    if not items(node):
-        raise node.unlike("at least one build", "none")
-    builds: dict[str, Build] = {}
-    problems = Problems()
-    for below in items(node):
-        build = problems.attempt(_build, below, folder)
-        if build is not None and build.name in builds:
-            problems.note(below, "unique names", f'"{build.name}" again')
-        elif build is not None:
-            builds[build.name] = build
-    problems.raise_any()
-    return tuple(builds.values())
-
-
-def _build(node: Node, folder: Path) -> Build:
-    build = structured(node, Build, _CONVERTER)
-    for name in ("name", "python", "source_cmd"):
-        if getattr(build, name) is not None:
-            text(node.value[name])
-    for name, value in build.env.items():
-        if not name or "=" in name or "\0" in name + value:
-            expected = "a variable whose name has no '=', with no null character in name or value"
-            raise node.value["env"].value[name].unlike(expected, f'"{name}"')
-    if build.python is None:
-        if build.source_cmd is None:
-            raise node.unlike("python, or a source_cmd that puts one on PATH", "neither")
-        return build
-    return attrs.evolve(build, python=_interpreter(build.name, node.value["python"], folder))
-
-
-def _interpreter(name: str, node: Node, folder: Path) -> str:
-    whole = path_of(node, folder)
-    try:
-        # A bare word is a command; all else is a path.
-        is_command = "/" not in node.value and not whole.exists()
-        return find_interpreter(name, node.value if is_command else str(whole))
-    except (UsageError, OSError) as error:
-        expected = "the path of an interpreter or of a virtual environment"
-        raise node.unlike(expected) from error
+    node = read(path, _EXAMPLE)
+    return structured(node, _File, _CONVERTER, _EXAMPLE, folder=Path()).builds

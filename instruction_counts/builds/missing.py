@@ -56,7 +56,7 @@ def runtime_refusals(build: Build, modes: Collection[RuntimeMode]) -> dict[Runti
     names = sorted({name for several in needs.values() for name in several})
     if not names:
         return {}
-    absent = set(inquire(build, "catalogue", {"question": "absent", "names": names})["names"])
+    absent = set(inquire(build, "absent", {"names": names})["names"])
     return {
         mode: f'build "{build.name}": this torch has no {" and no ".join(sorted(found))}, '
         f'which the runtime "{mode.option}" needs'

@@ -6,6 +6,7 @@ import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,20 @@ from instruction_counts.builds.hermetic import (
     PROFILE_VERSION,
     environment,
     interpreter_of,
-    start_remedy,
     without_aslr,
 )
+from instruction_counts.builds.inquiry import ask
 from instruction_counts.builds.links import Links, Places, links_of
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import FailureKind
 from instruction_counts.domain.records import ChangedFiles
-from instruction_counts.system.work_folders import WorkFolder
-from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
+from instruction_counts.system.worker_tasks import counting_digest
 
 _PROBE_TIMEOUT_S = 120.0
+_LEAST_TIMEOUT_S = 20.0
+"""Importing torch takes some seconds, and more beside other work."""
 
 
 @attrs.frozen
@@ -75,22 +78,17 @@ class BuildFacts:
         return bool(self.fingerprint.valgrind)
 
 
-def probe(build: Build) -> BuildFacts:
+def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
     """Ask the build's interpreter, Valgrind and the compiler who they are.
 
     Raises:
         BuildError: the interpreter does not start, has no torch, or one that is not complete.
     """
     interpreter = interpreter_of(build)
-    answer = _identify(build, interpreter)
+    answer = ask(build, "identify", {}, timeout_s=max(timeout_s, _LEAST_TIMEOUT_S))
     if answer["status"] != "ok":
-        raise _undescribed(build, interpreter, failure_of(answer["failure"]).message)
+        raise _undescribed(build, interpreter, answer["failure"])
     found = answer["torch"]
-    if found is None:
-        raise BuildError(
-            f'build "{build.name}": {interpreter} cannot import torch: {answer["torch_error"]}',
-            f"{interpreter} -m pip install torch     or choose another interpreter with --build",
-        )
     compiler = find_compiler(build)
     where = interpreter, found["root"], tuple(found["library_paths"])
     return BuildFacts(
@@ -134,18 +132,10 @@ def first_line(command: list[str]) -> str:
     return (done.stdout.splitlines() or [""])[0].strip()
 
 
-def _identify(build: Build, interpreter: str) -> dict[str, Any]:
-    with WorkFolder() as folder:
-        try:
-            with WorkerProcess(interpreter, environment(build), folder) as worker:
-                return worker.ask({"type": "identify"}, _PROBE_TIMEOUT_S)
-        except WorkerError as error:
-            last = (error.failure.output.splitlines() or [""])[-1]
-            what = f"{interpreter} does not work: {error} {last}".rstrip()
-            raise BuildError(f'build "{build.name}": {what}', start_remedy(what)) from error
-
-
-def _undescribed(build: Build, interpreter: str, reason: str) -> BuildError:
+def _undescribed(build: Build, interpreter: str, failure: Mapping[str, str]) -> BuildError:
+    reason = failure["message"]
+    if failure["kind"] == FailureKind.REFUSED.value:
+        return BuildError(f'build "{build.name}": {reason}', failure.get("hint", ""))
     # Debian's torch says where its headers are only with setuptools, which it does not depend on.
     remedy = (
         f"{interpreter} -m pip install setuptools     or apt-get install python3-setuptools"
@@ -177,6 +167,7 @@ def _fingerprint(answer: dict[str, Any], compiler: str, valgrind: str) -> Finger
         aslr_off=bool(without_aslr()),
         profile_version=PROFILE_VERSION,
         tool_version=__version__,
+        counted_by=counting_digest(),
     )
 
 

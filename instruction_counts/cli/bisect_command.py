@@ -10,7 +10,6 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, no_findings
-from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options, merged
 from instruction_counts.cli.option_types import FILE, min_effect_option
@@ -22,12 +21,11 @@ from instruction_counts.cli.options import (
     store_option,
 )
 from instruction_counts.cli.ordered_builds import makers_of
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.report import history as report
-from instruction_counts.report.formats.entry import BisectionReport
-from instruction_counts.report.registry import names_for, render
+from instruction_counts.report.history import bisection
 from instruction_counts.session.bisecting import BisectionRequest, find_changes, only_case
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import Definitions
@@ -57,7 +55,7 @@ from instruction_counts.storage.store import Store
 @click.option("--fresh", is_flag=True, help="Do not use stored counts.")
 @layouts_option("only measures once more")
 @min_effect_option
-@format_option("each change with its verdict, counts and causes", names_for(BisectionReport))
+@output_options()
 @measuring_options
 @store_option
 def command(
@@ -72,7 +70,7 @@ def command(
     fresh: bool,
     layouts: int | None,
     min_effect: Effect,
-    form: str,
+    outputs: Outputs,
     measuring: MeasurementSettings,
     db: str | None,
 ) -> int:
@@ -102,13 +100,8 @@ def command(
     makers = makers_of(build, config, commits, build_cmd)
     with Store.open(db) as store:
         found = find_changes(makers, request, store, console)
-        shown = BisectionReport(found.names, found.candidates, found.result)
-        for text in report.bisection(shown) if form == "text" else ():
-            console.render(text)
-        if form != "text":
-            console.write(str(render(form, shown)))
-        regressed = found.is_conclusive and found.is_regression
+    outputs.write(bisection(found))
     if not found.is_conclusive:
         console.error("Fewer than two builds can be measured.")
         return ExitCode.ERROR
-    return ExitCode.REGRESSION if regressed else no_findings(is_sound=found.is_sound)
+    return ExitCode.REGRESSION if found.is_regression else no_findings(is_sound=found.is_sound)

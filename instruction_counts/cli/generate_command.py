@@ -12,7 +12,7 @@ from instruction_counts.cli.option_types import FILE
 from instruction_counts.cli.options import build_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.report import models as report
-from instruction_counts.session.generating import GenerationRequest, generate
+from instruction_counts.session.models import GenerationRequest, generate
 from instruction_counts.sources.models.layers import Mode
 
 
@@ -23,16 +23,15 @@ from instruction_counts.sources.models.layers import Mode
     multiple=True,
     required=True,
     metavar="MODULE:FACTORY[=NAME]",
-    help="Function that returns a module, or a model file. Files: .pt2 (torch.export), .ts or .pt "
-    "(TorchScript), .onnx (needs onnx2torch in the build). Repeatable.",
+    help="Function without arguments that returns a module. Repeatable.",
 )
 @click.option(
     "--input",
     "inputs",
     multiple=True,
-    metavar="SIZES",
+    metavar="[NAME=]SIZES[:DTYPE]",
     help="Sizes of an input: 1,3,224,224. With a dtype and a limit: 1,128:int64<30522. For an "
-    "argument: input_ids=…. For one of several models: NAME@…. Repeatable.",
+    "argument: input_ids=…. For one of several models: MODEL@…. Repeatable.",
 )
 @click.option(
     "--batch-size",
@@ -62,7 +61,7 @@ from instruction_counts.sources.models.layers import Mode
     metavar="FILE",
     help="The definition file to write.",
 )
-@click.option("--force", is_flag=True, help="Replace a file that was edited.")
+@click.option("--force", is_flag=True, help="Replace the file if it exists.")
 @build_options
 def command(
     models: tuple[str, ...],
@@ -97,7 +96,4 @@ def command(
         models, inputs, Mode(level, training, backward, real_data), batch_size
     )
     found = generate(request, builds, output, force=force)
-    console.render(report.generated(found.traces, found.layers))
-    for line in report.remarks(found.traces):
-        console.line(line)
-    console.line(f"Saved: {output}")
+    console.show(report.generated(found))

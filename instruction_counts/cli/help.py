@@ -40,7 +40,7 @@ _GROUPS = {
 
 _ADVANCED = frozenset(
     {
-        *("source", "samples", "operators_file", "shape", "dtype", "inputs", "seed", "overrides"),
+        *("operators_file", "shape", "dtype", "inputs", "seed"),
         *(
             "autograd",
             "num_threads",

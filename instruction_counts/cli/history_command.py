@@ -7,20 +7,15 @@ import datetime as dt
 import attrs
 import click
 
-from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.option_types import min_effect_option
 from instruction_counts.cli.options import mode_options, store_option
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report import history as report
-from instruction_counts.report.formats.entry import HistoryReport
-from instruction_counts.report.registry import names_for, render
 from instruction_counts.session.histories import HistoryRequest, history_of
 from instruction_counts.storage.store import Store
-
-_MOST_PLOTS = 8
-_FOR_PEOPLE = ("plot", "table")
 
 
 @click.command("history", cls=Command)
@@ -37,12 +32,7 @@ _FOR_PEOPLE = ("plot", "table")
     "--tag", multiple=True, metavar="GLOB", help="Only runs with a matching tag. Repeatable."
 )
 @min_effect_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice([*_FOR_PEOPLE, *names_for(HistoryReport)]),
-    help=f"Default: plot for up to {_MOST_PLOTS} cases, else table.",
-)
+@output_options()
 @store_option
 def command(
     label: str,
@@ -51,7 +41,7 @@ def command(
     last: int | None,
     tag: tuple[str, ...],
     min_effect: Effect,
-    form: str | None,
+    outputs: Outputs,
     db: str | None,
 ) -> None:
     """Show what cases cost over the stored runs, in order of time, with the steps in it.
@@ -67,25 +57,4 @@ def command(
     request = HistoryRequest(selection, since, last, tag, min_effect)
     with Store.open(db, must_exist=True) as store:
         found = history_of(request, store)
-    shown = HistoryReport(found.series, found.causes)
-    if form is None:
-        form = "plot" if len(shown.series) <= _MOST_PLOTS else "table"
-    if form in _SHOWN:
-        _SHOWN[form](shown)
-    else:
-        console.write(str(render(form, shown)))
-
-
-def _show_plots(shown: HistoryReport) -> None:
-    for number, series in enumerate(shown.series):
-        if number:
-            console.line("")
-        for text in report.plots(series, shown.causes):
-            console.render(text)
-
-
-def _show_table(shown: HistoryReport) -> None:
-    console.render(report.table(shown.series))
-
-
-_SHOWN = {"plot": _show_plots, "table": _show_table}
+    outputs.write(report.history(found.series, found.causes))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from core.modes import by_option
+from core.labels import by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
@@ -20,11 +20,6 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.sources.definitions import STANDARD, Definitions, opened
 from instruction_counts.sources.operators.entries import DTYPES, LARGEST_SEED, VARIANTS
-from instruction_counts.sources.registry import (
-    OperatorRequest,
-    operator_source,
-    operator_sources,
-)
 from instruction_counts.system.program import DATABASE_VARIABLE
 
 if TYPE_CHECKING:
@@ -76,18 +71,6 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
         metavar="PATTERN",
         help="Operators of torch: torch.add, 'torch.fft.*'. Replaces --definitions. Repeatable.",
     )
-    @click.option(
-        "--source",
-        type=click.Choice(operator_sources()),
-        help="Source of the operators' inputs: the file of operators, or the samples that torch "
-        "tests itself with  [default: yaml]",
-    )
-    @click.option(
-        "--samples",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Samples of each operator, with --source op_db  [default: 3]",
-    )
     @operators_file_option
     @click.option(
         "--shape",
@@ -105,18 +88,13 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "--input",
         "inputs",
         multiple=True,
-        metavar="NAME=[SIZES]",
-        help="Shape of one input of the operator: input=[32,3,256,256]. Repeatable.",
+        metavar="NAME=SIZES",
+        help="Shape of one input of the operator: input=32,3,256,256. Repeatable.",
     )
     @click.option(
         "--seed",
         type=click.IntRange(0, LARGEST_SEED),
         help="Random seed of the operator's inputs  [default: 0]",
-    )
-    @click.option(
-        "--overrides",
-        type=FILE,
-        help="YAML file with shape, dtype, input and seed; options take precedence.",
     )
     @wraps(function)
     def wrapper(*args: Any, definitions: str | None, **kwargs: Any) -> Any:
@@ -140,34 +118,32 @@ def definitions_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _OF_OPERATORS = (
     "operators",
-    "source",
-    "samples",
     "operators_file",
     "shape",
     "dtype",
     "inputs",
     "seed",
-    "overrides",
 )
 
 
 def _operators(
     operators: tuple[str, ...],
-    source: str | None,
-    samples: int | None,
     operators_file: Path | None,
     shape: tuple[str, ...],
     dtype: tuple[str, ...],
     inputs: tuple[str, ...],
     seed: int | None,
-    overrides: Path | None,
 ) -> Definitions:
-    return operator_source(
-        source,
-        OperatorRequest(
-            *(operators, shape, dtype, inputs, seed, overrides, samples, operators_file),
-            note=console.note,
-        ),
+    from instruction_counts.sources.operators import source  # noqa: PLC0415 - would slow each start
+
+    return source.operators(
+        *operators,
+        shapes=shape,
+        dtypes=dtype,
+        inputs=source.shapes_of(inputs),
+        seed=seed or 0,
+        file=operators_file,
+        note=console.note,
     )
 
 

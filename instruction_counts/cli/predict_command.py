@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import click
 
-from core.modes import by_option
+from core.labels import by_option
 from core.types import AutogradMode, Language
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import store_option
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.report import models as report
 from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.predicting import PredictionRequest, predict_models
+from instruction_counts.session.models import PredictionRequest, predict_models
 
 _PASSES = (AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD)
 
@@ -36,8 +37,14 @@ _PASSES = (AutogradMode.FORWARD, AutogradMode.FORWARD_BACKWARD)
     help="Autograd mode of the layers. backward: forward and backward together.",
 )
 @store_option
+@output_options()
 def command(
-    run: str, models: tuple[str, ...], language: str, autograd: str, db: str | None
+    run: str,
+    models: tuple[str, ...],
+    language: str,
+    autograd: str,
+    db: str | None,
+    outputs: Outputs,
 ) -> None:
     """Add up the layers of a model, and compare with the whole; nothing is measured.
 
@@ -55,8 +62,4 @@ def command(
     )
     with LazyStore(db) as runs:
         predictions = predict_models(run, request, runs, console)
-    for number, prediction in enumerate(predictions):
-        if number:
-            console.line("")
-        for part in report.predicted(prediction):
-            console.render(part)
+    outputs.write(report.predicted(predictions))

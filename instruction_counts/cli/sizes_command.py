@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
+from instruction_counts.cli.exit_codes import ExitCode, no_findings
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.options import (
@@ -15,12 +16,14 @@ from instruction_counts.cli.options import (
     operators_file_option,
     store_option,
 )
-from instruction_counts.cli.shown_sizes import show_sizes
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import Selection
+from instruction_counts.report import operators as report
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.sizes import SizesRequest, measure_sizes
+from instruction_counts.session.operators import SizesRequest, measure_sizes
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.entries import DTYPES, LARGEST_SEED
 from instruction_counts.storage.store import Store
@@ -55,6 +58,7 @@ from instruction_counts.storage.store import Store
 @build_options
 @measuring_options
 @store_option
+@output_options()
 def command(
     operator: str,
     operators_file: Path | None,
@@ -66,7 +70,8 @@ def command(
     builds: tuple[Build, ...],
     measuring: MeasurementSettings,
     db: str | None,
-) -> int:
+    outputs: Outputs,
+) -> ExitCode:
     """Measure one operator over a range of sizes: where overhead ends and work begins.
 
     Prints the counts, the complexity that fits them best, and a plot. The default is eager
@@ -86,4 +91,8 @@ def command(
     request = SizesRequest(operator, modes, sizes_text or "", scale, overrides, operators_file)
     (build,) = builds or (default_build(),)
     with Store.open(db) as store:
-        return show_sizes(measure_sizes(request, build, measuring, store, console))
+        found = measure_sizes(request, build, measuring, store, console)
+    outputs.write(report.sizes(found))
+    if any(record.outcome.status is not Status.OK for record in found.run.cases):
+        return ExitCode.CASES_FAILED
+    return no_findings(is_sound=found.is_sound)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from core.modes import by_option
+from core.labels import by_option
 from core.types import RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements

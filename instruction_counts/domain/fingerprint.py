@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Any
 
 import attrs
 
@@ -14,6 +15,8 @@ class Fingerprint:
 
     Texts are empty where the thing is absent. ``capability`` is the instruction set that torch
     dispatches to natively, ``counted_capability`` the one under Valgrind, which has no AVX-512.
+    ``counted_by`` is a digest of all of this program that a counting process executes. ``caches``
+    says whether the caches of the interpreter were held still: ``held``, or ``not held``.
     """
 
     torch: str
@@ -36,13 +39,24 @@ class Fingerprint:
     allocator: str = "system"
     pinned_isa: str = ""
     counted_capability: str = ""
+    counted_by: str = ""
+    caches: str = ""
+
+
+KNOWN_LATER = ("counted_capability", "caches")
+"""What is known only while a server runs; empty of a run that was interrupted before."""
+
+
+def known_at_first(fingerprint: Fingerprint) -> Fingerprint:
+    """As it is before a server runs."""
+    nothing: dict[str, Any] = dict.fromkeys(KNOWN_LATER, "")
+    return attrs.evolve(fingerprint, **nothing)
 
 
 def fingerprint_hash(fingerprint: Fingerprint) -> str:
     """A short name for a fingerprint (SHA-256, 16 digits).
 
-    Without the instruction set under Valgrind, which follows from the rest, and is known only while
-    a server runs.
+    Without what follows from the rest, and is known only while a server runs.
     """
-    text = json.dumps(attrs.asdict(fingerprint) | {"counted_capability": ""}, sort_keys=True)
+    text = json.dumps(attrs.asdict(known_at_first(fingerprint)), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -45,6 +45,8 @@ class Metric:
     """Of its column in the results table; the title, if it is empty."""
     has_column: bool = False
     """Whether the results table shows it unasked, where a case has it."""
+    task: str = ""
+    """The task of the worker that takes it, in a child of its own; empty where the engine does."""
 
     def text(self, amount: Amount | None) -> str:
         """The amount for people, without its unit; empty where it is not known."""

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from core.runtimes import runtime_of
 from core.types import Case
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Outcome
@@ -54,8 +55,16 @@ def case_message(case: Case) -> dict[str, Any]:
         "global_setup": case.timer_args.global_setup,
         "num_threads": case.num_threads,
         "language": case.autolabels.language.value,
-        "model_source": case.model_source,
+        "artefact_source": artefact_source(case),
     }
+
+
+def artefact_source(case: Case) -> str | None:
+    """Python that makes what only a build of torch can make for a case; None where nothing is."""
+    artefact = runtime_of(case.autolabels.runtime).artefact
+    if case.model_source is None or artefact is None:
+        return None
+    return case.model_source + artefact.saving
 
 
 def timing_message(timing: Timing) -> dict[str, Any]:

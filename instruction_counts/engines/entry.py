@@ -32,9 +32,6 @@ class Profile:
 class Ability(enum.Enum):
     """What not every engine can do."""
 
-    COUNTS = "instruction counts"
-    TIMES = "wall times"
-    CPP = "C++ cases"
     ALLOCATORS = "the choice of an allocator"
     LAYOUTS = "other memory layouts"
     PINNED_ISA = "a pinned instruction set"

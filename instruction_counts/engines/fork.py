@@ -16,6 +16,7 @@ from typing import Any
 
 import attrs
 
+from core.runtimes import runtime_of
 from core.types import Case, Language
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.missing import Requirement
@@ -33,6 +34,7 @@ from instruction_counts.domain.metrics import (
     PEAK_BYTES,
     TENSOR_BYTES,
     Amounts,
+    metrics,
 )
 from instruction_counts.domain.outcomes import (
     Failure,
@@ -49,7 +51,12 @@ from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.output_source import with_output
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
-from instruction_counts.engines.engine import Lend, case_message, timing_message
+from instruction_counts.engines.engine import (
+    Lend,
+    artefact_source,
+    case_message,
+    timing_message,
+)
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.fork_counts import CaseCounts, Child
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
@@ -59,6 +66,7 @@ from instruction_counts.engines.waiting import Waiting
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.work_folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
+from instruction_counts.system.worker_tasks import task_named
 
 _RESOURCES = {
     "allocated_bytes": TENSOR_BYTES,
@@ -91,7 +99,7 @@ class ForkEngine:
             undo.pop_all()
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
-        self._models = Once(self._make_model)
+        self._artefacts = Once(self._make_artefact)
         self._untimed = Waiting()
         self._timed: dict[WorkOrder, Times] = {}
         self._left_running: Counter[WorkOrder] = Counter()
@@ -154,12 +162,14 @@ class ForkEngine:
 
     @property
     def fingerprint(self) -> Fingerprint:
-        """The build's own, with the allocator and the instruction set that are counted."""
+        """The build's own, with what is known of the server that counts."""
+        holds = self._counts.ready.get("holds_caches")
         return attrs.evolve(
             self._facts.fingerprint,
             allocator=self._counting.allocator_name,
             pinned_isa=self._profile.pinned_isa,
             counted_capability=self._counts.ready.get("capability", ""),
+            caches="" if holds is None else "held" if holds else "not held",
         )
 
     def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
@@ -203,7 +213,7 @@ class ForkEngine:
             executed=executed,
             executed_digests=None if executed is None else executed.digests,
             output=self._output_of(order, cores, files) if order.output else None,
-            metrics=Amounts({**_amounts(executed), **used}),
+            metrics=Amounts({**_amounts(executed), **used, **self._taken(order, cores, files)}),
             resources_reason=reason,
         )
         if not order.counts:
@@ -271,6 +281,20 @@ class ForkEngine:
         used = Amounts({metric.name: found[name] for name, metric in _RESOURCES.items()})
         return used, found["reason"]
 
+    def _taken(
+        self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
+    ) -> dict[str, Any]:
+        """The metrics that tasks of their own take; those are left out that fail."""
+        found: dict[str, Any] = {}
+        for name in dict.fromkeys(metric.task for metric in metrics() if metric.task):
+            counting = task_named(name).while_counting
+            if counting and not order.counts:
+                continue
+            server = self._counts if counting else self._times
+            with contextlib.suppress(WorkerError):
+                found.update(self._child(server, order, cores, files)({"task": name})["metrics"])
+        return found
+
     def _times_of(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
     ) -> Times:
@@ -312,26 +336,38 @@ class ForkEngine:
             with self._counting_left:
                 self._left_running[order] += left_running
 
-        return lambda task: server.run({**case, **task}, order.timeout_s, files, left_running=note)
+        def carry_out(task: Mapping[str, Any]) -> dict[str, Any]:
+            named = {**case, **task, **task_named(task["task"]).request}
+            return server.run(named, order.timeout_s, files, left_running=note)
+
+        return carry_out
 
     def _files(self, case: Case, cores: tuple[int, ...], timeout_s: float) -> dict[str, Path]:
-        """What the case needs that has to be made first: its scripted model, its shared object."""
+        """What the case needs that has to be made first: its artefact, its shared object."""
         files: dict[str, Path] = {}
-        if case.model_source is not None:
-            path = self._models.get(case.model_source, cores, timeout_s)
+        source, artefact = artefact_source(case), runtime_of(case.autolabels.runtime).artefact
+        if source is not None and artefact is not None:
+            path = self._artefacts.get(source, artefact.suffix, cores, timeout_s)
             if not path.exists():  # a statement deleted it
-                self._models.forget(case.model_source)
-                path = self._models.get(case.model_source, cores, timeout_s)
-            files["model_file"] = path
+                self._artefacts.forget(source)
+                path = self._artefacts.get(source, artefact.suffix, cores, timeout_s)
+            files["artefact"] = path
         if case.autolabels.language is Language.CPP:
             files["library"] = self._compiler.case(CppSource.of(case), cores)
         return files
 
-    def _make_model(self, source: str, cores: tuple[int, ...], timeout_s: float) -> Path:
-        folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="model-"))
-        task = {"task": "script", "cores": list(cores), "case": {"model_source": source}}
-        self._times.run(task, timeout_s, made={"model_file": folder / "model.pt"})
-        return folder / "model.pt"
+    def _make_artefact(
+        self, source: str, suffix: str, cores: tuple[int, ...], timeout_s: float
+    ) -> Path:
+        folder = Path(tempfile.mkdtemp(dir=self._folder.path, prefix="artefact-"))
+        task = {
+            **task_named("artefact").request,
+            "cores": list(cores),
+            "case": {"artefact_source": source},
+        }
+        path = folder / f"artefact{suffix}"
+        self._times.run(task, timeout_s, made={"artefact": path})
+        return path
 
     def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""
@@ -345,6 +381,13 @@ class ForkEngine:
             self._notice(
                 f'Build "{self._facts.build.name}" cannot be started through links: its counts may '
                 "differ from those of a copy at another path, mostly by less than 1%."
+            )
+        if not self._counts.ready["holds_caches"]:
+            self._notice(
+                "The caches of this interpreter "
+                f"({self._facts.fingerprint.implementation} {self._facts.fingerprint.python}) "
+                "cannot be held still: counts of Python cases may differ between builds, and "
+                "between memory layouts, by up to 4% without any change."
             )
         if self._counting.allocator_name != self._profile.allocator:
             self._notice(

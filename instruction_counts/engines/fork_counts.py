@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from core.labels import WARM_LOOP
 from core.types import Case, Language
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines import counting
@@ -15,6 +16,7 @@ from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork_processes import remove_dumps
 from instruction_counts.engines.fork_server import ForkServer
+from instruction_counts.engines.kinds import Kind, kind_named
 from instruction_counts.engines.once import Once
 from instruction_counts.system.worker_process import WorkerError
 
@@ -55,39 +57,44 @@ class CaseCounts:
             WorkerError, ServerStartError, CompileError: the case or the empty loop fails.
             CallgrindFormatError, OSError: Callgrind left no usable dump.
         """
-        loop = self._loops.get(case.autolabels.language)
-        return self._count(run, loop, case, lookups, layout)
+        kind = kind_named(case.timer_args.kind)
+        if kind is None:
+            message = f'there is no kind of case called "{case.timer_args.kind}"'
+            raise WorkerError(Failure(FailureKind.REFUSED, message))
+        loop = self._loops.get(case.autolabels.language) if kind.has_windows else counting.Loop()
+        return self._count(run, kind, loop, case, lookups, layout)
 
     def _count(
         self,
         run: Child,
+        kind: Kind,
         loop: counting.Loop,
         case: Case | None = None,
         lookups: Sequence[Any] = (),
         layout: int = 0,
     ) -> counting.Counted:
         request = {
-            "task": "counts",
+            "task": kind.task,
             "lookups": lookups,
             "layout": layout,
             "dumps": "dumps/cg",
-            "pilot_runs": counting.PILOT_RUNS,
-            "pattern": counting.PATTERN,
-            "schedule": counting.SCHEDULE,
+            **kind.request,
         }
         dumps = self._server.folder / "dumps"
-        answer = run(request)
+        answers = [run(request) for _ in range(kind.children)]
+        answer = answers[-1]
         try:
-            counted = counting.evaluate(answer["windows"], self._server.folder, loop)
+            counted = kind.evaluate(answers, self._server.folder, loop)
             if case is not None and counted.instructions.per_run + loop.per_run == 0:
                 # Not even the loop is left of it.
                 raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))
-            others = counting.others_in(dumps, answer["pid"])
+            others = counting.others_in(dumps, answer["pid"]) if kind.has_windows else 0
             if case is not None and self._profile.callgrind_out is not None:
                 last = self._server.folder / f"{answer['windows'][-1]['dump']}-01"
                 shutil.copy(last, self._profile.callgrind_out / callgrind_name(case))
         finally:
-            remove_dumps(dumps, answer["pid"])
+            for answered in answers:
+                remove_dumps(dumps, answered["pid"])
         if self.allocator_name != "steady":
             counted = counted.unallocated()
         if not others:
@@ -110,7 +117,9 @@ class CaseCounts:
         def run(request: Mapping[str, Any]) -> dict[str, Any]:
             return self._server.run({**task, **request}, _LOOP_TIMEOUT_S, files)
 
-        return counting.per_run_loop(self._count(run, counting.Loop()))
+        warm = kind_named(WARM_LOOP)
+        assert warm is not None
+        return counting.per_run_loop(self._count(run, warm, counting.Loop()))
 
 
 def callgrind_name(case: Case) -> str:

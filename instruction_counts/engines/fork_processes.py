@@ -14,7 +14,8 @@ from instruction_counts.engines.server_folder import ServerFolder
 from instruction_counts.engines.turns import Turns
 from instruction_counts.system.processes import kill, start
 from instruction_counts.system.work_folders import WorkFolder
-from instruction_counts.system.worker_process import WORKER, WorkerProcess
+from instruction_counts.system.worker_process import WorkerProcess
+from instruction_counts.system.worker_tasks import COUNTED, modules_of_servers
 
 TIMES, COUNTS = "times", "counts"
 _SERVES = {TIMES: "takes times", COUNTS: "counts"}
@@ -58,16 +59,19 @@ class ForkProcesses:
         # By the name under which it is preloaded, or there would be two of it, with counters each.
         links = self._links
         serve = {
-            "type": "serve",
+            "task": "serve",
             "role": role,
             "shim": "./steady.so",
             "search_path": {} if links is None else links.search_path(folder),
             "scattered": self._profile.layout,
         }
+        if role == TIMES:
+            modules = modules_of_servers(counting=False)
+            serve["modules"] = [module.stem for module in modules]
         start = self._start_native if role == TIMES else self._start_counting
         what, name = _SERVES[role], self._facts.build.name
         return ForkServer(
-            ServerFolder(folder, self._fill, self._folder.restore),
+            ServerFolder(folder, lambda made: self._fill(made, role), self._folder.restore),
             start,
             serve,
             lambda pid: remove_dumps(folder / "dumps", pid),
@@ -82,15 +86,13 @@ class ForkProcesses:
         """Whether the length of the build's own path takes no part in what is counted."""
         return self._links is not None
 
-    def _fill(self, folder: Path) -> None:
+    def _fill(self, folder: Path, role: str) -> None:
         if self._links is not None:
             self._links.make(folder)
         (folder / "dumps").mkdir(mode=0o700, exist_ok=True)
-        shutil.copy(WORKER, folder / "worker.py")
-        for name in ("executed.py", "method_cache.py", "names.py"):
-            shutil.copy(WORKER.with_name(name), folder)
-        for library in self._libraries:
-            shutil.copy(library, folder)
+        shutil.copy(COUNTED[0], folder / "worker.py")
+        for path in (*COUNTED[1:], *modules_of_servers(counting=role == COUNTS), *self._libraries):
+            shutil.copy(path, folder)
 
     def _refusal(self) -> str:
         changed = self._facts.changed_files()

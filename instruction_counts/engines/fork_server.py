@@ -142,7 +142,7 @@ class ForkServer:
                 request.write(task, files or {}, made or {})
                 answer = self._attempt(request, timeout_s, left_running)
                 for name, path in (made or {}).items():
-                    shutil.move(self.folder / request.name_of(name), path)
+                    shutil.move(request.path_of(name, path.suffix), path)
                 return answer
             finally:
                 request.remove()  # in its turn: whoever is alone finds a folder that nobody changes
@@ -262,7 +262,7 @@ class ForkServer:
         self._ready, self._is_ready = answer, True
 
     def _fork(self, request: _Request) -> tuple[WorkerProcess, int]:
-        message = {"type": "fork", "request": request.name_of("request")}
+        message = {"task": "fork", "request": request.name_of("request")}
         with self._lock:
             server = self._running()
             pid = int(self._ask(server, message)["pid"])
@@ -316,7 +316,7 @@ class ForkServer:
         with self._lock:
             if self._process is not server:  # another lane noticed first
                 raise _ServerDiedError(Failure(FailureKind.EXIT, "the server ended"))
-            answer = self._ask(server, {"type": "reap", "pid": f"{pid:010d}"})
+            answer = self._ask(server, {"task": "reap", "pid": f"{pid:010d}"})
         return os.waitstatus_to_exitcode(int(answer["wait_status"]))
 
 
@@ -331,13 +331,13 @@ class _Request:
         """The largest file that the case may write."""
         return MAX_FILE_BYTES + int(self._number)
 
-    def name_of(self, what: str) -> str:
-        """The name of a file for the case: ``./library-000001``."""
-        return f"./{what}-{self._number}"
+    def name_of(self, what: str, suffix: str = "") -> str:
+        """The name of a file for the case: ``./library-000001.so``."""
+        return f"./{what}-{self._number}{suffix}"
 
-    def path_of(self, what: str) -> Path:
+    def path_of(self, what: str, suffix: str = "") -> Path:
         """The same for the controller."""
-        return self._folder / f"{what}-{self._number}"
+        return self._folder / f"{what}-{self._number}{suffix}"
 
     def write(
         self, task: Mapping[str, Any], files: Mapping[str, Path], made: Mapping[str, Path]
@@ -345,8 +345,8 @@ class _Request:
         """Write what the child reads first, and link the files that it needs."""
         self.remove()
         for what, path in files.items():
-            self.path_of(what).symlink_to(path)
-        names = {what: self.name_of(what) for what in (*files, *made)}
+            self.path_of(what, path.suffix).symlink_to(path)
+        names = {what: self.name_of(what, path.suffix) for what, path in {**files, **made}.items()}
         body = {
             **task,
             "case": {**task["case"], **names},

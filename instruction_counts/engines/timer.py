@@ -13,6 +13,7 @@ from typing import Any
 
 import attrs
 
+from core.runtimes import runtime_of
 from instruction_counts.builds.hermetic import (
     STEADY_GLIBC,
     environment,
@@ -36,8 +37,9 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Lend, case_message, timing_message
-from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
+from instruction_counts.engines.entry import EngineEntry, Notice, Profile
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
+from instruction_counts.system.worker_tasks import task_named
 
 NUMBER = 100
 """Runs in a window, and so pastes of a Python statement (the default of torch's Timer)."""
@@ -103,9 +105,11 @@ class TimerEngine:
                 worker.kill()
 
     def _request(self, order: WorkOrder, cores: tuple[int, ...], folder: Path) -> dict[str, Any]:
+        artefact = runtime_of(order.case.autolabels.runtime).artefact
+        suffix = "" if artefact is None else artefact.suffix
         return {
-            "type": "measure",
-            "case": case_message(order.case),
+            **task_named("measure").request,
+            "case": {**case_message(order.case), "artefact_suffix": suffix},
             "cores": list(cores),
             "folder": str(folder),
             "times": order.times,
@@ -186,7 +190,7 @@ def _make(facts: BuildFacts, _: Profile, __: Notice) -> TimerEngine:
 ENTRY = EngineEntry(
     "timer",
     "the reference; starts a process for each case",
-    frozenset({Ability.COUNTS, Ability.TIMES, Ability.CPP}),
+    frozenset(),
     _make,
     frozenset(Requirement),
 )

@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from core.types import CaseKey
 from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
 from instruction_counts.analysis.attribution.functions import layer_counts
@@ -24,6 +24,7 @@ from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS
 from instruction_counts.analysis.verdicts.comparison import Comparison, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
+from instruction_counts.domain.bounds import Count
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.fingerprint import Fingerprint
@@ -32,7 +33,6 @@ from instruction_counts.domain.metrics import (
     BYTECODES,
     OPERATOR_CALLS,
     Amounts,
-    Metric,
     metrics,
 )
 from instruction_counts.domain.noise import Noise
@@ -40,8 +40,11 @@ from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
 from instruction_counts.gate.kept_execution import KeptExecution
 from instruction_counts.reading.structure import (
+    Inline,
     Mismatch,
+    Parsed,
     read_as,
+    refuse,
     require_version,
     strict_converter,
 )
@@ -75,6 +78,8 @@ class Head:
     profile_version: int
     pinned_isa: str
     counted_capability: str
+    counted_by: str
+    caches: str
     aslr_off: bool
 
     @classmethod
@@ -94,20 +99,16 @@ class Head:
 class BaselineCase:
     """What one case costs."""
 
-    label: tuple[str, ...]
-    language: Language
-    runtime: RuntimeMode
-    autograd: AutogradMode
-    num_threads: int
+    key: Inline[CaseKey]
     definition_hash: str
-    instructions: int
+    instructions: Count
     exact: bool
-    spread: int
+    spread: Count
     """What windows, or fresh servers, disagree by; at most the count, as what layouts move."""
     metrics: Amounts
-    layouts: int
+    layouts: Count
     """In how many further memory layouts it was counted; 0 says that nothing is known of them."""
-    layout_spread: int
+    layout_spread: Count
     """Instructions that these moved it by."""
     layers: Mapping[Layer, int]
     """Instructions by layer, which add up; empty where the costs of functions are not known."""
@@ -115,27 +116,26 @@ class BaselineCase:
     """What an iteration executed; None where that is not known."""
 
     def __attrs_post_init__(self) -> None:
-        for name in ("instructions", "spread", "layouts", "layout_spread"):
-            if getattr(self, name) < 0:
-                raise Mismatch("0 or more", at=(name,))
-        if self.num_threads < 1:
-            raise Mismatch("1 or more", at=("num_threads",))
+        """Refuse figures that contradict each other."""
+        refuse(self._contradictions())
+
+    def _contradictions(self) -> Iterator[Mismatch]:
         for name in ("spread", "layout_spread"):
             if getattr(self, name) > self.instructions:  # every change would pass as noise
-                raise Mismatch(f"at most {self.instructions}, the count", at=(name,))
+                yield Mismatch(f"at most {self.instructions}, the count", at=(name,))
         total = sum(self.layers.values())
         if self.layers and total != self.instructions:
-            raise Mismatch(f"layers that add up to {self.instructions}", str(total), ("layers",))
-        if self.executed is not None:
-            executed = self.executed.executed
-            self._check_total(BYTECODES, executed.bytecodes, "functions")
-            self._check_total(OPERATOR_CALLS, executed.operator_calls, "operators")
-
-    def _check_total(self, metric: Metric, total: int | None, part: str) -> None:
-        expected = self.metrics.get(metric.name, total)
-        if total != expected:
-            text = f"{part} that add up to {expected}, as in metrics"
-            raise Mismatch(text, str(total), ("executed", part))
+            yield Mismatch(f"layers that add up to {self.instructions}", str(total), ("layers",))
+        executed = None if self.executed is None else self.executed.executed
+        if executed is not None:
+            for metric, number, part in (
+                (BYTECODES, executed.bytecodes, "functions"),
+                (OPERATOR_CALLS, executed.operator_calls, "operators"),
+            ):
+                expected = self.metrics.get(metric.name, number)
+                if number != expected:
+                    text = f"{part} that add up to {expected}, as in metrics"
+                    yield Mismatch(text, str(number), ("executed", part))
 
     @classmethod
     def of(cls, record: Record, noises: Sequence[Noise] = ()) -> BaselineCase:
@@ -146,11 +146,7 @@ class BaselineCase:
         fresh = max((noise.server_spread for noise in noises), default=0.0)
         moved = max((noise.layout_spread for noise in seen), default=0.0)
         return cls(
-            record.label,
-            record.language,
-            record.runtime,
-            record.autograd,
-            record.num_threads,
+            record.key,
             record.definition_hash,
             counted.per_run,
             counted.exact,
@@ -163,12 +159,6 @@ class BaselineCase:
         )
 
     @property
-    def key(self) -> CaseKey:
-        """What the case is called."""
-        modes = self.language, self.runtime, self.autograd
-        return CaseKey(self.label, *modes, self.num_threads)
-
-    @property
     def noise(self) -> Noise:
         """What is known of its noise."""
         relative = self.layout_spread / max(1, self.instructions)
@@ -178,7 +168,7 @@ class BaselineCase:
     def noise_floor(self) -> int:
         """Instructions by which it may differ without any change of code."""
         counted = self._instructions
-        return noise_floor(counted, counted, self.language, [self.noise]).instructions
+        return noise_floor(counted, counted, self.key.language, [self.noise]).instructions
 
     @property
     def record(self) -> Record:
@@ -282,7 +272,10 @@ def verified_against(
 def to_json(baseline: Baseline) -> str:
     """The text of the file; `read_baseline` gives the baseline back."""
     head = {"baseline_version": FORMAT_VERSION, **attrs.asdict(baseline.head)}
-    lines = (json.dumps(_as_json(baseline.cases[key])) for key in sorted_keys(baseline.cases))
+    lines = (
+        json.dumps(_CONVERTER.unstructure(baseline.cases[key]))
+        for key in sorted_keys(baseline.cases)
+    )
     opening = json.dumps(head, indent=1).removesuffix("\n}")
     body = ",\n  ".join(lines)
     return (
@@ -312,20 +305,20 @@ _AGAIN = (
 
 
 @attrs.frozen
-class _File(Head):
-    baseline_version: int
+class _File:
+    head: Inline[Head]
     cases: tuple[BaselineCase, ...]
 
 
 def _baseline(data: Any, _: Any) -> Baseline:
     file = _CONVERTER.structure(data, _File)
-    cases: dict[CaseKey, BaselineCase] = {}
-    for position, case in enumerate(file.cases):
-        if case.key in cases:
-            raise Mismatch("unique cases", "a duplicate case", ("cases", position))
-        cases[case.key] = case
-    head = {field.name: getattr(file, field.name) for field in attrs.fields(Head)}
-    return Baseline(Head(**head), cases)
+    places = {case.key: place for place, case in reversed([*enumerate(file.cases)])}
+    refuse(
+        Mismatch("unique cases", "a duplicate case", ("cases", place))
+        for place, case in enumerate(file.cases)
+        if places[case.key] != place
+    )
+    return Baseline(file.head, {case.key: case for case in file.cases})
 
 
 def sorted_keys(keys: Mapping[CaseKey, object]) -> Iterator[CaseKey]:
@@ -337,12 +330,7 @@ def _order(key: CaseKey) -> tuple[object, ...]:
     return key.label, *(mode.value for mode in key.modes), key.num_threads
 
 
-def _as_json(case: BaselineCase) -> dict[str, Any]:
-    data: dict[str, Any] = _CONVERTER.unstructure(case)
-    return data
-
-
-def _amounts(data: Any, _: Any) -> Amounts:
+def _amounts(data: Any) -> Amounts:
     if not isinstance(data, dict):
         raise Mismatch("a mapping of numbers by the names of metrics")
     for name, number in data.items():
@@ -352,7 +340,7 @@ def _amounts(data: Any, _: Any) -> Amounts:
 
 
 _CONVERTER = strict_converter()
-_CONVERTER.register_structure_hook(Amounts, _amounts)
+_CONVERTER.register_structure_hook(Amounts, Parsed(_amounts))
 _CONVERTER.register_unstructure_hook(Amounts, dict)
 _CONVERTER.register_structure_hook(Baseline, _baseline)
 require_version(_CONVERTER, _File, "baseline_version", FORMAT_VERSION)

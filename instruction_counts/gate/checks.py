@@ -11,11 +11,12 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from core.types import CaseKey
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.gate.gate import Gate, Level
 from instruction_counts.reading.structure import (
+    Inline,
     ignore_other_fields,
     read_as,
     require_version,
@@ -113,33 +114,23 @@ _MOVED = {Verdict.WORSE, Verdict.BETTER}
 class _Case:
     """What the next check has to know of a case; files say more of it."""
 
-    label: tuple[str, ...]
-    language: Language
-    runtime: RuntimeMode
-    autograd: AutogradMode
-    num_threads: int
+    key: Inline[CaseKey]
     exceeded_before: bool
     """Whether it exceeded its limit when it was last compared, and was not this time."""
     level: Level | None = None
     """As its verdict, None where a time budget skipped it."""
     verdict: Verdict | None = None
 
-    @property
-    def key(self) -> CaseKey:
-        modes = self.language, self.runtime, self.autograd
-        return CaseKey(self.label, *modes, self.num_threads)
-
 
 @attrs.frozen
 class _Check:
-    check_version: int
     cases: tuple[_Case, ...]
     skipped_by_budget: tuple[_Case, ...]
 
 
 def _read(path: Path) -> _Check:
     if not path.exists():
-        return _Check(FORMAT_VERSION, (), ())
+        return _Check((), ())
     remedy = "--previous expects a file written by `baseline check --output FILE.json`."
     return read_as(path, _Check, _CONVERTER, remedy, as_json=True)
 

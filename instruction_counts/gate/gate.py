@@ -99,8 +99,7 @@ def apply_limits(
     findings = []
     for difference in comparison.differences:
         finding = _finding(difference, limits or Limits(), known=difference.key in exceeded_before)
-        got_worse = difference.verdict is Verdict.WORSE or _output_differs(difference)
-        if fail_on is FailOn.ANY and got_worse and finding.level is not Level.FAILS:
+        if fail_on is FailOn.ANY and difference.is_regression and finding.level is not Level.FAILS:
             finding = Finding(difference, Level.FAILS, "every regression fails (--fail-on any)")
         findings.append(finding)
     silent = {
@@ -114,12 +113,8 @@ _TOLD = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}
 """What says whether a limit is exceeded. An ambiguous case may be either."""
 
 
-def _output_differs(difference: Difference) -> bool:
-    return difference.reason is Reason.OUTPUT_DIFFERS
-
-
 def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:
-    if _output_differs(difference):
+    if difference.reason is Reason.OUTPUT_DIFFERS:
         level = Level.FAILS if limits.fail_on_output else Level.SOFT
         return Finding(difference, level, "its output differs")
     if difference.verdict is Verdict.NEW:

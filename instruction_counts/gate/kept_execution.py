@@ -6,30 +6,25 @@ file is what changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import attrs
 
+from instruction_counts.domain.bounds import Positive
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
-from instruction_counts.reading.structure import Mismatch
 
 
 @attrs.frozen
 class KeptExecution:
-    """Python functions by bytecodes, and operators by calls; all numbers are 1 or more."""
+    """Python functions by bytecodes, and operators by calls."""
 
     python: str
     """The version of Python, without its last part; empty for C++."""
-    functions: Mapping[str, Mapping[str, Mapping[str, int]]] | None
+    functions: Mapping[str, Mapping[str, Mapping[str, Positive]]] | None
     """Bytecodes by file, name and digest of the code; None for C++."""
-    operators: Mapping[str, int]
-    backward: Mapping[str, int]
+    operators: Mapping[str, Positive]
+    backward: Mapping[str, Positive]
     """Operators that nodes of the backward graph call."""
-
-    def __attrs_post_init__(self) -> None:
-        for place, number in self._numbers():
-            if number < 1:
-                raise Mismatch("1 or more", at=place)
 
     @classmethod
     def of(cls, executed: Executed) -> KeptExecution:
@@ -61,12 +56,3 @@ class KeptExecution:
         ]
         known = None if self.functions is None else tuple(functions)
         return Executed(known, tuple(operators), self.python)
-
-    def _numbers(self) -> Iterator[tuple[tuple[str, ...], int]]:
-        for file, names in (self.functions or {}).items():
-            for name, digests in names.items():
-                for digest, bytecodes in digests.items():
-                    yield ("functions", file, name, digest), bytecodes
-        for side in ("operators", "backward"):
-            for name, calls in getattr(self, side).items():
-                yield (side, name), calls

@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import cattrs
 
-from core.modes import Mode, by_option
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.effects import EXPECTED, NEVER, Effect
 from instruction_counts.domain.selection import matches
-from instruction_counts.reading.nodes import one_of
-from instruction_counts.reading.structure import Mismatch, read_as, strict_converter
+from instruction_counts.reading.structure import Mismatch, Parsed, read_as, strict_converter
 
 
 @attrs.frozen
@@ -31,16 +28,32 @@ class Rule:
     band: Effect | None = None
     """How far beyond the hard limit a change has to lie; None is the noise floor of the case."""
 
+    def __attrs_post_init__(self) -> None:
+        """Refuse limits that contradict each other, and a band that lets everything pass."""
+        soft, hard = self.soft, self.hard
+        if self.band == NEVER:
+            expected = "a size; to enforce nothing, write `hard: never`"
+            raise Mismatch(expected, "never", ("band",))
+        if (
+            not (soft is None or hard is None or soft in {NEVER, hard})
+            and soft.relative >= hard.relative
+            and soft.absolute >= hard.absolute
+        ):
+            raise Mismatch(f"at most the hard limit, {hard}", str(soft), ("soft",))
+
+    @property
+    def modes(self) -> tuple[Language | None, RuntimeMode | None, AutogradMode | None]:
+        """What it asks of language, runtime and autograd."""
+        return self.language, self.runtime, self.autograd
+
     def applies(self, key: CaseKey) -> bool:
         """Whether a case is meant."""
-        asked = (self.language, self.runtime, self.autograd)
         return matches(self.only, key.label) and all(
-            wanted in {None, mode} for wanted, mode in zip(asked, key.modes, strict=True)
+            wanted in {None, mode} for wanted, mode in zip(self.modes, key.modes, strict=True)
         )
 
     def __str__(self) -> str:
-        modes = (self.language, self.runtime, self.autograd)
-        return " · ".join([self.only, *(mode.value or "explicit" for mode in modes if mode)])
+        return " · ".join([self.only, *(mode.value or "explicit" for mode in self.modes if mode)])
 
 
 @attrs.frozen
@@ -56,6 +69,12 @@ class Limits:
     fail_on_new: bool = False
     fail_on_missing: bool = False
     fail_on_output: bool = True
+
+    def __attrs_post_init__(self) -> None:
+        """Let the default hold for all cases."""
+        if any(self.default.modes) or self.default.only != "*":
+            expected = "only soft, hard and band; move patterns to `limits:`"
+            raise Mismatch(expected, "a pattern", ("default",))
 
     def rule_for(self, key: CaseKey) -> Rule:
         """What holds for a case."""
@@ -88,57 +107,11 @@ _EXAMPLE = (
 )
 
 
-def _effect(value: Any, _: type) -> Effect:
+def _effect(value: Any) -> Effect:
     if not isinstance(value, str) and type(value) is not int:
-        raise Mismatch(EXPECTED)
-    try:
-        return Effect.parse(str(value))
-    except ValueError as error:
-        raise Mismatch(EXPECTED) from error
+        raise ValueError(EXPECTED)
+    return Effect.parse(str(value))
 
 
-def _mode(value: Any, kind: type[Mode]) -> Mode:
-    names = by_option(kind)
-    found = names.get(value.lower()) if isinstance(value, str) else None
-    if found is None:
-        raise Mismatch(one_of(names, value))
-    return found
-
-
-def _possible(rule: Rule) -> Rule:
-    """The rule, unless its limits contradict each other, or its band lets everything pass."""
-    soft, hard = rule.soft, rule.hard
-    if rule.band == NEVER:
-        raise Mismatch("a size; to enforce nothing, write `hard: never`", "never", ("band",))
-    if (
-        not (soft is None or hard is None or soft in {NEVER, hard})
-        and soft.relative >= hard.relative
-        and soft.absolute >= hard.absolute
-    ):
-        raise Mismatch(f"at most the hard limit, {hard}", str(soft), ("soft",))
-    return rule
-
-
-def _make_converter() -> cattrs.Converter:
-    converter = strict_converter()
-    converter.register_structure_hook(Effect, _effect)
-    converter.register_structure_hook(Language, _mode)
-    converter.register_structure_hook(RuntimeMode, _mode)
-    converter.register_structure_hook(AutogradMode, _mode)
-    plain_rule = converter.get_structure_hook(Rule)
-    converter.register_structure_hook(Rule, lambda value, kind: _possible(plain_rule(value, kind)))
-    plain = converter.get_structure_hook(Limits)
-
-    def limits(value: Any, kind: Any) -> Any:
-        found = plain(value, kind)
-        default = found.default
-        if any((default.language, default.runtime, default.autograd)) or default.only != "*":
-            expected = "only soft, hard and band; move patterns to `limits:`"
-            raise Mismatch(expected, "a pattern", ("default",))
-        return found
-
-    converter.register_structure_hook(Limits, limits)
-    return converter
-
-
-_CONVERTER = _make_converter()
+_CONVERTER = strict_converter()
+_CONVERTER.register_structure_hook(Effect, Parsed(_effect, EXPECTED))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -17,7 +17,7 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.history.candidates import is_change
+from instruction_counts.domain.records import Record
 
 
 @attrs.frozen
@@ -42,8 +42,8 @@ class FoundStep:
 
 
 @attrs.frozen
-class LastBuild:
-    """The build that the next one is compared with."""
+class SeenBuild:
+    """A build that later ones are compared with."""
 
     line: str
     """As it was listed."""
@@ -53,10 +53,10 @@ class LastBuild:
 
 
 @attrs.frozen
-class Waiting:
-    """Cases without a count since a build: they are compared with it when they have one again."""
+class Base:
+    """The cases whose last count is that of a build."""
 
-    build: LastBuild
+    build: SeenBuild
     cases: tuple[CaseKey, ...]
 
 
@@ -68,9 +68,8 @@ class State:
     """What is watched: another command, selection or database needs a file of its own."""
     seen: tuple[str, ...] = ()
     """The builds that were looked at, also broken ones."""
-    last: LastBuild | None = None
-    waiting: tuple[Waiting, ...] = ()
-    """The oldest build first; all are older than the last one."""
+    bases: tuple[Base, ...] = ()
+    """What the next build is compared with, the oldest first; each case is in one of them."""
     unreported: tuple[FoundStep, ...] = ()
     """Steps that were found and not reported yet."""
 
@@ -81,16 +80,16 @@ class WatchedBuilds(Protocol):
     Methods raise `BuildError` where a build cannot be made, does not start or has no torch.
     """
 
-    def measure(self, name: str) -> tuple[LastBuild, Side]:
+    def measure(self, name: str) -> tuple[SeenBuild, Side]:
         """Make and measure a build, and store what it cost."""
 
-    def stored(self, last: LastBuild) -> Side | None:
+    def stored(self, last: SeenBuild) -> Side | None:
         """What was measured of an earlier build; None where it was deleted meanwhile."""
 
     def compare(self, base: Side, new: Side) -> Comparison:
         """Judge what was measured, without measuring again."""
 
-    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
+    def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
         """Measure cases once more on both builds, then in other memory layouts."""
 
 
@@ -107,31 +106,32 @@ def look_at(
     notice says so. A suspect is a step only if it still differs when both builds are measured once
     more, and as it differs then; unverified only where that cannot be measured.
     """
-    seen = attrs.evolve(state, seen=(*state.seen, name))
+    state = attrs.evolve(state, seen=(*state.seen, name))
     try:
         build, side = builds.measure(name)
     except BuildError as error:
         notice(f"{name} is broken and was skipped: {error.message}")
-        return seen
-    if not _counted(side):
+        return state
+    counted = _counted(side)
+    if not counted:
         notice(f"{name} is broken and was skipped: no case has a count")
-        return seen
+        return state
     steps: list[FoundStep] = []
-    waiting = _still_waiting(state, side)
-    for base, before in _bases(state, side, builds):
-        found = builds.compare(before, _only(side, before.records))
-        lost = [difference for difference in found.differences if difference.new_count is None]
-        if lost:
-            notice(f"{name}: not counted, so not compared: {_titles(lost)}")
-            waiting.append(Waiting(base, tuple(difference.key for difference in lost)))
-        for why, those in _incomparable(found):
-            notice(f"{name}: not comparable with {base.line}, {why}: {_titles(those)}")
-        suspects = [difference for difference in found.differences if is_change(difference)]
-        verified = _verified(suspects, base, build, builds, notice) if suspects else []
-        steps += (_step(step, base.line, name, side, causes(step)) for step in verified)
-    return attrs.evolve(
-        seen, last=build, waiting=tuple(waiting), unreported=(*state.unreported, *steps)
+    for base in state.bases:
+        found = _compared(base, side, builds)
+        for why, keys in _not_compared(found, base, counted, is_last=base is state.bases[-1]):
+            notice(f"{name}: {why}: {_titles(keys)}")
+        if found is None:
+            continue
+        suspects = [difference for difference in found.differences if difference.is_change]
+        verified = _verified(suspects, base.build, build, builds, notice) if suspects else []
+        steps += (_step(step, base.build.line, name, side, causes(step)) for step in verified)
+    waiting = (
+        attrs.evolve(base, cases=tuple(key for key in base.cases if key not in counted))
+        for base in state.bases
     )
+    bases = (*(base for base in waiting if base.cases), Base(build, tuple(counted)))
+    return attrs.evolve(state, bases=bases, unreported=(*state.unreported, *steps))
 
 
 def new_names(lines: str, seen: Iterable[str]) -> Iterator[str]:
@@ -148,66 +148,51 @@ _NAMED = 3
 """So many cases are named in a notice."""
 
 
-def _counted(side: Side) -> frozenset[CaseKey]:
+def _counted(side: Side) -> dict[CaseKey, Record]:
     """The cases that have a count."""
-    return frozenset(
-        key for key, record in side.records.items() if record.outcome.instructions is not None
+    return {
+        key: record
+        for key, record in side.records.items()
+        if record.outcome.instructions is not None
+    }
+
+
+def _compared(base: Base, new: Side, builds: WatchedBuilds) -> Comparison | None:
+    """The cases that have a count on both builds; None where there are none."""
+    back = [key for key in base.cases if key in _counted(new)]
+    before = builds.stored(base.build) if back else None
+    if before is None:
+        return None
+    sides = (
+        attrs.evolve(side, records={key: side.records[key] for key in back if key in side.records})
+        for side in (before, new)
     )
+    return builds.compare(*sides)
 
 
-def _only(side: Side, keys: Iterable[CaseKey]) -> Side:
-    """The side with these cases, as far as it has them."""
-    kept = {key: side.records[key] for key in keys if key in side.records}
-    return attrs.evolve(side, records=kept)
-
-
-def _still_waiting(state: State, new: Side) -> list[Waiting]:
-    """The cases that waited for a count, and have none on the new build either."""
-    now = _counted(new)
-    found = (
-        attrs.evolve(entry, cases=tuple(key for key in entry.cases if key not in now))
-        for entry in state.waiting
-    )
-    return [entry for entry in found if entry.cases]
-
-
-def _bases(state: State, new: Side, builds: WatchedBuilds) -> Iterator[tuple[LastBuild, Side]]:
-    """The builds that the new one is compared with, each with the cases that are."""
-    now = _counted(new)
-    for entry in state.waiting:
-        back = [key for key in entry.cases if key in now]
-        before = builds.stored(entry.build) if back else None
-        if before is not None:
-            yield entry.build, _only(before, back)
-    before = builds.stored(state.last) if state.last is not None else None
-    if state.last is not None and before is not None:
-        counted = _counted(before)
-        yield state.last, _only(before, [key for key in before.records if key in counted])
-
-
-def _incomparable(comparison: Comparison) -> Iterator[tuple[str, list[Difference]]]:
-    """What has a count on both sides and still cannot be compared, by the reason."""
-    found: dict[Reason, list[Difference]] = {}
-    for difference in comparison.differences:
-        if (
-            difference.verdict is Verdict.INCOMPARABLE
-            and difference.new_count is not None
-            and not is_change(difference)
-        ):
-            found.setdefault(difference.reason, []).append(difference)
-    facts = "".join(
-        f", {disagreement.text}"
-        for disagreement in comparison.disagreements
-        if disagreement.prevents
-    )
-    for reason, those in found.items():
-        yield reason.value + (facts if reason is Reason.FINGERPRINT_DIFFERS else ""), those
+def _not_compared(
+    found: Comparison | None, base: Base, counted: Collection[CaseKey], *, is_last: bool
+) -> Iterator[tuple[str, list[CaseKey]]]:
+    """What cannot be compared, by the reason; a case that lost its count only the first time."""
+    lost = [key for key in base.cases if key not in counted]
+    if lost and is_last:
+        yield "not counted, so not compared", lost
+    if found is None:
+        return
+    reasons: dict[Reason, list[CaseKey]] = {}
+    for difference in found.differences:
+        if difference.verdict is Verdict.INCOMPARABLE and not difference.is_change:
+            reasons.setdefault(difference.reason, []).append(difference.key)
+    facts = "".join(f", {fact.text}" for fact in found.disagreements if fact.prevents)
+    for reason, keys in reasons.items():
+        why = reason.value + (facts if reason is Reason.FINGERPRINT_DIFFERS else "")
+        yield f"not comparable with {base.build.line}, {why}", keys
 
 
 def _verified(
     suspects: Sequence[Difference],
-    base: LastBuild,
-    new: LastBuild,
+    base: SeenBuild,
+    new: SeenBuild,
     builds: WatchedBuilds,
     notice: Notice,
 ) -> list[Difference]:
@@ -220,7 +205,7 @@ def _verified(
     judged = {
         difference.key: difference
         for difference in again.differences
-        if is_change(difference) or difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
+        if difference.is_change or difference.verdict in {Verdict.SAME, Verdict.AMBIGUOUS}
     }
     unknown = sum(suspect.key not in judged for suspect in suspects)
     if unknown:
@@ -232,13 +217,13 @@ def _verified(
     return [
         difference
         for difference in (judged.get(suspect.key, suspect) for suspect in suspects)
-        if is_change(difference)
+        if difference.is_change
     ]
 
 
-def _titles(differences: Sequence[Difference]) -> str:
-    named = [difference.key.title for difference in differences[:_NAMED]]
-    more = len(differences) - len(named)
+def _titles(keys: Sequence[CaseKey]) -> str:
+    named = [key.title for key in keys[:_NAMED]]
+    more = len(keys) - len(named)
     return "; ".join(named) + (f" and {more} more" if more else "")
 
 

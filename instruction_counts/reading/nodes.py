@@ -47,9 +47,12 @@ class Node:
         node = self
         for step in steps:
             try:
-                node = node.value[step]
+                below = node.value[step]
             except (LookupError, TypeError):
                 break
+            if not isinstance(below, Node):  # a character of a string
+                break
+            node = below
         return node
 
     def problem(self, expected: str, found: str | None = None) -> Problem:

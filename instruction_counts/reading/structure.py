@@ -58,7 +58,7 @@ from cattrs import cols
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from core.errors import quoted
-from core.modes import Mode, by_option
+from core.labels import Mode, by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.bounds import INTEGER, Bounds
 from instruction_counts.domain.errors import DataError, Problem, ValidationError

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.analysis.models.costs import Models
+from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes

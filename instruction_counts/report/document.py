@@ -105,6 +105,8 @@ class Row:
     indent: int = 0
     """Levels by which its first cell is indented: labels form a tree."""
     role: Role = Role.PLAIN
+    details: tuple[Section, ...] = ()
+    """What unfolds below the row where there is room for it: on a page, not in a terminal."""
 
 
 @attrs.frozen
@@ -168,7 +170,42 @@ class Block:
     folded: bool = False
 
 
-Section: TypeAlias = Table | Block
+class ChartKind(enum.Enum):
+    """How a chart is drawn."""
+
+    POINTS = "points"
+    LINES = "lines"
+    TREEMAP = "treemap"
+    """Of each series alone: labels as nodes, ``x`` their parents' labels, ``y`` their sizes."""
+
+
+@attrs.frozen
+class Series:
+    """Points of one colour."""
+
+    name: str
+    x: tuple[Value, ...]
+    y: tuple[int | float, ...]
+    labels: tuple[str, ...]
+    """What each point is called."""
+
+
+@attrs.frozen
+class Chart:
+    """A drawing for pages; texts leave it out, since tables say the same."""
+
+    title: str
+    kind: ChartKind
+    series: tuple[Series, ...]
+    x: str = ""
+    """What an axis shows, with its unit."""
+    y: str = ""
+    logarithmic: bool = False
+    folded: bool = False
+    role: Role = Role.STRONG
+
+
+Section: TypeAlias = Table | Block | Chart
 
 
 @attrs.frozen
@@ -213,6 +250,11 @@ class Document:
     """What JUnit holds; None where nothing is tested."""
     profiles: Mapping[str, Any] | None = None
     """Flame graphs, as a file of speedscope's format; None where there are no stacks."""
+
+    @property
+    def texts(self) -> tuple[Table | Block, ...]:
+        """The sections that can be written, without charts."""
+        return tuple(section for section in self.sections if not isinstance(section, Chart))
 
     @property
     def tables(self) -> tuple[Table, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.models.costs import Models
+from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.domain.metrics import ALLOCATIONS

@@ -1,142 +1,155 @@
-"""Counts over time for people: plots, steps, a table, and what a bisection found."""
+"""Counts over time as documents: a history of cases, the steps of a watch, a bisection."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import attrs
-from rich.table import Table
-from rich.text import Text
 
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.domain.build import DEFAULT_NAME
+from instruction_counts.domain.causes import Cause
+from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.stored import StoredCount
-from instruction_counts.history.bisection import Bisection
-from instruction_counts.history.candidates import Candidates, is_regression
+from instruction_counts.gate.checks import verdict_figures
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
 from instruction_counts.history.watching import FoundStep
-from instruction_counts.report import format as fmt
-from instruction_counts.report import plots as plotting
+from instruction_counts.report import plots
 from instruction_counts.report.causes import of_case, texts
-from instruction_counts.report.formats.entry import BisectionReport, StepCauses
+from instruction_counts.report.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Table,
+    Unit,
+)
+from instruction_counts.session.bisecting import Found, FoundChange
+
+FORMAT_VERSION = 1
+"""Of the JSON of histories and bisections: 1, the first."""
 
 WIDTH = 80
-_INDENT = "  "
+MOST_PLOTS = 8
+"""So many cases are plotted; of more, each has a table of its counts."""
 _CHANGED = "files of the build changed during the run"
 
-
-def plots(series: Series, causes: StepCauses, width: int = WIDTH) -> Iterator[Text]:
-    """A case: for each segment a plot and its steps, then what was not counted."""
-    yield Text(series.key.title, style="bold")
-    total = len(series.segments)
-    for number, segment in enumerate(series.segments, 1):
-        if segment.apart:
-            why = f"segment {number} of {total}, not comparable: {' · '.join(segment.apart)}"
-            yield Text(why, style="yellow")
-        yield from _plot(segment, width)
-        yield from _steps(segment, causes)
-    if not series.segments:
-        yield Text(f"{_INDENT}never counted")
-    for point in (point for segment in series.segments for point in segment.points):
-        if point.has_changed_files:
-            yield Text(f"{_INDENT}doubtful: {title_of_point(point)}", style="yellow")
-    for point in series.uncounted:
-        why = point.failure or point.status.value
-        yield Text(f"{_INDENT}no count in {title_of_point(point)}: {why}", style="red")
+StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]]
+"""What caused the steps of a history, by the counts before and after each."""
 
 
-def table(series: Sequence[Series]) -> Table:
-    """A line for each count; those of a case one below the other."""
-    result = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    result.add_column("started (UTC)", no_wrap=True)
-    result.add_column("run", justify="right", no_wrap=True)
-    result.add_column("torch", overflow="fold")
-    result.add_column("commit", no_wrap=True)
-    result.add_column("count", justify="right", no_wrap=True)
-    result.add_column("", overflow="fold")
-    for case in series:
-        result.add_section()
-        result.add_row(Text(case.key.title, style="bold"))
-        for row in rows(case):
-            print_ = row.point.fingerprint
-            result.add_row(
-                _minute(row.point),
-                str(row.point.run_id),
-                Text(print_.torch),
-                Text(print_.torch_git[:10]),
-                fmt.count(row.point.instructions),
-                Text(row.remark, style=_style(row)),
-            )
-    return result
+def history(series: Sequence[Series], causes: StepCauses) -> Document:
+    """Each case with its counts and steps."""
+    sections = [_plot(case, causes) for case in series]
+    return Document(
+        "history",
+        sections=tuple(sections if len(series) <= MOST_PLOTS else map(_table, series)),
+        data={
+            "format_version": FORMAT_VERSION,
+            "cases": [_series_data(case, causes) for case in series],
+        },
+        records=_records(series),
+    )
 
 
 def title_of_point(point: StoredCount) -> str:
     """``run 12`` with its build, torch and commit."""
-    print_ = point.fingerprint
     build = "" if point.build == DEFAULT_NAME else f", {point.build}"
-    commit = f" ({print_.torch_git[:10]})" if print_.torch_git else ""
     doubt = f", {_CHANGED}" if point.has_changed_files else ""
-    return f"run {point.run_id}{build}, torch {print_.torch}{commit}{doubt}"
+    return f"run {point.run_id}{build}, {_torch(point.fingerprint)}{doubt}"
 
 
-def change(base: int, new: int) -> str:
+def _torch(fingerprint: Fingerprint) -> str:
+    commit = f" ({fingerprint.torch_git[:10]})" if fingerprint.torch_git else ""
+    return f"torch {fingerprint.torch}{commit}"
+
+
+def _change(base: int, new: int) -> str:
     """``9,185 → 10,168  +983, +10.70%``."""
     relative = f", {(new - base) / base:+.2%}" if base else ""
     return f"{base:,} → {new:,}  {new - base:+,}{relative}"
 
 
+def _is_better(change: int) -> Role:
+    return Role.BAD if change > 0 else Role.GOOD
+
+
 # The plot
 
 
-def _plot(segment: Segment, width: int) -> Iterator[Text]:
+def _plot(series: Series, causes: StepCauses) -> Block:
+    return Block(series.key.title, tuple(_plot_lines(series, causes)), preformatted=True)
+
+
+def _plot_lines(series: Series, causes: StepCauses) -> Iterator[Line]:
+    """For each segment a plot and its steps, then what was not counted."""
+    total = len(series.segments)
+    for number, segment in enumerate(series.segments, 1):
+        if segment.apart:
+            why = f"segment {number} of {total}, not comparable: {' · '.join(segment.apart)}"
+            yield Line(why, Role.WARNING)
+        yield from _drawing(segment)
+        yield from _steps(segment, causes)
+    if not series.segments:
+        yield Line("never counted", indent=2)
+    for point in (point for segment in series.segments for point in segment.points):
+        if point.has_changed_files:
+            yield Line(f"doubtful: {title_of_point(point)}", Role.WARNING, 2)
+    for point in series.uncounted:
+        why = point.failure or point.status.value
+        yield Line(f"no count in {title_of_point(point)}: {why}", Role.BAD, 2)
+
+
+def _drawing(segment: Segment) -> Iterator[Line]:
     """Counts as dots, outliers as crosses, levels as lines; the scale is at the left."""
     points = segment.points
     counts = [count_of(point).per_run for point in points]
-    lines = [plotting.Line(level.start, level.end - 1, level.count) for level in segment.levels]
-    for line in plotting.levels(counts, segment.outliers, lines, width):
-        yield Text(line)
+    lines = [plots.Line(level.start, level.end - 1, level.count) for level in segment.levels]
+    yield from map(Line, plots.levels(counts, segment.outliers, lines, WIDTH))
     first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
     total = f"{len(points)} count{'' if len(points) == 1 else 's'}"
-    margin = " " * plotting.levels_margin(counts, segment.outliers)
-    yield Text(f"{margin}{total}, {first_day} to {last_day}", style="dim")
+    margin = plots.levels_margin(counts, segment.outliers)
+    yield Line(f"{total}, {first_day} to {last_day}", Role.DIM, margin)
 
 
-def _steps(segment: Segment, causes: StepCauses) -> Iterator[Text]:
+def _steps(segment: Segment, causes: StepCauses) -> Iterator[Line]:
     for step in segment.steps:
         base, new = segment.points[step.before], segment.points[step.after]
-        style = "red" if step.change > 0 else "green"
         sure = "" if step.confirmed else "  one count only"
-        yield Text(f"{_INDENT}{change(step.base, step.new)}{sure}", style=style)
-        yield Text(f"{_INDENT}  before  {title_of_point(base)}")
-        yield Text(f"{_INDENT}  after   {title_of_point(new)}")
+        yield Line(f"{_change(step.base, step.new)}{sure}", _is_better(step.change), 2)
+        yield Line(f"before  {title_of_point(base)}", indent=4)
+        yield Line(f"after   {title_of_point(new)}", indent=4)
         between = step.after - step.before - 1
         if between:
-            yield Text(f"{_INDENT}  with {between} outliers in between")
+            yield Line(f"with {between} outliers in between", indent=4)
         for other in surroundings(base, new):
-            yield Text(f"{_INDENT}  differs too: {other.text}", style="yellow")
+            yield Line(f"differs too: {other.text}", Role.WARNING, 4)
         for cause in texts(causes.get((base, new), ())):
-            yield Text(f"{_INDENT}  {cause}")
+            yield Line(cause, indent=4)
     if not segment.steps:
-        yield Text(f"{_INDENT}no step")
+        yield Line("no step", indent=2)
 
 
 # Rows
 
 
 @attrs.frozen
-class CountRow:
-    """A point, as tables show it."""
+class _CountRow:
+    """A count, or a time that the case was not counted, with what is to be said of it."""
 
     point: StoredCount
     segment: int
-    level: int | None = None
-    remark: str = ""
+    level: int | None
+    remark: str
     step: Step | None = None
 
 
-def rows(series: Series) -> Iterator[CountRow]:
-    """A row for each count, and one for each time that the case was not counted."""
+def _rows(series: Series) -> Iterator[_CountRow]:
     for number, segment in enumerate(series.segments, 1):
         steps = {step.after: step for step in segment.steps}
         for place, point in enumerate(segment.points):
@@ -149,19 +162,122 @@ def rows(series: Series) -> Iterator[CountRow]:
             if step is not None:
                 remarks.append(f"{step.change:+,} {step.relative:+.2%}")
             level = segment.level_at(place).count
-            yield CountRow(point, number, level, " · ".join(remarks), step)
+            yield _CountRow(point, number, level, " · ".join(remarks), step)
     for point in series.uncounted:
-        yield CountRow(point, 0, None, point.failure or point.status.value)
+        yield _CountRow(point, 0, None, point.failure or point.status.value)
 
 
-def _style(row: CountRow) -> str:
-    if row.step is not None:
-        return "red" if row.step.change > 0 else "green"
-    return "yellow" if row.remark else ""
+def _table(series: Series) -> Table:
+    """A row for each count of a case."""
+    columns = (
+        Column("started_at", "started (UTC)"),
+        Column("run", "run", Unit.COUNT),
+        Column("torch", "torch"),
+        Column("torch_git", "commit"),
+        Column("count", "count", Unit.COUNT),
+        Column("remark", ""),
+    )
+    return Table(series.key.path, series.key.title, columns, tuple(map(_row, _rows(series))))
 
 
-def _minute(point: StoredCount) -> Text:
-    return Text(point.started_at.replace("T", " ")[:16] or "–")
+def _row(row: _CountRow) -> Row:
+    counted, torch = row.point.instructions, row.point.fingerprint
+    role = Role.WARNING if row.remark else Role.PLAIN
+    return Row(
+        (
+            Cell(row.point.started_at.replace("T", " ")[:16] or "–"),
+            Cell(row.point.run_id),
+            Cell(torch.torch),
+            Cell(torch.torch_git[:10]),
+            Cell(
+                None if counted is None else counted.per_run,
+                approximate=counted is not None and not counted.exact,
+            ),
+            Cell(row.remark, role if row.step is None else _is_better(row.step.change)),
+        )
+    )
+
+
+_CASE = ("label", "language", "runtime", "autograd", "num_threads")
+_RECORD = ("segment", "started_at", "run", "build", "torch", "torch_git")
+_FIGURES = ("count", "spread", "level", "remark")
+
+
+def _records(series: Sequence[Series]) -> Table:
+    """A record for each count of all cases."""
+    columns = tuple(Column(name, name) for name in (*_CASE, *_RECORD, *_FIGURES))
+    rows = []
+    for case in series:
+        key = {**case.key.as_values, "label": case.key.path}
+        for row in _rows(case):
+            point, counted = row.point, row.point.instructions
+            torch = point.fingerprint
+            values = (
+                *(key[name] for name in _CASE),
+                *(row.segment, point.started_at, point.run_id, point.build),
+                *(torch.torch, torch.torch_git),
+                *((None, None) if counted is None else (counted.per_run, counted.spread)),
+                *(row.level, row.remark),
+            )
+            rows.append(Row(tuple(map(Cell, values))))
+    return Table("counts", "", columns, tuple(rows))
+
+
+# JSON
+
+
+def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
+    return {
+        **series.key.as_values,
+        "segments": [_segment_data(segment, causes) for segment in series.segments],
+        "uncounted": [_point_data(point) for point in series.uncounted],
+    }
+
+
+def _segment_data(segment: Segment, causes: StepCauses) -> dict[str, Any]:
+    return {
+        "apart": list(segment.apart),
+        "points": [
+            {**_point_data(point), "outlier": place in segment.outliers}
+            for place, point in enumerate(segment.points)
+        ],
+        "levels": [
+            {"start": level.start, "end": level.end, "count": level.count}
+            for level in segment.levels
+        ],
+        "steps": [_step_data(step, segment, causes) for step in segment.steps],
+    }
+
+
+def _step_data(step: Step, segment: Segment, causes: StepCauses) -> dict[str, Any]:
+    base, new = segment.points[step.before], segment.points[step.after]
+    return {
+        **attrs.asdict(step),
+        "change": step.change,
+        "relative": step.relative,
+        "differs": [surrounding.name for surrounding in surroundings(base, new)],
+        "causes": texts(causes.get((base, new), ())),
+    }
+
+
+def _point_data(point: StoredCount) -> dict[str, Any]:
+    counted = point.instructions
+    return {
+        "run": point.run_id,
+        "started_at": point.started_at,
+        "tags": point.tags,
+        "build": point.build,
+        "torch": point.fingerprint.torch,
+        "torch_git": point.fingerprint.torch_git,
+        "engine": point.engine,
+        "definition_hash": point.definition_hash,
+        "status": point.status.value,
+        "failure": point.failure,
+        "has_changed_files": point.has_changed_files,
+        "count": None if counted is None else counted.per_run,
+        "exact": None if counted is None else counted.exact,
+        "spread": None if counted is None else counted.spread,
+    }
 
 
 # Watch and bisection
@@ -178,56 +294,69 @@ def step_text(step: FoundStep) -> str:
     )
 
 
-def bisection(report: BisectionReport) -> Iterator[Text]:
-    """What a bisection found: each change with its neighbours and causes, then what it took."""
-    result, names, found = report.result, report.names, report.candidates
-    yield Text(found.key.title, style="bold")
-    for found_change in result.changes:
-        difference = found.difference(found_change.before, found_change.after)
-        style = "red" if is_regression(difference) else "green"
-        yield Text(f"{_INDENT}{_headline(difference)}", style=style)
-        for role, place in (("before", found_change.before), ("after ", found_change.after)):
-            yield Text(f"{_INDENT}  {role}  {_build(place, names, found)}")
-        if found_change.gradual:
-            yield Text(f"{_INDENT}  in small steps: no two neighbours differ by enough")
-        for place in found_change.broken:
-            yield Text(f"{_INDENT}  or {names[place]}, which cannot be measured")
-        if difference.output is not None and difference.output.differs:
-            yield Text(f"{_INDENT}  output: {difference.output.text}")
-        for cause in of_case(difference):
-            yield Text(f"{_INDENT}  {cause}")
-    if not result.changes:
-        yield Text(f"{_INDENT}no change")
-    for place, why in result.broken.items():
-        yield Text(f"{_INDENT}broken: {names[place]}: {why}", style="yellow")
-    yield Text(_effort(result, len(names), found))
+def bisection(found: Found) -> Document:
+    """Each change with its neighbours and causes, then what it took to find them."""
+    names = found.builds
+    effort = (
+        f"{len(names)} builds · {len(found.measured)} measured · {len(found.broken)} broken · "
+        f"{found.measurements} measurements · {found.reused} taken from the store"
+    )
+    broken = (
+        Line(f"broken: {names[place]}: {why}", Role.WARNING) for place, why in found.broken.items()
+    )
+    return Document(
+        "bisection",
+        found.key.title,
+        () if found.changes else (Line("no change"),),
+        sections=tuple(_found_change(change, found) for change in found.changes),
+        notes=(*broken, Line(effort)),
+        data={
+            "format_version": FORMAT_VERSION,
+            "case": found.key.title,
+            "builds": names,
+            "changes": [_change_data(change, names) for change in found.changes],
+            "broken": {names[place]: why for place, why in found.broken.items()},
+            "measured": [names[place] for place in found.measured],
+            "measurements": found.measurements,
+            "reused": found.reused,
+        },
+    )
+
+
+def _found_change(found: FoundChange, bisected: Found) -> Block:
+    change, difference = found.place, found.difference
+    names, output = bisected.builds, difference.output
+    lines = [
+        *(
+            f"{role}  {names[place]}, {_torch(bisected.measured[place])}"
+            for role, place in (("before", change.before), ("after ", change.after))
+        ),
+        *(["in small steps: no two neighbours differ by enough"] if change.gradual else []),
+        *(f"or {names[place]}, which cannot be measured" for place in change.broken),
+        *([f"output: {output.text}"] if output is not None and output.differs else []),
+        *of_case(difference),
+    ]
+    role = Role.BAD if difference.is_regression else Role.GOOD
+    return Block(_headline(difference), tuple(Line(text, indent=2) for text in lines), role)
 
 
 def _headline(difference: Difference) -> str:
     base, new = difference.base_count, difference.new_count
     assert base is not None, "a change is between two counts"
     assert new is not None, "a change is between two counts"
-    sure = "verified" if difference.verified else "not verified"
-    what = "output differs" if is_regression(difference) and not _is_worse(difference) else sure
-    return f"{change(base, new)}  {what}"
+    what = "verified" if difference.verified else "not verified"
+    if difference.is_regression and difference.verdict is not Verdict.WORSE:
+        what = "output differs"
+    return f"{_change(base, new)}  {what}"
 
 
-def _is_worse(difference: Difference) -> bool:
-    return difference.verdict is Verdict.WORSE
-
-
-def _build(place: int, names: Sequence[str], found: Candidates) -> str:
-    print_ = found.sides[place].fingerprint
-    commit = f" ({print_.torch_git[:10]})" if print_.torch_git else ""
-    return f"{names[place]}, torch {print_.torch}{commit}"
-
-
-def _effort(result: Bisection, builds: int, found: Candidates) -> str:
-    parts = [
-        f"{builds} builds",
-        f"{len(result.measured)} measured",
-        f"{len(result.broken)} broken",
-        f"{found.measurements} measurements",
-        f"{found.reused} taken from the store",
-    ]
-    return " · ".join(parts)
+def _change_data(found: FoundChange, names: Sequence[str]) -> dict[str, Any]:
+    change = found.place
+    return {
+        "before": names[change.before],
+        "after": names[change.after],
+        "broken": [names[place] for place in change.broken],
+        "gradual": change.gradual,
+        **verdict_figures(found.difference),
+        "causes": of_case(found.difference),
+    }

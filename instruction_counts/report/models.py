@@ -2,57 +2,57 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from rich.console import Console, RenderableType
-from rich.containers import Lines
-from rich.table import Table
-from rich.text import Text
-
-from instruction_counts.analysis.models.prediction import Amount, Prediction
+from instruction_counts.analysis.models import Amount, Prediction
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
+from instruction_counts.report.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Section,
+    Table,
+    Unit,
+)
+from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import ModelTrace
-from instruction_counts.sources.models.unique import UniqueLayer
 
-_BAR = 10
-_EIGHTHS = " ▏▎▍▌▋▊▉"
 _NAMED = 5
-_WHOLE = "whole, as measured"
 
 
-class _Name(Text):
-    """A name of code: too long for its column, it breaks after an underscore."""
+def generated(found: Generated) -> Document:
+    """What models were taken apart into, and what is not in the file as it is in the model."""
+    columns = (
+        Column("model", "model"),
+        Column("calls", "calls", Unit.COUNT),
+        Column("unique", "unique layers", Unit.COUNT),
+        Column("shared", "shared with others", Unit.COUNT),
+    )
 
-    def wrap(self, console: Console, width: int, **_: Any) -> Lines:
-        """Its lines."""
-        del console
-        swapped = str.maketrans("_-", "-_")  # lines of prose break after hyphens
-        lines = textwrap.wrap(self.plain.translate(swapped), width)
-        return Lines([Text(line.translate(swapped)) for line in lines])
-
-
-def generated(traces: Sequence[ModelTrace], layers: Sequence[UniqueLayer]) -> Table:
-    """A line for each model, and one for all of them."""
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("model", overflow="fold")
-    for heading in ("calls", "unique layers", "shared with others"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for trace in traces:
-        name = trace.source.name
-        mine = [layer for layer in layers if name in layer.models]
+    def row(name: str, traces: Sequence[ModelTrace]) -> Row:
+        names = {trace.source.name for trace in traces}
+        mine = [layer for layer in found.layers if names & {*layer.models}]
         shared = sum(len(layer.models) > 1 for layer in mine)
-        table.add_row(Text(name), f"{len(trace.calls):,}", f"{len(mine):,}", f"{shared:,}")
-    if len(traces) > 1:
         calls = sum(len(trace.calls) for trace in traces)
-        shared = sum(len(layer.models) > 1 for layer in layers)
-        table.add_row("all", f"{calls:,}", f"{len(layers):,}", f"{shared:,}")
-    return table
+        return Row((Cell(name), Cell(calls), Cell(len(mine)), Cell(shared)), name)
+
+    rows = tuple(row(trace.source.name, [trace]) for trace in found.traces)
+    total = row("all", found.traces) if len(rows) > 1 else None
+    return Document(
+        "generated",
+        answer=(Line(f"Saved: {found.output}"),),
+        sections=(Table("models", "", columns, rows, total=total),),
+        notes=tuple(map(Line, _remarks(found.traces))),
+        next_command=f"run --definitions {found.output}",
+    )
 
 
-def remarks(traces: Sequence[ModelTrace]) -> Iterator[str]:
+def _remarks(traces: Sequence[ModelTrace]) -> Iterator[str]:
     """What is not in the file as it is in the model, with the reason."""
     for trace in traces:
         name = trace.source.name
@@ -62,54 +62,63 @@ def remarks(traces: Sequence[ModelTrace]) -> Iterator[str]:
             yield f"{name}: left out, {times} calls: {what}"
 
 
-def predicted(prediction: Prediction) -> Iterator[RenderableType]:
-    """The layers of a model by type, their sum, and the model as it was measured."""
-    yield Text(prediction.model, style="bold")
+def predicted(predictions: Sequence[Prediction]) -> Document:
+    """The layers of models by type, their sums, and the models as they were measured."""
+    sections = [section for found in predictions for section in _sections(found)]
+    return Document("prediction", sections=tuple(sections))
+
+
+def _sections(prediction: Prediction) -> Iterator[Section]:
     has_counts = prediction.layers.instructions is not None
     has_times = prediction.layers.time_s is not None
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("layer type", overflow="fold", min_width=len(_WHOLE))
-    for heading in ("calls", "unique"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    columns = [
+        Column("type", "layer type"),
+        Column("calls", "calls", Unit.COUNT),
+        Column("unique", "unique", Unit.COUNT),
+    ]
     if has_counts:
-        table.add_column("instructions", justify="right", no_wrap=True)
-        table.add_column("share", justify="right", no_wrap=True)
-        table.add_column("", no_wrap=True, style="cyan")
+        columns.append(Column("instructions", "instructions", Unit.COUNT, bars=True))
+        columns.append(Column("share", "share", Unit.SHARE))
     if has_times:
-        table.add_column("time", justify="right", no_wrap=True)
-        table.add_column("share", justify="right", no_wrap=True)
-    largest = max((row.cost.instructions or 0 for row in prediction.types), default=0)
-    for row in prediction.types:
-        counted = [*_counted(prediction, row.cost), _bar(row.cost.instructions or 0, largest)]
-        cells = [
-            *(counted if has_counts else []),
-            *(_timed(prediction, row.cost) if has_times else []),
-        ]
-        table.add_row(_Name(row.type), f"{row.calls:,}", f"{row.unique:,}", *cells)
-    unique = sum(row.unique for row in prediction.types)
-    sums = [("sum of layers", prediction.layers, f"{prediction.calls:,}", f"{unique:,}")]
+        columns.append(Column("time_s", "time", Unit.SECONDS))
+        columns.append(Column("time_share", "share", Unit.SHARE))
+
+    def row(name: str, amount: Amount, calls: int | str, unique: int | str, role: Role) -> Row:
+        cells = [Cell(name), Cell(calls), Cell(unique)]
+        total = prediction.total
+        if has_counts:
+            counts = amount.instructions, _share(amount.instructions, total.instructions)
+            cells += map(Cell, counts)
+        if has_times:
+            cells += map(Cell, (amount.time_s, _share(amount.time_s, total.time_s)))
+        return Row(tuple(cells), name, role=role)
+
+    unique = sum(found.unique for found in prediction.types)
+    rows = [
+        row(found.type, found.cost, found.calls, found.unique, Role.PLAIN)
+        for found in prediction.types
+    ]
+    rows.append(row("sum of layers", prediction.layers, prediction.calls, unique, Role.STRONG))
     if prediction.whole != Amount(None, None):
-        sums += [
-            (_WHOLE, prediction.whole, "", ""),
-            ("unexplained", prediction.unexplained, "", ""),
-        ]
-    table.add_section()
-    for name, amount, calls, kept in sums:
-        cells = [
-            *((*_counted(prediction, amount), "") if has_counts else ()),
-            *(_timed(prediction, amount) if has_times else ()),
-        ]
-        table.add_row(name, calls, kept, *cells, style="bold")
-    yield table
+        rows.append(row("whole, as measured", prediction.whole, "", "", Role.STRONG))
+        rows.append(row("unexplained", prediction.unexplained, "", "", Role.STRONG))
+    yield Table(prediction.model, prediction.model, tuple(columns), tuple(rows))
+    remarks = list(_missing(prediction, unique))
+    if remarks:
+        yield Block("", tuple(remarks))
+
+
+def _missing(prediction: Prediction, unique: int) -> Iterator[Line]:
+    """What the sum does not hold."""
     if prediction.beyond:
         parts = " · ".join(f"{count:+,} {layer.value}" for layer, count in prediction.beyond)
-        yield Text(f"unexplained, by where it is spent: {parts}")
+        yield Line(f"unexplained, by where it is spent: {parts}")
     if prediction.forward_only:
-        count = f"{len(prediction.forward_only):,} of {unique:,} layers"
-        yield Text(f"forward alone, {count} without backward: {_titles(prediction.forward_only)}")
+        count = f"{len(prediction.forward_only):,} of {fmt.plural(unique, 'layer')}"
+        yield Line(f"forward alone, {count} without backward: {_titles(prediction.forward_only)}")
     if prediction.missing:
-        titles = _titles(prediction.missing)
-        yield Text(f"not in the sum, {len(prediction.missing)} not measured: {titles}", "yellow")
+        number, titles = len(prediction.missing), _titles(prediction.missing)
+        yield Line(f"not in the sum, {number} not measured: {titles}", Role.WARNING)
 
 
 def _titles(records: Sequence[Record]) -> str:
@@ -117,23 +126,5 @@ def _titles(records: Sequence[Record]) -> str:
     return titles if len(records) <= _NAMED else f"{titles}, …"
 
 
-def _counted(prediction: Prediction, amount: Amount) -> tuple[str, str]:
-    count = amount.instructions
-    return ("–" if count is None else f"{count:,}"), _share(count, prediction.total.instructions)
-
-
-def _timed(prediction: Prediction, amount: Amount) -> tuple[str, str]:
-    seconds = amount.time_s
-    if seconds is None:
-        return "–", ""
-    text = fmt.duration(seconds) if seconds >= 0 else f"-{fmt.duration(-seconds)}"
-    return text, _share(seconds, prediction.total.time_s)
-
-
-def _share(part: float | None, total: float | None) -> str:
-    return "" if part is None or not total else f"{part / total:.1%}"
-
-
-def _bar(value: int, largest: int) -> str:
-    eighths = round(value * _BAR * 8 / largest) if largest else 0
-    return "█" * (eighths // 8) + _EIGHTHS[eighths % 8]
+def _share(part: float | None, total: float | None) -> float | None:
+    return None if part is None or not total else part / total

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
-from core.types import Case
+from core.types import Case, CaseKey
+from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.selection import Selection
-from instruction_counts.history.bisection import Bisection, bisect
-from instruction_counts.history.candidates import Candidates, is_regression
+from instruction_counts.history.bisection import Bisection, Candidates, Change, bisect
 from instruction_counts.session.build_measurer import StoreBuildMeasurer
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.cases import load_cases
@@ -40,27 +41,63 @@ class BisectionRequest:
 
 
 @attrs.frozen
+class FoundChange:
+    """Where the case changed, and how."""
+
+    place: Change
+    difference: Difference
+
+
+@attrs.frozen
 class Found:
     """What a bisection found."""
 
-    names: tuple[str, ...]
-    """The builds, in their order."""
-    candidates: Candidates
-    result: Bisection
+    key: CaseKey
+    builds: tuple[str, ...]
+    """Their names, in their order; all else tells builds by their positions."""
+    changes: tuple[FoundChange, ...]
+    measured: Mapping[int, Fingerprint]
+    broken: Mapping[int, str]
+    """The builds that were tried and cannot be measured, with the reason."""
+    measurements: int
+    """How often a build was measured; each of a pair counts."""
+    reused: int
+    """How many builds were known before."""
     is_sound: bool = True
     """Whether all that was measured is stored, and no build changed meanwhile."""
 
     @property
     def is_conclusive(self) -> bool:
         """Whether at least two builds could be measured."""
-        return self.result.ends is not None
+        return len(self.measured) > 1
 
     @property
     def is_regression(self) -> bool:
         """Whether the case got worse somewhere, or computes something else."""
-        return any(
-            is_regression(self.candidates.difference(change.before, change.after))
-            for change in self.result.changes
+        return any(change.difference.is_regression for change in self.changes)
+
+    @classmethod
+    def of(
+        cls,
+        builds: Iterable[str],
+        candidates: Candidates,
+        result: Bisection,
+        *,
+        is_sound: bool = True,
+    ) -> Found:
+        """The result of a search among ``candidates``."""
+        return cls(
+            candidates.key,
+            tuple(builds),
+            tuple(
+                FoundChange(change, candidates.difference(change.before, change.after))
+                for change in result.changes
+            ),
+            {place: candidates.sides[place].fingerprint for place in result.measured},
+            result.broken,
+            candidates.measurements,
+            candidates.reused,
+            is_sound,
         )
 
 
@@ -89,7 +126,7 @@ def find_changes(
         list(makers.values()), case.key, measurer, request.min_effect, complete=store.completed
     )
     result = bisect(len(makers), candidates, thorough=request.thorough)
-    return Found(tuple(makers), candidates, result, measurer.is_sound)
+    return Found.of(makers, candidates, result, is_sound=measurer.is_sound)
 
 
 def only_case(definitions: Definitions, selection: Selection) -> Case:

@@ -164,7 +164,8 @@ class BuildRunner:
             BuildError: one cannot be used.
         """
         sweep()
-        return cls(tuple(probe(build) for build in builds), settings, observer, recorder)
+        limit = settings.timeout_s or _TIMEOUT_S
+        return cls(tuple(probe(build, limit) for build in builds), settings, observer, recorder)
 
     @property
     def names(self) -> tuple[str, ...]:

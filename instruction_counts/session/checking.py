@@ -240,7 +240,7 @@ def refuse_unfit(facts: BuildFacts, baseline: Baseline) -> None:
             f'build "{facts.build.name}": no valgrind on this machine, so nothing can be checked.',
             "apt-get install valgrind     or check a run that was counted elsewhere.",
         )
-    has_cpp = any(case.language is Language.CPP for case in baseline.cases.values())
+    has_cpp = any(case.key.language is Language.CPP for case in baseline.cases.values())
     for requirement in missing(facts, {Requirement.COMPILER} if has_cpp else ()):
         raise BuildError(requirement.what, requirement.remedy)
 

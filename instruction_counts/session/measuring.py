@@ -16,7 +16,7 @@ from instruction_counts.builds.missing import Requirement, missing, runtime_refu
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.expected import as_expected
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.fingerprint import KNOWN_LATER, Fingerprint, known_at_first
 from instruction_counts.domain.outcomes import Machine, Status
 from instruction_counts.domain.records import (
     ChangedFiles,
@@ -199,9 +199,7 @@ class Measured:
     def _go_on_from(self, done: Run) -> None:
         for name, engine in self._engines.items():
             before = done.builds.get(name)
-            # What is counted under Valgrind is known only when the server is up.
-            now = attrs.evolve(engine.fingerprint, counted_capability="")
-            same = before and attrs.evolve(before, counted_capability="") == now
+            same = before and known_at_first(before) == known_at_first(engine.fingerprint)
             if done.engine != self._engine or not same:
                 raise DataError(
                     f'--resume: the file was measured by another engine or build than "{name}" is',
@@ -290,10 +288,11 @@ class Measured:
 
 
 def _completed(now: Fingerprint, before: Run, build: str) -> Fingerprint:
-    """The fingerprint with the instruction set of earlier counts, where no server started since."""
+    """The fingerprint with what was known of earlier counts, where no server started since."""
     if now.counted_capability or build not in before.builds:
         return now
-    return attrs.evolve(now, counted_capability=before.builds[build].counted_capability)
+    then = before.builds[build]
+    return attrs.evolve(now, **{name: getattr(then, name) for name in KNOWN_LATER})
 
 
 def _checked(event: Event) -> Event:

@@ -32,7 +32,7 @@ def ask_worker(request: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises:
         BuildError: it does not answer.
     """
-    return inquire(default_build(), "source_lines", {"question": "find", **request})
+    return inquire(default_build(), "find", request)
 
 
 def source_changes(

@@ -22,7 +22,7 @@ from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.history import watching
-from instruction_counts.history.watching import FoundStep, LastBuild, State, WatchedBuilds
+from instruction_counts.history.watching import FoundStep, SeenBuild, State, WatchedBuilds
 from instruction_counts.session.build_measurer import StoreBuildMeasurer
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.made_builds import made_build
@@ -81,7 +81,7 @@ class WatchRequest:
         """What makes a build of a line that the list command prints."""
         if self.build_command is None:
             return _given_build
-        made = {} if state.last is None else {state.last.python: state.last.name}
+        made = {} if not state.bases else {state.bases[-1].build.python: state.bases[-1].build.name}
         return functools.partial(made_build, self.build_command, made=made, notice=observer.note)
 
 
@@ -205,7 +205,7 @@ class StoreWatchedBuilds:
     min_effect: Effect
     observer: Observer
 
-    def measure(self, name: str) -> tuple[LastBuild, Side]:
+    def measure(self, name: str) -> tuple[SeenBuild, Side]:
         """See `WatchedBuilds`."""
         build = self.make(name)
         measured = self.measurer.measured([build])
@@ -214,19 +214,15 @@ class StoreWatchedBuilds:
                 f"{name} was measured, but could not be stored, or its files changed meanwhile",
                 "The next build is compared with what is stored. Remove the cause first.",
             )
-        last = LastBuild(name, build.name, build.python or "", measured.run_id)
+        last = SeenBuild(name, build.name, build.python or "", measured.run_id)
         return last, measured.sides[build.name]
 
-    def stored(self, last: LastBuild) -> Side | None:
+    def stored(self, last: SeenBuild) -> Side | None:
         """See `WatchedBuilds`."""
-        if self.measurer.store.find(str(last.run_id)) is None:
-            self.observer.note(
-                f"Run {last.run_id} of {last.name} is gone: nothing to compare with."
-            )
-            return None
-        run = self.measurer.store.load(last.run_id, details=False)
-        if last.name not in run.builds:
-            self.observer.note(f"Run {last.run_id} has no {last.name}: nothing to compare with.")
+        store, number = self.measurer.store, last.run_id
+        run = store.load(number, details=False) if store.find(str(number)) is not None else None
+        if run is None or last.name not in run.builds:
+            self.observer.note(f"Run {number} has no {last.name}: nothing to compare with.")
             return None
         return side_of(run, last.name, f"run {last.run_id}, {last.name}", last.run_id)
 
@@ -236,7 +232,7 @@ class StoreWatchedBuilds:
         causes = functools.partial(causes_of, complete=complete)
         return compare(base, new, self.min_effect, causes)
 
-    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
+    def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `WatchedBuilds`."""
         self.observer.note(f"Measuring {len(keys)} suspects once more")
         labels = tuple(dict.fromkeys(key.path for key in keys))

@@ -1,4 +1,4 @@
-"""The sources of cases: what ``--definitions`` reads beside Python, and what ``--source`` names.
+"""The sources of cases: what ``--definitions`` reads beside Python.
 
 A further source is a file with a class that has ``cases()``, and one entry here. Entries import
 what they open only when it is asked for: it would cost every start otherwise.
@@ -13,7 +13,6 @@ from typing import Protocol
 import attrs
 
 from core.types import Case
-from instruction_counts.domain.errors import UsageError
 
 
 class Source(Protocol):
@@ -23,63 +22,24 @@ class Source(Protocol):
         """Its cases."""
 
 
-def unheard(text: str) -> None:
-    """Where nobody listens to notes."""
-
-
-@attrs.frozen
-class OperatorRequest:
-    """What ``--operators`` and the options beside it ask for; empty is not asked for."""
-
-    patterns: tuple[str, ...]
-    shapes: tuple[str, ...] = ()
-    dtypes: tuple[str, ...] = ()
-    inputs: tuple[str, ...] = ()
-    """``NAME=[SIZES]``."""
-    seed: int | None = None
-    overrides: Path | None = None
-    samples: int | None = None
-    file: Path | None = None
-    note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
-
-
 @attrs.frozen
 class SourceEntry:
-    """A source as it is registered: by the files that it reads, or for operators."""
+    """A source as it is registered: by the files that it reads."""
 
     name: str
     suffixes: tuple[str, ...] = ()
     """The files of ``--definitions`` that `open_file` reads."""
     open_file: Callable[[Path], Source] | None = attrs.field(default=None, eq=False)
-    open_operators: Callable[[OperatorRequest], Source] | None = attrs.field(default=None, eq=False)
-    """For ``--operators`` with ``--source NAME``."""
 
 
 def _specification(path: Path) -> Source:
-    from instruction_counts.sources.specification.source import SpecificationSource  # noqa: PLC0415
+    from instruction_counts.sources.specification.reading import SpecificationSource  # noqa: PLC0415
 
     return SpecificationSource.at(path)
 
 
-def _operators(request: OperatorRequest) -> Source:
-    from instruction_counts.sources.operators.source import opened  # noqa: PLC0415
-
-    return opened(request)
-
-
-def _samples(request: OperatorRequest) -> Source:
-    from instruction_counts.sources.operators.sample_source import opened  # noqa: PLC0415
-
-    return opened(request)
-
-
 _SOURCES = {
-    entry.name: entry
-    for entry in (
-        SourceEntry("specification", (".yaml", ".yml", ".json"), _specification),
-        SourceEntry("yaml", open_operators=_operators),
-        SourceEntry("op_db", open_operators=_samples),
-    )
+    "specification": SourceEntry("specification", (".yaml", ".yml", ".json"), _specification)
 }
 
 
@@ -112,21 +72,3 @@ def file_source(name: str) -> Source | None:
         if entry.open_file is not None and name.endswith(entry.suffixes):
             return entry.open_file(Path(name))
     return None
-
-
-def operator_sources() -> tuple[str, ...]:
-    """What ``--source`` can name, the default first."""
-    return tuple(name for name, entry in _SOURCES.items() if entry.open_operators is not None)
-
-
-def operator_source(name: str | None, request: OperatorRequest) -> Source:
-    """The operators that are asked for, from the source of that name or from the usual one.
-
-    Raises:
-        UsageError: there is no such source, or it cannot give what is asked for.
-    """
-    names = operator_sources()
-    open_operators = _SOURCES[name or names[0]].open_operators if name in (None, *names) else None
-    if open_operators is None:
-        raise UsageError(f'there is no source "{name}"', f"Choose from: {', '.join(names)}")
-    return open_operators(request)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
 from core.expand import materialize
-from core.modes import by_option
+from core.labels import by_option
 from core.types import AutogradMode, Case, Label, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, select

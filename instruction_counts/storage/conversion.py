@@ -10,7 +10,7 @@ from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, overrid
 from cattrs.preconf.json import make_converter
 
 from core.facts import SUBJECTS, ExpectedTensor, Subject, expected_values, subject_values
-from core.modes import mode_of
+from core.labels import mode_of
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.errors import ValidationError
 from instruction_counts.domain.executed import Executed

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeAlias
 
-from core.modes import by_option
+from core.labels import by_option
 from core.types import RuntimeMode
 from instruction_counts.domain.errors import Problem
 from instruction_counts.reading.nodes import one_of

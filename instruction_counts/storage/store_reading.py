@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection, func, select
 
-from core.modes import mode_of
+from core.labels import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise

@@ -13,7 +13,7 @@ import cattrs
 from sqlalchemy import ColumnElement, Connection, Join, RowMapping, Table, insert, select
 
 from core.facts import expected_values, subject_values
-from core.modes import mode_of
+from core.labels import mode_of
 from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.executed import Executed, ExecutedDigests
 from instruction_counts.domain.fingerprint import Fingerprint

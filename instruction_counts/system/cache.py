@@ -1,8 +1,9 @@
 """The cache folder: what is expensive to make, kept under the content that it was made from.
 
 An entry is a folder ``<root>/<kind>/<key>``. It is made in a folder beside it and then renamed, so
-that it is there entirely or not at all. Of several processes that want the same entry one makes it
-while the others wait, on a file lock that the system drops when its holder ends, however it ends.
+that it is there entirely or not at all; one of which something was cut off is made again. Of
+several processes that want the same entry one makes it while the others wait, on a file lock that
+the system drops when its holder ends, however it ends.
 """
 
 from __future__ import annotations
@@ -76,11 +77,11 @@ class Cache:
     def find(
         self, kind: str, key: str, is_current: Callable[[Path], bool] = lambda _: True
     ) -> Path | None:
-        """The entry if it is there and current, marked as used now."""
+        """The entry if it is there, whole and current, marked as used now."""
         path = self.root / kind / key
         self._in_use.add(path)
         try:
-            if path.is_dir() and is_current(path):
+            if path.is_dir() and _is_whole(path) and is_current(path):
                 os.utime(path)
                 return path
         except OSError:  # removed by another process just now
@@ -126,15 +127,14 @@ class Cache:
         if kind is not None and kind not in self._kinds():
             known = ", ".join(self._kinds()) or "nothing"
             raise UsageError(f'the cache has no entries of kind "{kind}"', f"It has: {known}")
-        kinds = self._kinds() if kind is None else (kind,)
-        return tuple(self._clear_kind(kind) for kind in kinds)
-
-    def _clear_kind(self, kind: str) -> Usage:
-        self._sweep(kind)
-        idle = [entry for entry in _entries(self.root / kind) if entry.path not in self._in_use]
-        for entry in idle:
-            _remove(entry.path)
-        return _usage_of(kind, idle)
+        cleared = []
+        for name in self._kinds() if kind is None else (kind,):
+            self._sweep(name)
+            idle = [entry for entry in _entries(self.root / name) if entry.path not in self._in_use]
+            for entry in idle:
+                _remove(entry.path)
+            cleared.append(_usage_of(name, idle))
+        return tuple(cleared)
 
     def _make(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
         path = self.root / kind / key
@@ -145,6 +145,7 @@ class Cache:
         try:
             build(folder)
             _remove(path)  # there, but no longer current
+            _size_file(path).write_text(f"{_bytes_in(folder)}", encoding="utf-8")
             self._in_use.add(path)
             folder.replace(path)
         finally:
@@ -205,8 +206,22 @@ def _entries(folder: Path) -> Iterator[_Entry]:
         if not _is_ours(path, path.name):
             continue
         with contextlib.suppress(OSError):  # removed by another process just now
-            sizes = [file.lstat().st_size for file in path.rglob("*") if file.is_file()]
-            yield _Entry(path, path.stat().st_mtime_ns, sum(sizes))
+            yield _Entry(path, path.stat().st_mtime_ns, _bytes_in(path))
+
+
+def _bytes_in(path: Path) -> int:
+    return sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _size_file(path: Path) -> Path:
+    return path.with_name(f".{path.name}.bytes")
+
+
+def _is_whole(path: Path) -> bool:
+    try:
+        return _size_file(path).read_text(encoding="utf-8") == f"{_bytes_in(path)}"
+    except ValueError:  # no text
+        return False
 
 
 def _usage_of(kind: str, entries: list[_Entry]) -> Usage:
@@ -218,4 +233,5 @@ def _remove(path: Path) -> None:
     hidden = path.with_name(f".old-{path.name}-{os.getpid()}")
     with contextlib.suppress(OSError):
         path.replace(hidden)
+    _size_file(path).unlink(missing_ok=True)
     shutil.rmtree(hidden, ignore_errors=True)

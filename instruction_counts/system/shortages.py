@@ -12,7 +12,7 @@ _REMEDIES = {
     errno.ENOSPC: _NO_ROOM,
     errno.EDQUOT: _NO_ROOM,
     errno.EROFS: "Make it writable, or choose another place.",
-    errno.EAGAIN: "Stop other processes, or raise the limit: ulimit -u",
+    errno.EAGAIN: "Stop other processes, or raise the limit: ulimit -u; in a container, pids.max",
     errno.ENOMEM: "Stop other processes, or raise the limit: ulimit -v",
     errno.EMFILE: "Raise the limit: ulimit -n",
     errno.ENFILE: "Stop other processes, or raise the limit: sysctl fs.file-max",
@@ -22,6 +22,16 @@ _REMEDIES = {
 def remedy_in(text: str) -> str:
     """The remedy where another program says what the machine is short of; empty for all else."""
     known = (remedy for number, remedy in _REMEDIES.items() if os.strerror(number) in text)
+    return next(known, "")
+
+
+def shortage_in(text: str) -> str:
+    """What the machine is short of, with the remedy, where another program says that it is."""
+    known = (
+        f"{os.strerror(number)}. {remedy}"
+        for number, remedy in _REMEDIES.items()
+        if os.strerror(number) in text
+    )
     return next(known, "")
 
 

@@ -21,11 +21,12 @@ from typing import Any, Self
 import attrs
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.system.places import HOME
+from instruction_counts.system.shortages import shortage_in
+from instruction_counts.system.worker_tasks import COUNTED, FOLDER
 
 PROTOCOL_VERSION = 1
-WORKER = HOME / "worker" / "main.py"
-_KEEPER = HOME / "worker" / "keeper.py"
+WORKER = COUNTED[0]
+_KEEPER = FOLDER / "keeper.py"
 _TAIL_BYTES = 64 * 1024
 _HELLO_TIMEOUT_S = 300.0
 _LONGEST_WAIT_MS = 1 << 30  # some days; poll takes no more
@@ -291,9 +292,11 @@ def ending(returncode: int | None, output: str) -> Failure:
         except ValueError:
             name = f"signal {-returncode}"
         return Failure(FailureKind.SIGNAL, f"the process was killed by {name}", output=output)
-    return Failure(
-        FailureKind.EXIT, f"the process ended with exit code {returncode}", output=output
-    )
+    message = f"the process ended with exit code {returncode}"
+    lacking = shortage_in(output) if returncode else ""
+    if lacking:
+        message = f"{message}: {lacking}"
+    return Failure(FailureKind.EXIT, message, output=output)
 
 
 def failure_of(message: Mapping[str, Any], output: str = "") -> Failure:

@@ -43,7 +43,8 @@ def test_a_baseline_is_made_and_updated(place: Workplace) -> None:
     """It shows what it changes, and why."""
     shown = place.accept({**BASE, "tight": 1500})
     counts = {
-        case.label[1]: case.instructions for case in read_baseline(place.baseline).cases.values()
+        case.key.label[1]: case.instructions
+        for case in read_baseline(place.baseline).cases.values()
     }
 
     assert {**BASE, "tight": 1500} == counts

@@ -35,31 +35,13 @@ def entries(root: Path) -> list[str]:
     return sorted(path.parent.name for path in root.glob("*/[!.]*"))
 
 
-# cache show
-
-
-def test_the_cache_folder_is_shown(root: Path, program: Program) -> None:
-    """The one that the environment names."""
-    assert f"{root}\n" == program.output("cache", "show")
-
-
-@pytest.mark.parametrize("kind", ["nonsense", "..", "../..", "/"])
-def test_an_unknown_kind_is_an_error_and_nothing_is_removed(root: Path, kind: str) -> None:
-    """Above all nothing outside of the cache."""
-    fill(root, cases=1)
-    beside = root.parent / "beside" / "file"
-    beside.parent.mkdir()
-    beside.write_text("kept")
-
-    assert 1 == cli.main(["cache", "clear", kind])
-    assert beside.exists()
-
-
 def test_what_the_cache_holds_is_shown(root: Path, program: Program) -> None:
-    """Each kind with its number of entries and its size."""
+    """In the folder that the environment names: each kind with its entries and its size."""
+    assert f"{root}\n" == program.output("cache", "show")
     fill(root, cases=1, headers=3)
+
     assert [["cases", "1", "entry", "1", "MiB"], ["headers", "1", "entry", "3", "MiB"]] == [
-        line.split() for line in program("cache", "show").out.splitlines()[1:]
+        line.split() for line in program.output("cache", "show").splitlines()[1:]
     ]
 
 
@@ -73,37 +55,37 @@ def test_a_cache_folder_that_cannot_be_made_is_an_error(
     assert f"Set {VARIABLE}" in program.error("cache", "show")
 
 
-# cache clear
-
-
-def test_everything_can_be_cleared(root: Path) -> None:
-    """It is made again when it is needed."""
+@pytest.mark.parametrize(
+    ("kinds", "cleared", "left"),
+    [([], "everything", []), (["headers"], "headers", ["cases"])],
+    ids=["everything", "one kind"],
+)
+def test_clearing_tells_what_and_where(
+    kinds: list[str], cleared: str, left: list[str], root: Path, program: Program
+) -> None:
+    """There may be several caches; an empty one may be cleared, too."""
     fill(root, cases=1, headers=1)
+    for _ in range(2):
+        answer = program("cache", "clear", *kinds)
+        assert 0 == answer.code
+        assert left == entries(root)
+    fill(root, headers=1)
 
-    assert 0 == cli.main(["cache", "clear"])
-    assert [] == entries(root)
-
-
-def test_one_kind_can_be_cleared(root: Path) -> None:
-    """Precompiled headers take the most space."""
-    fill(root, cases=1, headers=1)
-    cli.main(["cache", "clear", "headers"])
-
-    assert ["cases"] == entries(root)
+    assert f"Cleared {cleared} in {root}" in program("cache", "clear", *kinds).err.replace(
+        "\n", " "
+    )
 
 
-@pytest.mark.parametrize("kind", [[], ["cases"]])
-def test_clearing_tells_what_and_where(root: Path, kind: list[str], program: Program) -> None:
-    """There may be several caches."""
+@pytest.mark.parametrize("kind", ["nonsense", "..", "../..", "/"])
+def test_an_unknown_kind_is_an_error_and_nothing_is_removed(root: Path, kind: str) -> None:
+    """Above all nothing outside of the cache."""
     fill(root, cases=1)
-    assert f"Cleared {(kind or ['everything'])[0]} in {root}" in program(
-        "cache", "clear", *kind
-    ).err.replace("\n", " ")
+    beside = root.parent / "beside" / "file"
+    beside.parent.mkdir()
+    beside.write_text("kept")
 
-
-def test_clearing_an_empty_cache_is_allowed() -> None:
-    """There is nothing to do."""
-    assert 0 == cli.main(["cache", "clear"])
+    assert 1 == cli.main(["cache", "clear", kind])
+    assert beside.exists()
 
 
 # selftest

@@ -6,35 +6,32 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+import attrs
 import pytest
+from instruction_counts.cli.check_report import conclude
+from instruction_counts.report.formats.entry import CheckReport
+from instruction_counts.report.registry import Destination
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
-from instruction_counts.cli.check_report import conclude
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.gating import Gating
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.baseline import Baseline, Head
 from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import Limits
-from instruction_counts.report.formats.entry import CheckReport
-from instruction_counts.report.registry import Destination
 from instruction_counts.session.checking import CheckRequest
 from instruction_counts.session.comparing import Compared
-from tests.builders import comparison, counted, cpp, difference, key, side
+from tests.builders import comparison, cpp, difference, key, side
 from tests.fakes import failed
 
 LIMITS = Limits(fail_on_missing=True)
 SAME = difference(1000, 1000, verdict=Verdict.SAME, label="same")
 WORSE = difference(1000, 2000, label="worse")
-MISSING = Difference(
-    key("b"), cpp("b", outcome=counted(1)), None, Verdict.MISSING, Reason.ONLY_IN_BASE
+MISSING = Difference(key("b"), cpp("b", outcome=1), None, Verdict.MISSING, Reason.ONLY_IN_BASE)
+OTHER_CODE = attrs.evolve(
+    difference(1000, 9000, verdict=Verdict.INCOMPARABLE), reason=Reason.DEFINITION_CHANGED
 )
-OTHER_CODE = Difference(
-    key("other"),
-    *(cpp("other", outcome=counted(count)) for count in (1000, 9000)),
-    Verdict.INCOMPARABLE,
-    Reason.DEFINITION_CHANGED,
-)
+BROKEN = attrs.evolve(difference(1, failed(), verdict=Verdict.FAILED), reason=Reason.FAILED_IN_NEW)
 TOO_LONG = f"{'x' * 250}.md"
 """No file system takes it, with what is written beside it for a moment."""
 
@@ -55,99 +52,54 @@ def concluded(
     return conclude(check, gating, files, 9)
 
 
-# Interrupted
-
-
-def test_an_interrupted_check_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
-    """Whatever was found until then."""
-    found = [
-        concluded(tmp_path, found=[difference], interrupted=True) for difference in (SAME, WORSE)
-    ]
-
-    assert [ExitCode.INTERRUPTED] * 2 == found
-
-
-def test_an_interrupted_check_does_not_pass(
+def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It says what was found, and that it was interrupted."""
-    concluded(tmp_path, found=[SAME], interrupted=True)
-    shown = capsys.readouterr()
-
-    assert "INTERRUPTED: 1 case\n" in shown.out
-    assert "PASSES" not in shown.out
-    assert "found until then" in shown.err
-
-
-def test_an_interrupted_check_leaves_files_as_they_were(tmp_path: Path) -> None:
-    """What the last check handed on stays, and no comment says anything of half a check."""
+    """What the last check handed on stays, and what was not measured is not missing."""
     (tmp_path / "c.json").write_text("of the last check")
-    concluded(tmp_path, "c.json", "c.md", found=[WORSE], interrupted=True)
+    said = {"1 case\n": [SAME, MISSING], "1 of 1 case fail the limits\n": [WORSE]}
+    for expected, found in said.items():
+        code = concluded(tmp_path, "c.json", "c.md", limits=LIMITS, found=found, interrupted=True)
+        shown = capsys.readouterr()
 
+        assert ExitCode.INTERRUPTED is code
+        assert f"INTERRUPTED: {expected}" in shown.out
+        assert "PASSES" not in shown.out
+        assert "found until then" in shown.err
     assert {"c.json": "of the last check"} == {
         path.name: path.read_text() for path in tmp_path.iterdir()
     }
 
 
-def test_what_an_interrupted_check_did_not_measure_is_not_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It would have come."""
-    concluded(tmp_path, limits=LIMITS, found=[SAME, MISSING], interrupted=True)
-
-    assert "INTERRUPTED: 1 case\n" in capsys.readouterr().out
-
-
-# For nothing
-
-
+@pytest.mark.parametrize("found", [[OTHER_CODE], []], ids=["other code", "no case"])
 def test_a_check_that_compared_nothing_does_not_pass(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    found: list[Difference], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is an error, after what it says of each case."""
+    """It is an error, after what it says of each case, and in all files."""
     with pytest.raises(UsageError, match="nothing was compared"):
-        concluded(tmp_path, found=[OTHER_CODE])
+        concluded(tmp_path, "c.md", "c.json", found=found)
 
-    assert "NOTHING WAS COMPARED: 1 case; 1 not guarded" in capsys.readouterr().out
-
-
-def test_files_of_a_check_that_compared_nothing_say_so(tmp_path: Path) -> None:
-    """For people in the first line; for programs, in a field and as an error."""
-    with pytest.raises(UsageError, match="nothing was compared"):
-        concluded(tmp_path, "c.md", "c.json", found=[OTHER_CODE])
-
+    assert "NOTHING WAS COMPARED" in capsys.readouterr().out
     assert (tmp_path / "c.md").read_text().startswith("### NOTHING WAS COMPARED")
     assert json.loads((tmp_path / "c.json").read_text())["compares"] is False
     assert '<error message="nothing was compared" />' in (tmp_path / "junit.xml").read_text()
 
 
-def test_a_check_without_any_case_compared_nothing(tmp_path: Path) -> None:
-    """All were left out, say."""
-    with pytest.raises(UsageError, match="nothing was compared"):
-        concluded(tmp_path)
-
-
-def test_what_fails_by_its_limits_fails_also_where_nothing_was_compared(tmp_path: Path) -> None:
-    """That says more."""
-    found = concluded(tmp_path, limits=Limits(fail_on_new=True), found=[OTHER_CODE])
-
-    assert ExitCode.REGRESSION is found
-
-
-def test_cases_that_failed_have_their_own_code_where_all_did(tmp_path: Path) -> None:
-    """So that a script can tell a suite that is broken from one that is not comparable."""
-    broken = Difference(
-        key("a"),
-        cpp("a", outcome=counted(1)),
-        cpp("a", outcome=failed()),
-        Verdict.FAILED,
-        Reason.FAILED_IN_NEW,
-    )
-
-    assert ExitCode.CASES_FAILED is concluded(tmp_path, found=[broken])
-
-
-# Files
+@pytest.mark.parametrize(
+    ("found", "limits", "code"),
+    [
+        # What fails by its limits fails also where nothing was compared: that says more.
+        (OTHER_CODE, Limits(fail_on_new=True), ExitCode.REGRESSION),
+        # A script can tell a suite that is broken from one that is not comparable.
+        (BROKEN, None, ExitCode.CASES_FAILED),
+    ],
+    ids=["limits", "failures"],
+)
+def test_limits_and_failures_have_their_own_codes(
+    found: Difference, limits: Limits | None, code: ExitCode, tmp_path: Path
+) -> None:
+    """Though nothing was compared."""
+    assert code is concluded(tmp_path, limits=limits, found=[found])
 
 
 def test_the_verdict_is_shown_before_files_are_written(

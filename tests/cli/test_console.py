@@ -15,14 +15,14 @@ ORDER = make_order("Top", "add")
 @pytest.mark.parametrize(
     ("outcome", "expected"),
     [
-        (OK, "ok  Top / add · Python · Eager · Forward · 1 thread  8,899 instr  2.2 us"),
+        (OK, "ok  Top / add · Python · Eager · Forward  8,899 instr  2.2 us"),
         (
             Outcome(Status.OK, times=OK.times),
-            "ok  Top / add · Python · Eager · Forward · 1 thread  2.2 us",
+            "ok  Top / add · Python · Eager · Forward  2.2 us",
         ),
         (
             failed(message="E: bad"),
-            "failed Top / add · Python · Eager · Forward · 1 thread: E: bad   (stmt line 1: x + y)",
+            "failed Top / add · Python · Eager · Forward: E: bad   (stmt line 1: x + y)",
         ),
     ],
 )

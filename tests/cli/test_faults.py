@@ -1,20 +1,38 @@
-"""Machines that are short of something: one line, the remedy, exit code 1, and nothing left."""
+"""Machines and streams that are short of something: one line, the remedy, and nothing left.
+
+A fault is a row: what causes it around the program, and how the program ends.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
-import shutil
+import pwd
+import re
+import shlex
 import subprocess
 import sys
+import sysconfig
 import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
+from instruction_counts.storage.json_files import to_json
+from tests.builders import counted, run_of
+from tests.fakes import make_record, make_run
+from tests.process import MAIN, ROOT, called, in_shell, run, write_definitions
+
 pytestmark = pytest.mark.faults
 
-ROOT = Path(__file__).resolve().parents[2]
+Ended: TypeAlias = "subprocess.CompletedProcess[str]"
+Inject: TypeAlias = Callable[[Path, Sequence[str]], Ended]
+"""Runs the program with these arguments in a folder, while something is wrong."""
+
+# What is full or forbidden
+
 NAMESPACE = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--user", "--map-root-user"])]
 FULL_SHM = """
 mount -t tmpfs -o size=64k tmpfs /dev/shm
@@ -33,95 +51,233 @@ exit $code
 
 
 @functools.cache
-def why_no_mounts() -> str:
+def no_mounts() -> str:
     """Why this machine does not let tests mount anything; empty where it does."""
-    if shutil.which("unshare") is None:
-        return "there is no unshare"
-    script = "mount -t tmpfs tmpfs /dev/shm"
-    done = subprocess.run(
-        [*NAMESPACE, "sh", "-c", script], capture_output=True, text=True, check=False
+    try:
+        mount = ["mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+        return called([*NAMESPACE, *mount]).stderr.strip()
+    except OSError as error:
+        return str(error)
+
+
+def after(script: str) -> Inject:
+    """Mount something first, which only the program sees."""
+
+    def inject(folder: Path, args: Sequence[str]) -> Ended:
+        if no_mounts():
+            pytest.skip(f"nothing can be mounted: {no_mounts()}")
+        python = Path(sys.prefix).resolve() / "bin" / "python"
+        if python.is_relative_to(ROOT):
+            python = python.relative_to(ROOT)  # this checkout is seen elsewhere
+        elif Path("/tmp") in python.parents:  # noqa: S108 - it is hidden
+            pytest.skip(f"{python} is below /tmp, which is hidden here")
+        variables = {"ROOT": str(ROOT), "INSTRUCTION_COUNTS_CACHE": str(folder / "cache")}
+        if os.getuid():  # in the namespace it is another user
+            variables["INSTRUCTION_COUNTS_RUNTIME"] = str(folder / "runtime")
+        command = [*NAMESPACE, "sh", "-c", script, "sh", str(python), "main.py", *args]
+        return called(command, ROOT, {**variables, "XDG_DATA_HOME": str(folder)})
+
+    return inject
+
+
+USER = "nobody"
+SEARCHED = f"{ROOT}:{sysconfig.get_path('purelib')}"
+
+
+def as_user(*command: str, **variables: str) -> Ended:
+    """A command of a user who owns nothing, and has no other process; root has no limit."""
+    become = ["setpriv", f"--reuid={USER}", "--regid=65534", "--clear-groups", "env", "-i"]
+    known = {"PATH": os.defpath, "PYTHONPATH": SEARCHED, "PYTHONDONTWRITEBYTECODE": "1"}
+    return called(
+        [*become, *(f"{name}={value}" for name, value in {**known, **variables}.items()), *command],
+        ROOT,
     )
-    return done.stderr.strip()
 
 
-def python() -> str:
-    """The interpreter, also where /tmp is hidden and this checkout is seen elsewhere."""
-    path = Path(sys.prefix).resolve() / "bin" / "python"
-    if path.is_relative_to(ROOT):
-        return str(path.relative_to(ROOT))
-    if Path("/tmp") in path.parents:  # noqa: S108 - it is hidden
-        pytest.skip(f"{path} is below /tmp, which is hidden here")
-    return str(path)
+@functools.cache
+def interpreter() -> str:
+    """One that this user can start the program with; skips the test where there is none."""
+    reason = "only root can run a program as a user without other processes"
+    own = "/usr/bin/python{}.{}".format(*sys.version_info)
+    for python in (sys.executable, own) if os.getuid() == 0 else ():
+        try:
+            done = as_user("prlimit", "--nproc=9", python, "main.py", "list", "--help")
+        except OSError as error:
+            pytest.skip(str(error))
+        if not done.returncode:
+            return python
+        reason = f"{USER} cannot run {python}: {done.stderr.strip()[-200:]}"
+    pytest.skip(reason)
 
 
-def run_in(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """The program after ``script`` made some folder unusable."""
-    if reason := why_no_mounts():
-        pytest.skip(f"nothing can be mounted: {reason}")
-    definitions = folder / "cases.py"
-    definitions.write_text(
-        "from core.api import TimerArgs\nBENCHMARKS = {'a': TimerArgs('torch.ones(1)')}\n"
-    )
-    program = [python(), "main.py", "run", "--engine", "timer", "--no-counts"]
-    variables = {"ROOT": str(ROOT), "INSTRUCTION_COUNTS_CACHE": str(folder / "cache")}
-    if os.getuid():  # in the namespace it is another user
-        variables["INSTRUCTION_COUNTS_RUNTIME"] = str(folder / "runtime")
-    return subprocess.run(
-        [*NAMESPACE, "sh", "-c", script, "sh", *program, "--definitions", str(definitions)],
-        cwd=ROOT,
-        env={**os.environ, **variables, "XDG_DATA_HOME": str(folder)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def limited(processes: int) -> Inject:
+    """As a user who may have so many processes and threads."""
+
+    def inject(folder: Path, args: Sequence[str]) -> Ended:
+        python = interpreter()
+        folder.chmod(0o777)
+        searched, program = shlex.quote(SEARCHED), shlex.quote(python)
+        (folder / "python").write_text(f'#!/bin/sh\nPYTHONPATH={searched} exec {program} "$@"\n')
+        (folder / "python").chmod(0o755)
+        places = ("HOME", "XDG_DATA_HOME", "INSTRUCTION_COUNTS_CACHE")
+        return as_user(
+            *("prlimit", f"--nproc={processes}", python, "main.py", *args),
+            *(f"--build={folder / 'python'}", "--jobs=8"),
+            **{name: str(folder / name.lower()) for name in places},
+        )
+
+    return inject
 
 
-@pytest.mark.slow
-def test_shared_memory_that_is_full_is_named(tmp_path: Path) -> None:
-    """Locks between threads lie there."""
-    done = run_in(FULL_SHM, tmp_path)
-    (line, remedy) = done.stderr.splitlines()[-2:]
+def homeless(folder: Path, args: Sequence[str]) -> Ended:
+    """As a daemon does, whose home takes no folder."""
+    del folder
+    command = ["env", "-i", f"PATH={os.environ['PATH']}", "HOME=/proc", *MAIN, *args]
+    return called(command, ROOT)
 
-    assert 1 == done.returncode
-    assert "No space left on device" == line
-    assert "Free some space there; for temporary files: df -h /tmp /dev/shm" == remedy.strip()
+
+TIMED = ["run", "--no-counts", "--engine=timer"]
+NO_PROCESS = (
+    r".*(no further thread can be started|Resource temporarily unavailable).*\n"
+    r"  Stop other processes, or raise the limit: ulimit -u"
+)
+
+
+@pytest.mark.parametrize(
+    ("inject", "args", "said"),
+    [
+        pytest.param(
+            after(FULL_SHM),
+            TIMED,
+            r"No space left on device\n"
+            r"  Free some space there; for temporary files: df -h /tmp /dev/shm",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            after(FULL_TMP),
+            TIMED,
+            r"^No space left on device: /tmp/instruction-counts\..*\n.*df -h /tmp.*",
+            marks=pytest.mark.slow,
+        ),
+        *(
+            pytest.param(
+                limited(number), ["run", "--no-counts", engine], NO_PROCESS, marks=pytest.mark.slow
+            )
+            for number, engine in (
+                # What cannot be started: a probe, its keeper, a reader of output, a lane.
+                *((number, "--engine=timer") for number in (1, 2, 3, 4)),
+                (4, "--engine=fork"),
+            )
+        ),
+        (homeless, ["runs", "list"], r"^the folder /proc/\..*\n.*XDG_DATA_HOME.*"),
+        (homeless, ["cache", "show"], r"^the folder /proc/\..*\n.*INSTRUCTION_COUNTS_CACHE.*"),
+    ],
+    ids=[
+        *("full shared memory", "full temporary files"),
+        *("1 process", "2 processes", "3 processes", "4 processes", "4 processes of servers"),
+        *("no data folder", "no cache folder"),
+    ],
+)
+def test_what_is_missing_is_named(inject: Inject, args: list[str], said: str, folder: Path) -> None:
+    """With the remedy in the last line; no folder is left."""
+    before = temporary_folders()
+    asked = ["--definitions", write_definitions(folder, a="torch.ones(1)")]
+    done = inject(folder, [*args, *(asked if args[0] == "run" else [])])
+
+    assert 1 == done.returncode, done.stderr
+    assert re.search(rf"{said}\n\Z", done.stderr, re.MULTILINE), done.stderr
     assert "Traceback" not in done.stderr
+    assert temporary_folders() <= before
 
 
-@pytest.mark.slow
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """A folder that any user can reach, where nothing is mounted over."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
+        yield Path(name)
+
+
+def temporary_folders() -> set[Path]:
+    """The temporary folders that the program made for that user."""
+    user = pwd.getpwnam(USER).pw_uid
+    found = Path(tempfile.gettempdir()).glob("instruction-counts.*")
+    return {path for path in found if path.lstat().st_uid == user}
+
+
+# Output that nobody reads, or that a terminal cannot show
+
+OUTPUTS = {
+    "a pipe that is closed at once": "{} | true; exit ${PIPESTATUS[0]}",
+    "a pipe that is closed after a line": "{} | head -1 >&2; exit ${PIPESTATUS[0]}",
+    "a closed stream": "{} >&-",
+    "two closed streams": "{} >&- 2>&-",
+    "a full disk": "{} >/dev/full",
+    "a full disk for remarks": "{} 2>/dev/full",
+}
+
+
+@pytest.fixture(scope="module")
+def failing_check(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    """A folder, and the arguments of a check in it that fails and shows many cases."""
+    folder = tmp_path_factory.mktemp("failing")
+    for name, count in (("accepted", 1000), ("new", 2000)):
+        # Some more than what a pipe holds.
+        (folder / f"{name}.json").write_text(to_json(run_of({f"{n}": count for n in range(1000)})))
+    done = run(["baseline", "accept", "accepted.json", "--db", "runs.db"], folder)
+    assert "" == done.stderr
+    check = ["baseline", "check", "baseline.json", "new.json", "--db", "runs.db", "--limit", "0"]
+    return folder, [*check, "--output", "check.md", "--junit", "check.xml"]
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_a_failing_check_fails_whatever_becomes_of_its_output(
+    output: str, failing_check: tuple[Path, list[str]]
+) -> None:
+    """Its files are written, and nobody sees a traceback."""
+    folder, args = failing_check
+    files = [folder / name for name in ("check.md", "check.xml")]
+    for file in files:
+        file.unlink(missing_ok=True)
+    done = in_shell(OUTPUTS[output], args, folder)
+
+    assert 3 == done.returncode
+    assert "Traceback" not in done.stderr
+    assert all(file.exists() for file in files)
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize(
-    ("script", "message"),
-    [(FULL_TMP, "No space left on device: /tmp/instruction-counts.")],
-    ids=["full"],
+    ("args", "remark"), [(["list"], "300 cases"), (["list", "--only", "Empty"], "17 cases")]
 )
-def test_a_folder_for_temporary_files_that_is_full_is_named(script: str, message: str) -> None:
-    """And nothing is left in it."""
-    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        done = run_in(script, Path(folder))
-    (line, remedy) = done.stderr.splitlines()
+def test_a_list_fails_only_if_it_is_lost(output: str, args: list[str], remark: str) -> None:
+    """A reader that has seen enough is no error, a disk that is full is one."""
+    is_lost = output == "a full disk"
+    done = in_shell(OUTPUTS[output], args)
+    lost = "Part of the output was lost: No space left on device"
 
-    assert 1 == done.returncode
-    assert line.startswith(message)
-    assert "df -h /tmp" in remedy
+    assert is_lost == done.returncode
+    assert (lost in done.stderr) == is_lost
+    assert "Traceback" not in done.stderr
+    if output == "a pipe that is closed at once":
+        assert f"{remark}\n" == done.stderr
+
+
+C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 @pytest.mark.parametrize(
-    ("command", "remedy"),
-    [(["runs", "list"], "XDG_DATA_HOME"), (["cache", "show"], "INSTRUCTION_COUNTS_CACHE")],
-    ids=["data", "cache"],
+    "variables", [C_LOCALE, {"PYTHONIOENCODING": "ascii"}], ids=["locale", "encoding"]
 )
-def test_a_home_that_takes_no_folder_is_named(command: list[str], remedy: str) -> None:
-    """Where a daemon runs the program, for example."""
-    done = subprocess.run(
-        [sys.executable, "main.py", *command],
-        cwd=ROOT,
-        env={"PATH": os.environ["PATH"], "HOME": "/proc"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_a_regression_is_reported_in_ascii(variables: dict[str, str], tmp_path: Path) -> None:
+    """With its exit code."""
+    if variables == C_LOCALE and not sys.prefix.isascii():
+        pytest.skip("Python does not start there: the path of its packages is not in ASCII")
+    files = [tmp_path / "bäse.json", tmp_path / "new.json"]
+    for file, count in zip(files, (1000, 2000), strict=True):
+        made = make_run(make_record("Töp", "add → sub", outcome=counted(count)))
+        file.write_text(to_json(made), encoding="utf-8")
+    done = run(["compare", *files], **variables)
 
-    assert 1 == done.returncode
-    assert done.stderr.startswith("the folder /proc/.")
-    assert 2 == len(done.stderr.splitlines())
-    assert remedy in done.stderr
+    assert 3 == done.returncode, done.stderr
+    assert r"T\xf6p" in done.stdout
+    assert (done.stdout + done.stderr).isascii()

@@ -40,23 +40,15 @@ def test_help_fits_a_screen(name: tuple[str, ...], program: Program) -> None:
     assert len(lines) <= 40
 
 
-def test_help_has_a_short_option(program: Program) -> None:
-    """That gives the same."""
-    assert program.output("--help") == program.output("-h")
+def test_the_help_lists_commands_and_exit_codes(program: Program) -> None:
+    """Scripts rely on them; a short option gives the same. The version is as it is in results."""
+    shown = program.output("--help")
+    first = {line.split()[0] for line in shown.splitlines() if line.strip()}
 
-
-def test_the_help_lists_the_commands(program: Program) -> None:
-    """With what they do."""
-    first = [line.split()[0] for line in program.output("--help").splitlines() if line.strip()]
-
-    assert {"run", "list", "show", "env"} <= set(first)
-
-
-def test_the_help_names_the_exit_codes(program: Program) -> None:
-    """Scripts rely on them."""
-    codes = program.output("--help").partition("Exit codes:")[2].split()
-
-    assert {"0", "1", "2", "4", "130"} <= set(codes)
+    assert {"run", "list", "show", "env"} <= first
+    assert {"0", "1", "2", "4", "130"} <= set(shown.partition("Exit codes:")[2].split())
+    assert shown == program.output("-h")
+    assert f"instruction-counts, version {__version__}\n" == program.output("--version")
 
 
 @pytest.mark.parametrize("name", ["run", "selftest"])
@@ -69,13 +61,9 @@ def test_all_help_names_every_option(name: str, program: Program) -> None:
     ]
 
 
-def test_every_option_says_what_it_is_for() -> None:
-    """Its name alone does not."""
-    assert [] == [(name, option.opts) for name, option in OPTIONS if not option.help]
-
-
-def test_every_default_is_shown() -> None:
+def test_every_option_says_what_it_is_for_and_its_default() -> None:
     """By click, or in the words of the help."""
+    assert [] == [(name, option.opts) for name, option in OPTIONS if not option.help]
     assert [] == [
         (name, option.opts)
         for name, option in OPTIONS
@@ -84,11 +72,6 @@ def test_every_default_is_shown() -> None:
         and not option.show_default
         and "Default: " not in str(option.help)
     ]
-
-
-def test_the_version_is_shown(program: Program) -> None:
-    """As it is in the results."""
-    assert f"instruction-counts, version {__version__}\n" == program.output("--version")
 
 
 def test_rare_options_are_shown_on_request(program: Program) -> None:

@@ -37,30 +37,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_list_of_runs_has_a_mark_and_says_what_it_means(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Within 80 columns; sound runs have none."""
+    """Within 80 columns; sound runs have none, and nearly every list needs no remark."""
     monkeypatch.setenv("COLUMNS", "80")
     lines = program.output("runs", "list").splitlines()
+    marked, sound = json.loads(program.output("runs", "list", "--format", "json"))
+    program.output("runs", "delete", "2", "--yes")
 
     assert ["complete *", "complete"] == [
         line[line.index("complete") :].strip() for line in lines[1:3]
     ]
     assert lines[3].startswith("* files of a build changed during the run")
     assert max(map(len, lines)) <= 80
-
-
-def test_a_list_of_sound_runs_needs_no_remark(program: Program) -> None:
-    """Nearly every list."""
-    program.output("runs", "delete", "2", "--yes")
-
+    assert ({"default": AS_JSON}, {}) == (marked["changed_files"], sound["changed_files"])
     assert "*" not in program.output("runs", "list")
-
-
-def test_the_list_as_json_names_the_files(program: Program) -> None:
-    """By build."""
-    marked, sound = json.loads(program.output("runs", "list", "--format", "json"))
-
-    assert {"default": AS_JSON} == marked["changed_files"]
-    assert {} == sound["changed_files"]
 
 
 def test_a_run_is_shown_with_what_changed(program: Program) -> None:
@@ -85,26 +74,20 @@ def test_a_comparison_says_of_which_side(
     assert document[other]["changed_files"] is None
 
 
-def test_a_check_says_so(folder: Path, program: Program) -> None:
-    """In the file that the next check reads, too."""
+def test_a_check_and_what_is_accepted_say_so(folder: Path, program: Program) -> None:
+    """In the file that the next check reads, too; whoever accepts such a run may know why."""
     baseline, files = folder / "baseline.json", (folder / "o.md", folder / "o.json")
     program.output("baseline", "accept", "1", f"--output={baseline}")
-    shown = program.output(
-        "baseline", "check", baseline, "2", *(f"--output={file}" for file in files)
-    )
+    check = ("baseline", "check", baseline, "2")
+    shown = program.output(*check, *(f"--output={file}" for file in files))
+    again = program(*check, "--previous", files[1])
+    accepted = program("baseline", "accept", "2", f"--output={folder / 'other.json'}")
 
     assert SAID in shown
     assert SAID in files[0].read_text()
     assert AS_JSON == json.loads(files[1].read_text())["changed_files"]
-    assert 0 == program("baseline", "check", baseline, "2", "--previous", files[1]).code
-
-
-def test_a_marked_run_is_accepted_with_a_warning(folder: Path, program: Program) -> None:
-    """Whoever accepts it may know why."""
-    answer = program("baseline", "accept", "2", f"--output={folder / 'baseline.json'}")
-
-    assert 0 == answer.code
-    assert f"The run may have counted other code: {SAID}" in answer.err
+    assert [0, 0] == [again.code, accepted.code]
+    assert f"The run may have counted other code: {SAID}" in accepted.err
 
 
 def test_an_explanation_says_so(folder: Path, program: Program) -> None:
@@ -117,18 +100,14 @@ def test_an_explanation_says_so(folder: Path, program: Program) -> None:
     assert [None, AS_JSON] == [document[side]["changed_files"] for side in ("base", "new")]
 
 
-@pytest.mark.parametrize("form", ["plot", "table", "csv"])
-def test_a_history_says_of_which_run(form: str, program: Program) -> None:
+def test_a_history_says_of_which_run(program: Program) -> None:
     """A step there may be one of other code."""
-    shown = program.output("history", "Group/add", "--format", form).splitlines()
-    (line,) = (line for line in shown if "files of the build changed during the run" in line)
-
-    assert "2" in line
-
-
-def test_the_history_as_json_says_of_which_run(program: Program) -> None:
-    """Of each point."""
-    (case,) = json.loads(program.output("history", "Group/add", "--format", "json"))["cases"]
+    history = ("history", "Group/add", "--format")
+    for form in ("text", "csv"):
+        shown = program.output(*history, form).splitlines()
+        (line,) = (line for line in shown if "files of the build changed during the run" in line)
+        assert "2" in line
+    (case,) = json.loads(program.output(*history, "json"))["cases"]
     points = case["segments"][0]["points"]
 
     assert {1: False, 2: True} == {point["run"]: point["has_changed_files"] for point in points}

@@ -3,45 +3,64 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Program
 
+OPERATORS = """\
+version: 1
+operators:
+  torch.linalg.norm: {category: linalg, inputs: {input: [3]}}
+  torch.add: {category: arithmetic, inputs: {input: [3], other: [3]}}
+"""
 
-def test_operators_are_listed_by_category(program: Program) -> None:
+
+def test_operators_are_listed(program: Program) -> None:
     """With their inputs, their shapes, and what they have not."""
-    lines = [
-        line.split()
-        for line in program.output("operators", "list", "torch.add", "Tensor.numpy").splitlines()
-    ]
-    assert ["torch.add", "input,", "other", "sm", "ty", "la", "sk"] in lines
-    (numpy,) = (line for line in lines if line[:1] == ["Tensor.numpy"])
-    assert {"C++,", "TorchScript,"} <= set(numpy)
+    text = program.output("operators", "list", "torch.add", "Tensor.numpy")
+    lines = [line.split() for line in text.splitlines()]
+
+    assert ["torch.add", "arithmetic", "input,", "other", "all"] in lines
+    assert any(line[:3] == ["Tensor.numpy", "conversion", "input"] for line in lines)
+    assert "2 operators in 2 categories" in text
 
 
-def test_each_cell_of_the_list_says_what_it_is(program: Program) -> None:
-    """No shape reads like another, and what is counted stands under its heading."""
-    captured = program("operators", "list", "torch.add")
-    headings, category, _, _, legend = captured.out.splitlines()
+def test_operators_are_listed_for_programs(program: Program, tmp_path: Path) -> None:
+    """As files, or on standard output."""
+    listed = ["operators", "list", "category:fft"]
+    program.output(*listed, "--output", str(tmp_path / "fft.csv"))
+    found = json.loads(program.output(*listed, "--format", "json"))["operators"]
 
-    assert ["operator", "count", "inputs", "shapes", "without"] == headings.split()
-    assert headings.index("count") + len("count") - 1 == category.index("1")
-    assert "shapes: sm small, ty typical, la large, sk skewed" == legend
-    assert "1 operator in 1 category\n" == captured.err
-
-
-def test_operators_are_listed_as_json(program: Program) -> None:
-    """For programs."""
-    found = json.loads(program.output("operators", "list", "category:fft", "--format", "json"))
     assert {operator["category"] for operator in found} == {"fft"}
     assert "torch.fft.rfft" in {operator["name"] for operator in found}
+    assert len(found) + 1 == len((tmp_path / "fft.csv").read_text().splitlines())
+
+
+def test_the_installed_torch_has_operators_without_an_entry(
+    program: Program, tmp_path: Path
+) -> None:
+    """The entry of torch.add covers the method, too."""
+    path = tmp_path / "operators.yaml"
+    path.write_text(OPERATORS, encoding="utf-8")
+    coverage = ["operators", "coverage", "--operators-file", str(path)]
+    found = json.loads(program.output(*coverage, "--format", "json"))
+    uncovered = {operator["name"] for operator in found["uncovered"]}
+    lines = program.output(*coverage, "--category", "torch.linalg", "--limit", "7").splitlines()
+
+    assert {"torch.linalg.norm", "torch.add", "Tensor.add"} & uncovered == set()
+    assert {"torch.mm", "Tensor.add_", "torch.linalg.det"} - uncovered == set()
+    assert 7 == sum("linalg_" in line for line in lines)
+    assert max(map(len, lines)) <= 80
 
 
 @pytest.mark.parametrize(
     ("args", "expected"),
     [
         (["list", "torch.ad"], "No operator matches 'torch.ad'. Near: torch.add"),
+        (["coverage", "--category", "torch.linag"], "Near: torch.linalg"),
+        (["coverage", "--build", "a=python3", "--build", "b=python3"], "needs one build"),
         (["sizes", "torch.ad"], "Near: torch.add"),
         (["sizes", "torch.fft.*"], "matches several operators"),
         (["sizes", "torch.add", "--sizes", "9:1"], "is not a range of sizes"),
@@ -68,13 +87,13 @@ def test_operators_without_cpp_are_reported(program: Program) -> None:
 @pytest.mark.slow
 @pytest.mark.thorough
 @pytest.mark.usefixtures("kept_engines")
-def test_an_operator_is_measured_over_a_range_of_sizes(
-    program: Program, tmp_path: pytest.TempPathFactory
-) -> None:
+def test_an_operator_is_measured_over_a_range_of_sizes(program: Program, tmp_path: Path) -> None:
     """The counts, a complexity that is linear, and a plot."""
     shapes = ["--scale", "input=[N]", "--scale", "other=[N]", "--sizes", "16:16384:8"]
     modes = ["--language", "python", "--no-times", "--db", f"{tmp_path}/runs.db"]
     out = program.output("operators", "sizes", "torch.add", *shapes, *modes)
-    assert [line.split()[0] for line in out.splitlines()[3:7]] == ["16", "128", "1,024", "8,192"]
+    assert ["16", "128", "1,024", "8,192"] == [
+        line.split()[0] for line in out.splitlines() if line.endswith("–")
+    ]
     assert "·N instructions" in out
     assert "torch.add: instructions" in out

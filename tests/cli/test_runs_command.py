@@ -14,15 +14,15 @@ from pathlib import Path
 
 import attrs
 import pytest
+from instruction_counts.cli.shown_run import show_run
+from instruction_counts.report.exporting import Exporter
 
 from core.types import Language
-from instruction_counts.cli.shown_run import show_run
 from instruction_counts.domain.records import Run
 from instruction_counts.report import operators
-from instruction_counts.report.exporting import Exporter
 from instruction_counts.storage.json_files import read_json, to_json
 from instruction_counts.storage.store import Store
-from tests.analysis.operators.made import RUN as OPERATORS
+from tests.analysis.made_operators import RUN as OPERATORS
 from tests.cli.program import Answer, Program
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 

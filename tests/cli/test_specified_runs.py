@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.measuring import merged
+from instruction_counts.cli.measuring import measuring_options, merged
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.reporting import result_files
+from instruction_counts.domain.build import default_build
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.specification.reading import read_specification
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
@@ -46,8 +48,24 @@ def specification(tmp_path: Path) -> Path:
     return path
 
 
-def understood(specification: Path, *args: str, db: str = "") -> list[Any]:
-    """Builds, limit and database of a command that is given a specification."""
+@pytest.mark.parametrize(
+    ("args", "expected"),
+    [
+        # It wins over the environment, which knows nothing of it.
+        ([], ["stated", 7.0, "stated.db"]),
+        # The command line wins, option by option.
+        (["--timeout", "600"], ["stated", 600.0, "stated.db"]),
+        (
+            ["--build", f"given={sys.executable}", "--timeout", "600", "--db", "given.db"],
+            ["given", 600.0, "given.db"],
+        ),
+    ],
+    ids=["nothing", "one", "all"],
+)
+def test_a_specification_says_what_the_command_line_does_not(
+    args: list[str], expected: list[Any], specification: Path
+) -> None:
+    """Builds, limit and database of a command that is given both."""
     got: list[Any] = []
 
     @click.command()
@@ -59,28 +77,21 @@ def understood(specification: Path, *args: str, db: str = "") -> list[Any]:
         definitions: Any, builds: Any, measuring: MeasurementSettings, db: str | None, **_: Any
     ) -> None:
         asked = merged(definitions, builds, measuring, db)
-        names = [build.name for build in asked.builds]
-        got.extend([names, asked.measuring.timeout_s, asked.db])
+        got.extend([*(build.name for build in asked.builds), asked.measuring.timeout_s])
+        got.append(Path(str(asked.db)).name)
 
-    environment = {"INSTRUCTION_COUNTS_DB": db or None}
-    CliRunner(env=environment).invoke(
+    CliRunner(env={"INSTRUCTION_COUNTS_DB": "environment.db"}).invoke(
         command, ["--definitions", str(specification), *args], catch_exceptions=False
     )
-    return got
+
+    assert expected == got
 
 
-def test_a_specification_says_what_the_command_line_does_not(specification: Path) -> None:
-    """It wins over the environment, which knows nothing of it."""
-    database = str(specification.parent / "stated.db")
+def test_without_a_specification_there_are_defaults() -> None:
+    """The standard suite on this interpreter."""
+    expected = (STANDARD, (default_build(),), MeasurementSettings(), None)
 
-    assert [["stated"], 7.0, database] == understood(specification, db="environment.db")
-
-
-def test_the_command_line_wins(specification: Path) -> None:
-    """Option by option."""
-    args = ["--build", f"given={sys.executable}", "--timeout", "600", "--db", "given.db"]
-
-    assert [["given"], 600.0, "given.db"] == understood(specification, *args)
+    assert expected == merged(None)
 
 
 def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
@@ -90,7 +101,8 @@ def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
 
     assert first != second
     assert {specification.parent / "results"} == {file.parent for file in (*first, *second)}
-    assert {"a-b"} == {file.name.rpartition("-20")[0] for file in (*first, *second)}
+    form = r"a-b-\d{8}T\d{6}Z-[0-9a-f]{4}\.json"
+    assert all(re.fullmatch(form, file.name) for file in (*first, *second))
 
 
 @pytest.mark.parametrize("command", ["list", "show"])

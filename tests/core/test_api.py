@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,8 @@ MODELS = {
     "cpp_model_setup": "auto model = torch::nn::ReLU();",
     "signature": "f(x) -> y",
 }
+ONE = "at least one"
+NO_LINE = "no benchmark in either block"
 THREADS = "an int of at least 1, or a tuple of distinct ints"
 ANY_VALUE = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(),
@@ -49,12 +52,6 @@ class Inputs(enum.Enum):
 
 
 # GroupedSetup
-
-
-def test_a_setup_is_empty_unless_it_is_given() -> None:
-    """Each of the three texts may be left out, and so may paths."""
-    expected = {"py_setup": "", "cpp_setup": "", "global_setup": "", "paths": {}}
-    assert expected == attrs.asdict(GroupedSetup())
 
 
 @pytest.mark.parametrize("paths", [None, "/a", ["/a"], {"/a": 1}, {1: "a"}])
@@ -91,21 +88,6 @@ def test_statements_stand_as_they_are_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("\n    x += 1\n    x -= 1\n", "x += 1\nx -= 1"),
-        ("  x", "x"),
-        ("for _ in y:\n    x\n", "for _ in y:\n    x"),
-    ],
-)
-def test_statements_are_dedented(text: str, expected: str) -> None:
-    """The same holds in both languages."""
-    group = GroupedStmts(text, text)
-    assert expected == group.py_fwd_stmt
-    assert expected == group.cpp_fwd_stmt
-
-
-@pytest.mark.parametrize(
     ("kwargs", "python", "cpp"),
     [
         ({"py_stmt": "x"}, "x", None),
@@ -119,12 +101,6 @@ def test_either_statement_may_be_missing(kwargs: Any, python: str | None, cpp: s
     group = GroupedStmts(**kwargs)
     assert python == group.py_fwd_stmt
     assert cpp == group.cpp_fwd_stmt
-
-
-def test_the_two_sources_of_a_statement_are_told_apart() -> None:
-    """Statements come from no model."""
-    assert not GroupedStmts("x").from_model
-    assert GroupedModules(**MODELS).from_model
 
 
 def test_a_signature_is_parsed_even_where_no_mode_needs_it() -> None:
@@ -181,18 +157,12 @@ def test_either_module_may_be_missing(missing: str, python: str | None, cpp: str
     assert cpp == group.cpp_fwd_stmt
 
 
-def test_the_setup_of_a_module_is_dedented() -> None:
-    """A class in the middle of a definition file reads as a class."""
-    group = GroupedModules("\n    def model(x):\n        return x\n", signature="f(x) -> y")
-    assert "def model(x):\n    return x" == group.py_model_setup
-
-
 # TimerArgs
 
 
 def test_timer_args_have_the_defaults_of_a_timer() -> None:
     """Only the statement must be given."""
-    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, ())
+    expected = ("x", "pass", "", 1, Language.PYTHON, {}, None, (), "warm loop")
     assert expected == attrs.astuple(TimerArgs("x"), recurse=False)
 
 
@@ -201,40 +171,13 @@ def test_timer_args_in_cpp_have_no_setup_by_default() -> None:
     assert "" == TimerArgs("x;", language=Language.CPP).setup
 
 
-@pytest.mark.parametrize("language", ["c++", "cpp", Language.CPP])
-def test_timer_args_know_a_language_by_its_names(language: Any) -> None:
-    """It is stored as our own."""
-    assert Language.CPP is TimerArgs("x;", language=language).language
-
-
 def test_timer_args_are_dedented() -> None:
     """All their texts are."""
     args = TimerArgs("\n  x;\n  y;\n", "\n  int x;\n", "\n  #include <a>\n", 2, Language.CPP)
-    expected = ("x;\ny;", "int x;", "#include <a>", 2, Language.CPP, {}, None, ())
-    assert expected == attrs.astuple(args, recurse=False)
-
-
-@pytest.mark.parametrize(
-    ("num_threads", "expected"), [(1, (1,)), (7, (7,)), ((1, 2), (1, 2)), ((4, 2), (4, 2))]
-)
-def test_thread_counts_are_kept_in_their_order(
-    num_threads: int | tuple[int, ...], expected: tuple[int, ...]
-) -> None:
-    """One count is a tuple of one."""
-    assert expected == GroupedStmts("x", num_threads=num_threads).num_threads
+    assert ("x;\ny;", "int x;", "#include <a>") == (args.stmt, args.setup, args.global_setup)
 
 
 # What all of them share
-
-
-@pytest.mark.parametrize(
-    ("value", "field"),
-    [(GroupedSetup(), "py_setup"), (TimerArgs("x"), "stmt"), (GroupedStmts("x"), "py_fwd_stmt")],
-)
-def test_definitions_cannot_be_changed(value: Any, field: str) -> None:
-    """Benchmarks share their parts, so every part is frozen."""
-    with pytest.raises(attrs.exceptions.FrozenInstanceError):
-        setattr(value, field, "y")
 
 
 MISTAKES = [
@@ -242,202 +185,97 @@ MISTAKES = [
     (GroupedSetup, {"cpp_setup": None}, "cpp_setup", "None (NoneType)", "text"),
     (GroupedSetup, {"global_setup": ["a"]}, "global_setup", "['a'] (list)", "text"),
     # Statements
-    (GroupedStmts, {}, "py_stmt", "no statement in either language", "at least one"),
-    (
-        GroupedStmts,
-        {"py_stmt": "", "cpp_stmt": " \n"},
-        "py_stmt",
-        "no statement in either language",
-        "at least one",
-    ),
+    (GroupedStmts, {"cpp_stmt": " \n"}, "py_stmt", "no statement in either language", ONE),
     (GroupedStmts, {"py_stmt": 1}, "py_stmt", "1 (int)", "text"),
     (GroupedStmts, {"cpp_stmt": b"x;"}, "cpp_stmt", "b'x;' (bytes)", "text"),
     (
-        GroupedStmts,
-        {"cpp_stmt": "auto y = x;", "signature": "f(x) -> y", "torchscript": True},
-        "py_stmt",
-        "nothing",
-        "a Python statement to script",
+        *(GroupedStmts, {**NAMED_STMTS, "py_stmt": None, "torchscript": True}),
+        *("py_stmt", "nothing", "a Python statement to script"),
     ),
     (
-        GroupedStmts,
-        {"py_stmt": "x", "torchscript": True},
-        "signature",
-        "nothing",
-        '"f(a, b, …) -> output": torchscript=True needs it',
+        *(GroupedStmts, {"py_stmt": "x", "torchscript": True}),
+        *("signature", "nothing", '"f(a, b, …) -> output": torchscript=True needs it'),
     ),
     (
-        GroupedStmts,
-        {"py_stmt": "x", "autograd": True},
-        "signature",
-        "nothing",
-        '"f(a, b, …) -> output": autograd=True needs it',
+        *(GroupedStmts, {"py_stmt": "x", "autograd": True}),
+        *("signature", "nothing", '"f(a, b, …) -> output": autograd=True needs it'),
     ),
     (
-        GroupedStmts,
-        {"py_stmt": "x += 1", "signature": "f(x) -> None", "autograd": True},
-        "signature",
-        '"f(x) -> None"',
-        "an output, which autograd=True runs backward from",
+        *(GroupedStmts, {"py_stmt": "x += 1", "signature": "f(x) -> None", "autograd": True}),
+        *("signature", '"f(x) -> None"', "an output, which autograd=True runs backward from"),
+    ),
+    (GroupedStmts, {"py_stmt": "x", "signature": "x -> y"}, "signature", '"x -> y"', None),
+    (
+        *(GroupedStmts, {**NAMED_STMTS, "py_stmt": "yy = x", "torchscript": True}),
+        *("py_stmt", '"yy = x"', "code that defines `y`"),
     ),
     (
-        GroupedStmts,
-        {"py_stmt": "x", "signature": "x -> y"},
-        "signature",
-        '"x -> y"',
-        '"f(a, b, …) -> output" or "f(a, b, …) -> None"',
+        *(GroupedStmts, {**NAMED_STMTS, "py_stmt": "x + x", "autograd": True}),
+        *("py_stmt", '"x + x"', "code that defines `y`"),
     ),
     (
-        GroupedStmts,
-        {"py_stmt": "x", "signature": "f(x) -> y, z"},
-        "signature",
-        '"f(x) -> y, z"',
-        "one output; return several as a tuple",
-    ),
-    (
-        GroupedStmts,
-        {**NAMED_STMTS, "py_stmt": "yy = x", "torchscript": True},
-        "py_stmt",
-        '"yy = x"',
-        "code that defines `y`",
-    ),
-    (
-        GroupedStmts,
-        {**NAMED_STMTS, "py_stmt": "x + x", "autograd": True},
-        "py_stmt",
-        '"x + x"',
-        "code that defines `y`",
-    ),
-    (
-        GroupedStmts,
-        {**NAMED_STMTS, "cpp_stmt": "x + x;", "autograd": True},
-        "cpp_stmt",
-        '"x + x;"',
-        "code that defines `y`",
+        *(GroupedStmts, {**NAMED_STMTS, "cpp_stmt": "x + x;", "autograd": True}),
+        *("cpp_stmt", '"x + x;"', "code that defines `y`"),
     ),
     (GroupedStmts, {**NAMED_STMTS, "torchscript": 1}, "torchscript", "1 (int)", "True or False"),
     (GroupedStmts, {**NAMED_STMTS, "autograd": "yes"}, "autograd", '"yes"', "True or False"),
     (GroupedStmts, {"py_stmt": "x", "setup": "x = 1"}, "setup", '"x = 1"', "a GroupedSetup"),
-    (GroupedStmts, {"py_stmt": "x", "setup": None}, "setup", "None (NoneType)", "a GroupedSetup"),
     (GroupedStmts, {"py_stmt": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
-    (GroupedStmts, {"py_stmt": "x", "num_threads": -1}, "num_threads", "-1 (int)", THREADS),
     (GroupedStmts, {"py_stmt": "x", "num_threads": True}, "num_threads", "True (bool)", THREADS),
-    (GroupedStmts, {"py_stmt": "x", "num_threads": 1.0}, "num_threads", "1.0 (float)", THREADS),
-    (GroupedStmts, {"py_stmt": "x", "num_threads": "2"}, "num_threads", '"2"', THREADS),
     (GroupedStmts, {"py_stmt": "x", "num_threads": [1]}, "num_threads", "[1] (list)", THREADS),
     (GroupedStmts, {"py_stmt": "x", "num_threads": ()}, "num_threads", "() (tuple)", THREADS),
-    (
-        GroupedStmts,
-        {"py_stmt": "x", "num_threads": (1, 0)},
-        "num_threads",
-        "(1, 0) (tuple)",
-        THREADS,
-    ),
-    (
-        GroupedStmts,
-        {"py_stmt": "x", "num_threads": (2, 2)},
-        "num_threads",
-        "(2, 2) (tuple)",
-        THREADS,
-    ),
-    (
-        GroupedStmts,
-        {"py_stmt": "x", "num_threads": (1, [2])},
-        "num_threads",
-        "(1, [2]) (tuple)",
-        THREADS,
-    ),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": (2, 2)}, "num_threads", None, THREADS),
+    (GroupedStmts, {"py_stmt": "x", "num_threads": (1, [2])}, "num_threads", None, THREADS),
     # Modules
     (
-        GroupedModules,
-        {"signature": "f(x) -> y"},
-        "py_model_setup",
-        "no model in either language",
-        "at least one",
+        *(GroupedModules, {"signature": "f(x) -> y"}),
+        *("py_model_setup", "no model in either language", ONE),
     ),
     (
-        GroupedModules,
-        {"py_model_setup": "model = 1"},
-        "signature",
-        "nothing",
-        '"f(a, b, …) -> output": it says how to call the module',
+        *(GroupedModules, {"py_model_setup": "model = 1"}),
+        *("signature", "nothing", '"f(a, b, …) -> output": it says how to call the module'),
     ),
     (
-        GroupedModules,
-        {**MODELS, "py_model_setup": "net = torch.nn.ReLU()"},
-        "py_model_setup",
-        '"net = torch.nn.ReLU()"',
-        "code that defines `model`",
+        *(GroupedModules, {**MODELS, "py_model_setup": "net = f()"}),
+        *("py_model_setup", '"net = f()"', "code that defines `model`"),
     ),
     (
-        GroupedModules,
-        {**MODELS, "cpp_model_setup": "auto my_model = f();"},
-        "cpp_model_setup",
-        '"auto my_model = f();"',
-        "code that defines `model`",
+        *(GroupedModules, {**MODELS, "cpp_model_setup": "auto my_model = f();"}),
+        *("cpp_model_setup", '"auto my_model = f();"', "code that defines `model`"),
     ),
     (GroupedModules, {**MODELS, "py_model_setup": 1}, "py_model_setup", "1 (int)", "text"),
     (
-        GroupedModules,
-        {**MODELS, "py_model_setup": None, "torchscript": True},
-        "py_model_setup",
-        "nothing",
-        "a Python model to script",
-    ),
-    (
-        GroupedModules,
-        {**MODELS, "signature": "f(x) -> None", "autograd": True},
-        "signature",
-        '"f(x) -> None"',
-        "an output, which autograd=True runs backward from",
+        *(GroupedModules, {**MODELS, "py_model_setup": None, "torchscript": True}),
+        *("py_model_setup", "nothing", "a Python model to script"),
     ),
     (GroupedModules, {**MODELS, "signature": 1}, "signature", "1 (int)", None),
-    (GroupedModules, {**MODELS, "torchscript": None}, "torchscript", "None (NoneType)", None),
     (GroupedModules, {**MODELS, "setup": {}}, "setup", "{} (dict)", "a GroupedSetup"),
     (GroupedModules, {**MODELS, "num_threads": 0}, "num_threads", "0 (int)", THREADS),
     # Variants
-    (GroupedVariants, {}, "py_block", "no benchmark in either block", "at least one line"),
+    (GroupedVariants, {"py_block": "# @Setup\nx = 1"}, "py_block", NO_LINE, "at least one line"),
     (
-        GroupedVariants,
-        {"py_block": "# @Setup\nx = 1", "cpp_block": "// @a"},
-        "py_block",
-        "no benchmark in either block",
-        "at least one line",
-    ),
-    (
-        GroupedVariants,
-        {"py_block": "# @Global_Setup\nx = 1\n# @a\nx"},
-        "py_block",
-        '"x = 1"',
-        "no global setup: only C++ has one",
+        *(GroupedVariants, {"py_block": "# @Global_Setup\nx = 1\n# @a\nx"}),
+        *("py_block", '"x = 1"', "no global setup: only C++ has one"),
     ),
     (GroupedVariants, {"py_block": "# @\nx"}, "py_block", '"# @"', "a label after the @"),
     (GroupedVariants, {"cpp_block": "// @\nx;"}, "cpp_block", '"// @"', "a label after the @"),
     (GroupedVariants, {"py_block": None}, "py_block", "None (NoneType)", None),
-    (GroupedVariants, {"cpp_block": 1}, "cpp_block", "1 (int)", None),
+    (GroupedVariants, {"cpp_block": ["x"]}, "cpp_block", "['x'] (list)", None),
     (GroupedVariants, {"py_block": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
     # Explicit cases
-    (TimerArgs, {"stmt": ""}, "stmt", '""', "a statement"),
     (TimerArgs, {"stmt": "  \n "}, "stmt", '""', "a statement"),
     (TimerArgs, {"stmt": None}, "stmt", "None (NoneType)", "text"),
     (TimerArgs, {"stmt": "x", "setup": 1}, "setup", "1 (int)", "text"),
-    (TimerArgs, {"stmt": "x", "global_setup": None}, "global_setup", "None (NoneType)", "text"),
-    (
-        TimerArgs,
-        {"stmt": "x", "global_setup": "#include <a>"},
-        "global_setup",
-        '"#include <a>"',
-        "nothing: C++ only",
-    ),
-    (
-        TimerArgs,
-        {"stmt": "x", "language": "rust"},
-        "language",
-        '"rust"',
-        'Language.PYTHON ("python") or "c++"',
-    ),
-    (TimerArgs, {"stmt": "x", "num_threads": 0}, "num_threads", "0 (int)", THREADS),
-    (TimerArgs, {"stmt": "x", "num_threads": (1, 1)}, "num_threads", "(1, 1) (tuple)", THREADS),
+    (TimerArgs, {"stmt": "x", "global_setup": "y"}, "global_setup", '"y"', "nothing: C++ only"),
+    (TimerArgs, {"stmt": "x", "language": "rust"}, "language", '"rust"', None),
+    (TimerArgs, {"stmt": "x", "num_threads": (1, 1)}, "num_threads", None, THREADS),
+    # Gradients and metadata
+    (GroupedStmts, {**NAMED_STMTS, "gradient": "g"}, "gradient", '"g"', None),
+    (GroupedStmts, {**NAMED_STMTS, "gradient": "g + 1", "autograd": True}, "gradient", None, None),
+    (GroupedStmts, {"py_stmt": "x", "metadata": [1]}, "metadata", None, None),
+    (GroupedStmts, {"py_stmt": "x", "metadata": {1: 2}}, "metadata", None, None),
+    (GroupedStmts, {"py_stmt": "x", "metadata": {"a": math.nan}}, "metadata", None, None),
+    (GroupedStmts, {"py_stmt": "x", "metadata": {"a": object()}}, "metadata", None, None),
 ]
 
 
@@ -446,7 +284,7 @@ def test_a_mistake_names_its_field_and_what_was_found(
     build: Callable[..., object],
     kwargs: dict[str, Any],
     field: str,
-    found: str,
+    found: str | None,
     expected: str | None,
 ) -> None:
     """Every mistake is one error with data: the field, what it holds, what it should hold."""
@@ -454,7 +292,7 @@ def test_a_mistake_names_its_field_and_what_was_found(
         build(**kwargs)
     error = caught.value
     assert field == error.field
-    assert found == error.found
+    assert found in {None, error.found}
     assert expected in {None, error.expected}
 
 
@@ -468,15 +306,6 @@ def test_a_setup_that_is_an_enum_member_gets_a_hint() -> None:
 
 
 # Whatever is written
-
-
-@given(st.text(), st.text(), st.text(), st.integers(-1, 3), st.text() | st.sampled_from(Language))
-def test_any_texts_are_timer_args_or_a_definition_error(
-    stmt: str, setup: str, global_setup: str, num_threads: int, language: Any
-) -> None:
-    """No text makes the constructor fail in another way."""
-    with contextlib.suppress(DefinitionError):
-        assert TimerArgs(stmt, setup, global_setup, num_threads, language).stmt
 
 
 @pytest.mark.parametrize(
@@ -503,41 +332,7 @@ def test_values_of_any_type_are_accepted_or_a_definition_error(
         assert build(**kwargs) is not None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "field"),
-    [
-        ({"gradient": "g"}, "gradient"),
-        ({"gradient": "g + 1", "autograd": True}, "gradient"),
-        ({"metadata": [1]}, "metadata"),
-        ({"metadata": {1: 2}}, "metadata"),
-        ({"metadata": {"a": float("nan")}}, "metadata"),
-        ({"metadata": {"a": object()}}, "metadata"),
-    ],
-)
-def test_a_gradient_or_metadata_of_another_kind_is_refused(
-    arguments: dict[str, Any], field: str
-) -> None:
-    """A name of the setup, and values that JSON can hold."""
-    with pytest.raises(DefinitionError) as caught:
-        GroupedStmts("y = x * x", signature="f(x) -> y", **arguments)
-    assert caught.value.field == field
-
-
 # What is stated beside the code
-
-
-SUBJECTS = [
-    Operator("torch.add", shapes={"input": (2, 3), "scalar": ()}, dtype="float32", seed=7),
-    Layer("Conv2d", (Use("Net", "", 2), Use("Net", "a.b"))),
-    Model("Net"),
-]
-
-
-@pytest.mark.parametrize("subject", [None, *SUBJECTS])
-def test_a_subject_is_kept_as_it_is(subject: Any) -> None:
-    """By groups and by explicit cases."""
-    made = GroupedStmts("x", subject=subject), TimerArgs("x", subject=subject)
-    assert [subject] * 2 == [group.subject for group in made]
 
 
 @pytest.mark.parametrize(
@@ -569,13 +364,6 @@ def test_a_mistake_in_a_subject_names_its_field(subject: Any, field: str) -> Non
         with pytest.raises(DefinitionError) as caught:
             build("x", subject=subject)
         assert field == caught.value.field
-
-
-def test_what_is_expected_is_kept_as_it_is() -> None:
-    """Nothing of a tensor but its name has to be stated."""
-    expected = ExpectedTensor("y"), ExpectedTensor("result", (2,), "float32", 3, 0.5)
-    made = GroupedStmts("x", expected=expected), TimerArgs("x", expected=expected)
-    assert [expected] * 2 == [group.expected for group in made]
 
 
 @pytest.mark.parametrize(

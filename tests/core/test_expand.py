@@ -24,9 +24,8 @@ from core.api import (
 )
 from core.errors import deferring
 from core.expand import materialize
-from core.runtimes.torchscript import MODEL_PATH
-from core.types import AutogradMode, AutoLabels, Case, Label, Language, RuntimeMode
-from core.utils import flatten
+from core.runtimes import ARTEFACT_PATH
+from core.types import AutogradMode, Case, Label, Language, RuntimeMode
 
 PYTHON, CPP = Language.PYTHON, Language.CPP
 EAGER, JIT = RuntimeMode.EAGER, RuntimeMode.JIT
@@ -122,41 +121,29 @@ for (int warm_up_call = 0; warm_up_call < 3; warm_up_call++) {
     jit_model.forward(warm_up_inputs);
 }"""
 STMTS_SETUP = {
-    (EAGER, FORWARD, PYTHON): SETUP.py_setup,
-    (EAGER, FORWARD, CPP): SETUP.cpp_setup,
-    (EAGER, BACKWARD, PYTHON): SETUP.py_setup,
-    (EAGER, BACKWARD, CPP): SETUP.cpp_setup,
-    (JIT, FORWARD, PYTHON): PY_LOAD,
-    (JIT, FORWARD, CPP): CPP_LOAD,
-    (JIT, BACKWARD, PYTHON): PY_LOAD,
-    (JIT, BACKWARD, CPP): CPP_LOAD,
+    (runtime, autograd, language): setup
+    for (runtime, language), setup in {
+        (EAGER, PYTHON): SETUP.py_setup,
+        (EAGER, CPP): SETUP.cpp_setup,
+        (JIT, PYTHON): PY_LOAD,
+        (JIT, CPP): CPP_LOAD,
+    }.items()
+    for autograd in (FORWARD, BACKWARD)
+}
+GLOBAL_SETUP = {
+    (EAGER, PYTHON): "",
+    (JIT, PYTHON): "",
+    (EAGER, CPP): "#include <cmath>",
+    (JIT, CPP): "#include <vector>\n#include <torch/script.h>\n#include <cmath>",
 }
 
 
-@pytest.mark.parametrize(("modes", "expected"), STMTS_CODE.items())
-def test_the_statement_of_each_mode_is_exactly_this(modes: Any, expected: str) -> None:
-    """Statement, scripted call, and the backward pass below either."""
-    assert expected == only(STMTS, *modes).timer_args.stmt
-
-
-@pytest.mark.parametrize(("modes", "expected"), STMTS_SETUP.items())
-def test_the_setup_of_each_mode_is_exactly_this(modes: Any, expected: str) -> None:
-    """The inputs, and for scripted cases the loaded model, warmed up."""
-    assert expected == only(STMTS, *modes).timer_args.setup
-
-
-@pytest.mark.parametrize(
-    ("modes", "expected"),
-    [
-        ((EAGER, FORWARD, PYTHON), ""),
-        ((JIT, FORWARD, PYTHON), ""),
-        ((EAGER, FORWARD, CPP), "#include <cmath>"),
-        ((JIT, BACKWARD, CPP), "#include <vector>\n#include <torch/script.h>\n#include <cmath>"),
-    ],
-)
-def test_the_global_setup_of_each_mode_is_exactly_this(modes: Any, expected: str) -> None:
-    """Only C++ has one, and TorchScript needs its headers there."""
-    assert expected == only(STMTS, *modes).timer_args.global_setup
+@pytest.mark.parametrize("modes", STMTS_CODE)
+def test_the_code_of_each_mode_is_exactly_this(modes: Any) -> None:
+    """Statement or scripted call, the loaded model, and the headers of TorchScript."""
+    args = only(STMTS, *modes).timer_args
+    expected = STMTS_CODE[modes], STMTS_SETUP[modes], GLOBAL_SETUP[modes[0], modes[2]]
+    assert expected == (args.stmt, args.setup, args.global_setup)
 
 
 OF_STMTS = (
@@ -218,39 +205,6 @@ def test_a_setup_that_is_no_python_is_left_to_the_run(py_setup: str) -> None:
     assert py_setup in only(group, JIT, FORWARD, PYTHON).timer_args.setup
 
 
-@pytest.mark.parametrize(
-    ("autograd", "language", "expected"),
-    [
-        (FORWARD, PYTHON, "y = model(x)"),
-        (FORWARD, CPP, "auto y = model->forward(x);"),
-        (BACKWARD, PYTHON, "y = model(x)\ny.backward()"),
-        (BACKWARD, CPP, "auto y = model->forward(x);\ny.backward();"),
-    ],
-)
-def test_an_eager_module_is_called(
-    autograd: AutogradMode, language: Language, expected: str
-) -> None:
-    """By its signature, in either language."""
-    assert expected == only(MODULE, EAGER, autograd, language).timer_args.stmt
-
-
-@pytest.mark.parametrize(
-    ("language", "expected"),
-    [
-        (PYTHON, "x = torch.ones((1,))\n\nmodel = torch.nn.Linear(1, 1)"),
-        (CPP, "auto x = torch::ones({1});\n\nauto model = torch::nn::Linear(1, 1);"),
-    ],
-)
-def test_an_eager_module_is_made_after_its_inputs(language: Language, expected: str) -> None:
-    """Inputs may decide the shape of a module."""
-    assert expected == only(MODULE, EAGER, FORWARD, language).timer_args.setup
-
-
-def test_a_scripted_module_is_loaded_instead_of_made() -> None:
-    """The setup of the eager module has no place in a scripted case."""
-    assert "Linear" not in only(MODULE, JIT, FORWARD, CPP).timer_args.setup
-
-
 def test_a_scripted_call_without_arguments_passes_an_empty_vector() -> None:
     """A computation may have no inputs."""
     group = GroupedStmts(
@@ -264,17 +218,12 @@ def test_a_scripted_call_without_arguments_passes_an_empty_vector() -> None:
 
 
 def test_only_scripted_cases_carry_a_model() -> None:
-    """And all of those do."""
+    """And the place of its file, exactly once, where the eager setup makes the module."""
     cases = materialize({("a",): STMTS, ("b",): MODULE, ("c",): TimerArgs("x")})
-    expected = [case.autolabels.runtime is JIT for case in cases]
-    assert expected == [case.model_source is not None for case in cases]
-
-
-def test_only_setups_of_scripted_cases_hold_the_place_of_a_file() -> None:
-    """Exactly once, where the model is loaded."""
-    cases = materialize({("a",): STMTS, ("b",): MODULE, ("c",): TimerArgs("x")})
-    expected = [int(case.autolabels.runtime is JIT) for case in cases]
-    assert expected == [case.timer_args.setup.count(MODEL_PATH) for case in cases]
+    scripted = [case for case in cases if case.autolabels.runtime is JIT]
+    assert scripted == [case for case in cases if case.model_source is not None]
+    assert scripted == [case for case in cases if case.timer_args.setup.count(ARTEFACT_PATH) == 1]
+    assert not any("Linear" in case.timer_args.setup for case in scripted)
 
 
 # Which cases there are
@@ -314,28 +263,11 @@ def test_what_was_not_asked_for_is_left_out(group: GroupedBenchmark, expected: A
     assert expected == [identity(case)[1:] for case in materialize({("a",): group})]
 
 
-def test_explicit_cases_keep_explicit_labels() -> None:
-    """Nobody knows whether such a statement is eager or goes backward."""
-    (case,) = materialize({("a",): TimerArgs("x;", language=CPP)})
-    assert (("a",), RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, CPP, 1) == identity(case)
-
-
-def test_explicit_arguments_are_used_as_they_are() -> None:
-    """Nothing is added to them."""
-    args = TimerArgs("x;", "int x;", "#include <a>", 3, CPP)
-    assert [args] == [case.timer_args for case in materialize({("a",): args})]
-
-
 def test_explicit_arguments_give_a_case_for_each_thread_count() -> None:
     """Each holds one count."""
     args = TimerArgs("x", num_threads=(2, 1))
     expected = [attrs.evolve(args, num_threads=2), attrs.evolve(args, num_threads=1)]
     assert expected == [case.timer_args for case in materialize({("a",): args})]
-
-
-def test_nothing_expands_to_nothing() -> None:
-    """Whether that is an error is decided where labels are known."""
-    assert () == materialize({})
 
 
 # Generated definitions
@@ -400,14 +332,6 @@ def test_a_definition_gives_exactly_the_cases_that_it_asks_for(definition: Any) 
 
 
 @given(DEFINITIONS)
-def test_the_order_of_definitions_is_the_order_of_cases(definition: Any) -> None:
-    """Reversing one reverses the other, label by label."""
-    backwards = dict(reversed(definition.items()))
-    expected = [case for label in backwards for case in materialize({label: definition[label]})]
-    assert expected == list(materialize(backwards))
-
-
-@given(DEFINITIONS)
 def test_the_python_of_every_case_compiles(definition: Any) -> None:
     """Statement, setup and scripted model are Python."""
     for case in materialize(definition):
@@ -454,18 +378,11 @@ def test_a_suite_in_pytorchs_manner_gives_these_cases() -> None:
     assert expected == counts
 
 
-def test_the_python_of_the_suite_compiles() -> None:
-    """Every statement, setup and scripted model of it."""
-    for case in suite_cases():
-        for text in python_texts(case):
-            compile(text, case.title, "exec")
-
-
 @pytest.mark.parametrize(
     ("title", "expected"),
     [
         (
-            "Allocation / overloads / Options / Case:  1 · C++ · Eager · Forward · 1 thread",
+            "Allocation / overloads / Options / Case:  1 · C++ · Eager · Forward",
             TimerArgs(
                 "at::zeros({3}, at::kDouble);  // converts",
                 "using namespace torch::indexing;\n"
@@ -475,13 +392,13 @@ def test_the_python_of_the_suite_compiles() -> None:
             ),
         ),
         (
-            "Pointwise / Math / divide / Case:  1 · Python · Eager · Forward · 1 thread",
+            "Pointwise / Math / divide / Case:  1 · Python · Eager · Forward",
             TimerArgs(
                 "torch.div(x, y, out=x)", "x = torch.rand((4, 4))\ny = torch.rand(\n    (4, 4))"
             ),
         ),
         (
-            "Indexing / [None, 0] · Python · Eager · Forward · 1 thread",
+            "Indexing / [None, 0] · Python · Eager · Forward",
             TimerArgs(
                 "x[None, 0] = 2\ny[None, 0] = x[None, 0]",
                 "\ntorch.manual_seed(20_11)\nx = torch.randn((1, 1, 1))\n"
@@ -490,26 +407,19 @@ def test_the_python_of_the_suite_compiles() -> None:
             ),
         ),
         (
-            "Layers / GRU · C++ · Eager · Forward · 1 thread",
+            "Layers / GRU · C++ · Eager · Forward",
             TimerArgs(
                 "auto y = model->forward(x);",
                 "auto x = torch::ones({4, 4, 4});\n\nauto model = torch::nn::GRU(4, 3);",
                 language=CPP,
             ),
         ),
-        ("Explicit / seed · Python · 1 thread", TimerArgs("torch.manual_seed(0)")),
+        ("Explicit / seed · Python", TimerArgs("torch.manual_seed(0)")),
     ],
 )
 def test_cases_of_the_suite_hold_exactly_this(title: str, expected: TimerArgs) -> None:
     """Each way of writing a benchmark comes out as the code that it means."""
     assert [expected] == [case.timer_args for case in suite_cases() if case.title == title]
-
-
-def test_flattening_and_expansion_fit_together() -> None:
-    """What one returns, the other takes."""
-    expected = [("a", "b"), ("a", "c", "Case:  0"), ("a", "c", "Case:  1")]
-    flat = flatten({"a": {"b": GroupedStmts("x"), None: GroupedVariants("# @c\nx\ny")}})
-    assert expected == [case.label for case in materialize(flat)]
 
 
 def _with_gradient(**arguments: Any) -> GroupedBenchmark:
@@ -525,22 +435,20 @@ def _with_gradient(**arguments: Any) -> GroupedBenchmark:
 
 
 @pytest.mark.parametrize(
-    ("language", "runtime", "expected"),
+    ("runtime", "language", "expected"),
     [
-        (Language.PYTHON, RuntimeMode.EAGER, "y.backward(g)"),
-        (Language.PYTHON, RuntimeMode.JIT, "y.backward(g)"),
-        (Language.CPP, RuntimeMode.EAGER, "y.backward(g);"),
-        (Language.CPP, RuntimeMode.JIT, "y.toTensor().backward(g);"),
+        (EAGER, PYTHON, "y.backward(g)"),
+        (JIT, PYTHON, "y.backward(g)"),
+        (EAGER, CPP, "y.backward(g);"),
+        (JIT, CPP, "y.toTensor().backward(g);"),
     ],
 )
 def test_the_backward_pass_starts_from_the_gradient_that_is_named(
-    language: Language, runtime: RuntimeMode, expected: str
+    runtime: RuntimeMode, language: Language, expected: str
 ) -> None:
     """An output that is no scalar needs one."""
-    cases = materialize({("mul",): _with_gradient(gradient="g")})
-    labels = AutoLabels(runtime, AutogradMode.FORWARD_BACKWARD, language)
-    (case,) = (case for case in cases if case.autolabels == labels)
-    assert case.timer_args.stmt.splitlines()[-1] == expected
+    case = only(_with_gradient(gradient="g"), runtime, BACKWARD, language)
+    assert expected == case.timer_args.stmt.splitlines()[-1]
 
 
 @pytest.mark.parametrize(
@@ -562,17 +470,10 @@ def test_every_case_carries_what_its_definition_states(field: str, value: Any) -
     assert [getattr(case, field) for case in cases] == [value] * 10
 
 
-def test_metadata_changes_neither_a_case_nor_its_hash() -> None:
-    """What is measured is the same."""
-    plain, noted = (
-        materialize({("mul",): _with_gradient(metadata=metadata)}) for metadata in ({}, {"a": 1})
-    )
-    assert plain == noted
-    assert [case.definition_hash for case in plain] == [case.definition_hash for case in noted]
-
-
 def test_what_is_stated_beside_the_code_changes_no_hash() -> None:
     """It is the same code."""
-    stated = _with_gradient(subject=Operator("torch.mul"), expected=(ExpectedTensor("y"),))
+    stated = _with_gradient(
+        metadata={"a": 1}, subject=Operator("torch.mul"), expected=(ExpectedTensor("y"),)
+    )
     plain, noted = (materialize({("mul",): group}) for group in (_with_gradient(), stated))
     assert [case.definition_hash for case in plain] == [case.definition_hash for case in noted]

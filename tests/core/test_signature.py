@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import keyword
 import string
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -47,32 +46,17 @@ def test_a_signature_names_its_inputs_and_its_output(text: str, expected: Signat
     "text",
     [
         "",
-        "f",
         "x, y -> z",
-        "f(x)",
         "f(x) ->",
-        "f(x) -> ",
-        "f(x) y",
         "f(x -> y",
-        "fx) -> y",
         "g(x) -> y",
         "f(x) => y",
         "f((x)) -> y",
-        "f(x y) -> z",
         "f(x,) -> y",
-        "f(, x) -> y",
         "f(1x) -> y",
-        "f(x) -> 2",
-        "f(x) -> y z",
         "f(x=1) -> y",
-        "f(*x) -> y",
-        "f(x: int) -> y",
-        "f(x) -> y;",
-        "f(x) -> (y)",
         "f(x) -> y\nf(x) -> y",
-        "f(None) -> y",
         "f(lambda) -> y",
-        "f(x) -> True",
         "f(x) -> return",
     ],
 )
@@ -96,22 +80,6 @@ def test_a_well_formed_signature_can_still_be_wrong(text: str, expected: str) ->
     with pytest.raises(DefinitionError) as caught:
         parse_signature(text)
     assert expected == caught.value.expected
-
-
-@pytest.mark.parametrize("value", [None, 3, b"f(x) -> y", ("x",), ["f(x) -> y"]])
-def test_a_signature_is_text(value: Any) -> None:
-    """Anything but a string is refused with the type that it has."""
-    with pytest.raises(DefinitionError) as caught:
-        parse_signature(value)
-    assert f"{value!r} ({type(value).__name__})" == caught.value.found
-
-
-def test_a_refused_signature_is_shown_as_it_was_written() -> None:
-    """The error names the field and quotes the text."""
-    with pytest.raises(DefinitionError) as caught:
-        parse_signature("f(x) y")
-    assert "signature" == caught.value.field
-    assert '"f(x) y"' == caught.value.found
 
 
 @given(SIGNATURES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import textwrap
 from typing import Any
 
 import pytest
@@ -66,28 +65,20 @@ def test_only_a_whole_comment_of_the_language_is_a_heading(language: Language, l
     assert {"": (line,)} == parse_block(line, language).cases
 
 
-@pytest.mark.parametrize("heading", ["Setup", "setup", "SETUP", " sEtUp "])
-def test_the_setup_label_is_reserved_in_any_case(heading: str) -> None:
-    """Its lines are setup, dedented with the block, not cases."""
-    block = f"    # @{heading}\n    if a:\n        x = 1\n\n    # @b\n    x"
-    expected = VariantsBlock("if a:\n    x = 1", "", {"b": ("x",)})
-    assert expected == parse_block(block, Language.PYTHON)
-
-
 @pytest.mark.parametrize(
-    "heading", ["Global_Setup", "global setup", "GLOBAL_SETUP", "Global Setup"]
+    ("heading", "expected"),
+    [
+        *((name, VariantsBlock("y;", "", {"b": ("x;",)})) for name in ("Setup", " sEtUp ")),
+        *(
+            (name, VariantsBlock("", "y;", {"b": ("x;",)}))
+            for name in ("Global_Setup", "global setup", "GLOBAL_SETUP")
+        ),
+        ("Setup 2", VariantsBlock("", "", {"Setup 2": ("y;",), "b": ("x;",)})),
+    ],
 )
-def test_the_global_setup_label_is_reserved_with_space_or_underscore(heading: str) -> None:
-    """Its lines go to the top of the C++ file."""
-    block = f"// @{heading}\n#include <vector>\n// @b\nx;"
-    expected = VariantsBlock("", "#include <vector>", {"b": ("x;",)})
-    assert expected == parse_block(block, Language.CPP)
-
-
-@pytest.mark.parametrize("label", ["Setup 2", "My setup", "Global"])
-def test_a_label_that_only_resembles_a_reserved_one_carries_cases(label: str) -> None:
-    """Only the whole words are reserved."""
-    assert {label: ("x",)} == parse_block(f"# @{label}\nx", Language.PYTHON).cases
+def test_setups_are_labels_that_are_reserved(heading: str, expected: VariantsBlock) -> None:
+    """In any case, with space or underscore, and only the whole words."""
+    assert expected == parse_block(f"    // @{heading}\n    y;\n    // @b\n    x;", Language.CPP)
 
 
 @pytest.mark.parametrize(
@@ -104,28 +95,6 @@ def test_a_label_that_only_resembles_a_reserved_one_carries_cases(label: str) ->
 def test_lines_stand_under_their_label(block: str, cases: dict[str, tuple[str, ...]]) -> None:
     """As they are written."""
     assert cases == parse_block(block, Language.PYTHON).cases
-
-
-@pytest.mark.parametrize("heading", ["# @", "#  @   "])
-def test_a_heading_without_a_label_is_refused(heading: str) -> None:
-    """The error shows the line and says what is missing."""
-    with pytest.raises(DefinitionError) as caught:
-        parse_block(f"{heading}\nx", Language.PYTHON)
-    assert "py_block" == caught.value.field
-    assert f'"{heading.strip()}"' == caught.value.found
-    assert "a label after the @" == caught.value.expected
-
-
-@pytest.mark.parametrize(
-    ("language", "field"), [(Language.PYTHON, "py_block"), (Language.CPP, "cpp_block")]
-)
-def test_a_block_is_text(language: Language, field: str) -> None:
-    """A list of lines is refused under the name of the argument."""
-    block: Any = ["x", "y"]
-    with pytest.raises(DefinitionError) as caught:
-        parse_block(block, language)
-    assert field == caught.value.field
-    assert "['x', 'y'] (list)" == caught.value.found
 
 
 @pytest.mark.parametrize(
@@ -177,23 +146,15 @@ def test_labels_of_python_come_before_those_only_in_cpp() -> None:
     assert [("b",), ("a",), ("c",)] == list(pairs)
 
 
-def test_every_variant_has_the_setup_of_its_block() -> None:
+def test_every_variant_has_the_setup_and_threads_of_its_block() -> None:
     """Python, C++ and global setup are collected from both blocks."""
     variants = GroupedVariants(
         "# @Setup\nx = 1\n# @a\nx\nx + x",
         "// @Setup\nint x = 1;\n// @Global_Setup\n#include <vector>\n// @a\nx;\nx + x;",
+        num_threads=(1, 4),
     )
-    expected = GroupedSetup("x = 1", "int x = 1;", "#include <vector>")
-    assert [expected, expected] == [group.setup for group in variants.values()]
-
-
-@pytest.mark.parametrize(("num_threads", "expected"), [(1, (1,)), (2, (2,)), ((1, 4), (1, 4))])
-def test_every_variant_has_the_thread_counts_of_its_block(
-    num_threads: int | tuple[int, ...], expected: tuple[int, ...]
-) -> None:
-    """One argument speaks for all the lines."""
-    variants = GroupedVariants("# @a\nx\ny", num_threads=num_threads)
-    assert [expected, expected] == [group.num_threads for group in variants.values()]
+    expected = GroupedSetup("x = 1", "int x = 1;", "#include <vector>"), (1, 4)
+    assert [expected] * 2 == [(group.setup, group.num_threads) for group in variants.values()]
 
 
 @given(SECTIONS)
@@ -213,19 +174,6 @@ def test_generated_blocks_pair_up_line_by_line(sections: dict[str, list[tuple[st
             expected[label, *suffix] = pair
     assume(expected)
     assert expected == stmts(GroupedVariants(py_block, cpp_block))
-
-
-@given(SECTIONS, st.integers(0, 12))
-def test_the_indentation_of_a_block_does_not_matter(
-    sections: dict[str, list[tuple[str, str]]], width: int
-) -> None:
-    """A block reads the same wherever it stands in a file."""
-    block = "".join(
-        f"# @{label}\n" + "".join(f"{python}\n" for python, _ in rows)
-        for label, rows in sections.items()
-    )
-    indented = textwrap.indent(block, " " * width)
-    assert parse_block(block, Language.PYTHON) == parse_block(indented, Language.PYTHON)
 
 
 @given(st.text() | SHAPED_TEXT, st.text() | SHAPED_TEXT)

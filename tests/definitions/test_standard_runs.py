@@ -21,7 +21,7 @@ import pytest
 
 from benchmarks import foreign
 from core.expand import materialize
-from core.runtimes.torchscript import MODEL_PATH
+from core.runtimes import ARTEFACT_PATH
 from core.types import Case, Language
 from definitions import standard
 
@@ -54,12 +54,11 @@ def run_all() -> dict[str, str]:
     outcomes = {}
     with tempfile.TemporaryDirectory() as folder:
         for case in CASES:
+            outcomes[case.title] = "ran"
             try:
                 run(case, Path(folder))
             except Exception:  # noqa: BLE001 - whatever a case raises is its outcome
                 outcomes[case.title] = traceback.format_exc()
-            else:
-                outcomes[case.title] = "ran"
     return outcomes
 
 
@@ -69,22 +68,16 @@ def run(case: Case, folder: Path) -> None:
 
     setup = case.timer_args.setup
     if case.model_source is not None:
-        model = save_model(case.model_source, folder / case.definition_hash)
-        setup = setup.replace(MODEL_PATH, str(model))
+        # TorchScript reads code from files.
+        code, model = folder / f"{case.definition_hash}.py", folder / f"{case.definition_hash}.pt"
+        code.write_text(case.model_source)
+        runpy.run_path(str(code))["jit_model"].save(str(model))
+        setup = setup.replace(ARTEFACT_PATH, str(model))
     body = f"{setup}\nfor _ in range(2):\n{textwrap.indent(case.timer_args.stmt, '    ')}"
     torch.set_num_threads(case.num_threads)
     namespace: dict[str, Any] = {"torch": torch}
     exec(f"def run_case():\n{textwrap.indent(body, '    ')}", namespace)  # noqa: S102
     namespace["run_case"]()
-
-
-def save_model(source: str, folder: Path) -> Path:
-    """Save the model that ``source`` makes in a new folder; TorchScript reads code from files."""
-    folder.mkdir()
-    code, model = folder / "model.py", folder / "model.pt"
-    code.write_text(source)
-    runpy.run_path(str(code))["jit_model"].save(str(model))
-    return model
 
 
 if __name__ == "__main__":

@@ -6,10 +6,8 @@ their output, `text` output alone. A Python block after ``<!-- executed -->`` is
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,8 +19,8 @@ import pytest
 import yaml
 
 import instruction_counts.cli as command_line
+from tests.process import ROOT, called
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LANGUAGES = {"sh", "console", "text", "python", "yaml", "json"}
 
@@ -202,22 +200,17 @@ def test_a_command_parses(line: Line) -> None:
 
 def test_every_other_command_is_known() -> None:
     """A command that is not checked stands in the list above, with its reason."""
-    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-    for names in re.findall(r"^([a-z- ]+):", (ROOT / "Makefile").read_text(), re.MULTILINE):
-        targets.update(names.split())
-    others = [line for line in LINES if line.arguments is None]
-
-    assert [
+    names = re.findall(r"^([a-z-][a-z -]*):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    targets = {target for line in names for target in line.split()}
+    unknown = [
         line
-        for line in others
-        if line.words
-        and line.words[0] not in UNCHECKED
-        and not (line.words[0] == "make" and targets.issuperset(_targets(line.words[1:])))
-    ] == []
+        for line in LINES
+        if line.arguments is None and line.words and line.words[0] not in {*UNCHECKED, "make"}
+    ]
+    made = {word for line in LINES if line.words[:1] == ["make"] for word in line.words[1:]}
 
-
-def _targets(words: list[str]) -> list[str]:
-    return [word for word in words if "=" not in word]
+    assert unknown == []
+    assert {word for word in made - targets if "=" not in word} == set()
 
 
 def _options(command: click.Command, context: click.Context) -> Iterator[str]:
@@ -232,7 +225,7 @@ def _options(command: click.Command, context: click.Context) -> Iterator[str]:
 
 def test_every_option_that_is_named_exists() -> None:
     """In the text between the blocks, in some command."""
-    known = set(_options(command_line._main, _context(command_line._main)))
+    known = {*_options(command_line._main, _context(command_line._main)), *FOREIGN_OPTIONS}
     named = {
         (str(page.relative_to(ROOT)), option)
         for page in PAGES
@@ -240,14 +233,7 @@ def test_every_option_that_is_named_exists() -> None:
         for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", code)
     }
 
-    assert (
-        sorted(
-            (page, option)
-            for page, option in named
-            if option not in known and option not in FOREIGN_OPTIONS
-        )
-        == []
-    )
+    assert [(page, option) for page, option in sorted(named) if option not in known] == []
 
 
 def test_every_block_names_its_language() -> None:
@@ -256,19 +242,16 @@ def test_every_block_names_its_language() -> None:
 
 
 @pytest.mark.parametrize(
-    "block", [b for b in BLOCKS if b.language == "python"], ids=lambda block: block.place
+    "block",
+    [block for block in BLOCKS if block.language in {"python", "yaml", "json"}],
+    ids=lambda block: block.place,
 )
-def test_python_compiles(block: Block) -> None:
-    """Also where it is not executed."""
-    compile(block.text, block.place, "exec")
-
-
-@pytest.mark.parametrize(
-    "block", [b for b in BLOCKS if b.language in {"yaml", "json"}], ids=lambda block: block.place
-)
-def test_yaml_and_json_can_be_read(block: Block) -> None:
-    """JSON is YAML, too."""
-    assert yaml.safe_load(block.text) is not None
+def test_code_can_be_read(block: Block) -> None:
+    """Python compiles, also where it is not executed; JSON is YAML, too."""
+    if block.language == "python":
+        compile(block.text, block.place, "exec")
+    else:
+        assert yaml.safe_load(block.text) is not None
 
 
 @pytest.fixture(scope="module")
@@ -284,90 +267,49 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def _environment(sandbox: Path) -> dict[str, str]:
-    kept = {key: value for key, value in os.environ.items() if key != "INSTRUCTION_COUNTS_DB"}
-    return kept | {"XDG_DATA_HOME": str(sandbox / "data"), "PYTHONPATH": str(ROOT)}
-
-
 def _executed() -> Iterator[Any]:
     for line in OWN:
-        given = " ".join(line.arguments or [])
-        if given.startswith(SAFE):
+        given = line.arguments or []
+        if " ".join(given).startswith(SAFE):
             marks = [pytest.mark.slow] if SLOW in given else []
-            yield pytest.param(line, id=given, marks=marks)
+            yield pytest.param([str(ROOT / "main.py"), *given], id=" ".join(given), marks=marks)
+    for block in BLOCKS:
+        if block.executed and block.language == "python":
+            yield pytest.param(["-c", block.text], id=block.place)
 
 
-@pytest.mark.parametrize("line", list(_executed()))
-def test_a_command_that_only_reads_is_executed(line: Line, sandbox: Path) -> None:
-    """In a folder of its own, on an empty database."""
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "main.py"), *(line.arguments or [])],
-        cwd=sandbox,
-        env=_environment(sandbox),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(
-    "block",
-    [b for b in BLOCKS if b.executed and b.language == "python"],
-    ids=lambda block: block.place,
-)
-def test_python_that_is_marked_is_executed(block: Block, sandbox: Path) -> None:
-    """In a process of its own."""
-    done = subprocess.run(
-        [sys.executable, "-c", block.text],
-        cwd=sandbox,
-        env=_environment(sandbox),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+@pytest.mark.parametrize("arguments", list(_executed()))
+def test_what_only_reads_or_is_marked_is_executed(arguments: list[str], sandbox: Path) -> None:
+    """Commands, and Python; in a folder of its own, on an empty database."""
+    variables = {"XDG_DATA_HOME": str(sandbox / "data"), "PYTHONPATH": str(ROOT)}
+    done = called([sys.executable, *arguments], sandbox, variables)
 
     assert done.returncode == 0, done.stderr
 
 
 def test_every_file_that_is_named_exists() -> None:
-    """Files of the program, by their path in the repository."""
-    named = {
-        (str(page.relative_to(ROOT)), path)
-        for page in PAGES
-        for path in re.findall(
-            r"`((?:instruction_counts|core|worker|tests)/[\w./-]+)`", _prose(page)
-        )
-    }
+    """Files of the program, by their path in the repository; and what links outside the site name.
 
-    assert sorted((page, path) for page, path in named if not (ROOT / path).exists()) == []
-
-
-def test_links_of_the_pages_outside_the_site_lead_somewhere() -> None:
-    """The site checks its own; these are read in the repository."""
+    The site checks its own links.
+    """
+    path = re.compile(r"`((?:instruction_counts|core|worker|tests)/[\w./-]+)`")
+    link = re.compile(r"\]\(([^)#:]+?)(?:#[^)]*)?\)")
     outside = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
-    links = [
+    named = [
         (page.name, target)
-        for page in outside
-        for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", _prose(page))
-        if "://" not in target
+        for pattern, pages in ((path, PAGES), (link, outside))
+        for page in pages
+        for target in pattern.findall(_prose(page))
     ]
 
-    assert [link for link in links if not (ROOT / link[1]).exists()] == []
+    assert [(page, target) for page, target in named if not (ROOT / target).exists()] == []
 
 
 @pytest.mark.slow
 def test_the_site_can_be_built(tmp_path: Path) -> None:
     """Strictly: no page, link or anchor that leads nowhere; and no request to another host."""
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)],
-        cwd=ROOT,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    build = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path)]
+    done = called(build, ROOT, {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)})
     assert done.returncode == 0, done.stderr
 
     foreign = re.compile(r"<(?:script|link|img|iframe)\b[^>]*\b(?:src|href)=\"?(?:https?:)?//")

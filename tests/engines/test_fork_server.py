@@ -33,6 +33,7 @@ from instruction_counts.system.worker_process import (
     WorkerError,
     WorkerProcess,
 )
+from instruction_counts.system.worker_tasks import task_named
 from tests.fakes import FACTS
 from tests.waiting import comes_true, ends_soon
 
@@ -67,7 +68,7 @@ def child(path):
 
 for line in requests:
     message = json.loads(line)
-    if message["type"] == "fork":
+    if message["task"] == "fork":
         pid = os.fork()
         if pid == 0:
             try:
@@ -100,7 +101,7 @@ def make(tmp_path: Path) -> Iterator[MAKE]:
         folder = tmp_path / "work" / "server"
         folder.mkdir(parents=True, exist_ok=True)
         place = ServerFolder(folder, fill, lambda: folder.parent.mkdir(exist_ok=True))
-        made.append(ForkServer(place, start, {"type": "serve", "role": "any"}, **options))
+        made.append(ForkServer(place, start, {"task": "serve", "role": "any"}, **options))
         return made[-1]
 
     yield make_server
@@ -690,12 +691,12 @@ def native(folder: Path, shim: str, script: Sequence[str] = (str(WORKER),)) -> F
     """A server that takes wall times."""
 
     def start(folder: Path) -> WorkerProcess:
-        for name in ("executed.py", "method_cache.py"):
-            shutil.copy(WORKER.with_name(name), folder)
+        shutil.copy(WORKER.with_name("times.py"), folder)
         variables = environment(BUILD)
         return WorkerProcess(sys.executable, variables, folder, without_aslr(), script)
 
-    serve = {"type": "serve", "role": "times", "shim": shim, "search_path": {}, "scattered": 0}
+    serve = {"task": "serve", "role": "times", "modules": ["times"]}
+    serve |= {"shim": shim, "search_path": {}, "scattered": 0}
     return ForkServer(ServerFolder(folder), start, serve)
 
 
@@ -713,8 +714,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 def case(stmt: str, setup: str = "") -> dict[str, Any]:
     """A task: the wall time of a Python statement."""
     parts = {"stmt": stmt, "setup": setup, "global_setup": ""}
-    about = {"num_threads": 1, "language": "Python", "model_source": None}
-    task = {"task": "times", "cores": [], "min_run_time_s": 0.001}
+    about = {"num_threads": 1, "language": "Python", "artefact_source": None}
+    task = {**task_named("times").request, "cores": [], "min_run_time_s": 0.001}
     return {**task, "case": {**parts, **about}}
 
 

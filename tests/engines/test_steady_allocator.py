@@ -28,6 +28,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from worker.cpython import facts
 from worker.main import Shim
 
 ROOT = Path(__file__).parents[2]
@@ -842,6 +843,8 @@ def test_code_whose_counters_are_full_is_not_specialised_again(library: Library)
     for _ in range(100):
         added(1)
     forms = []
+    shim.hold_counters(facts())
+    assert shim.holds_counters is True
     shim.know_counters(code)
     for value in values * 300:
         shim.settle_interpreter(specialised=True)
@@ -850,3 +853,16 @@ def test_code_whose_counters_are_full_is_not_specialised_again(library: Library)
         forms.append(running(code)[0])
 
     assert [forms[0]] * len(forms) == forms
+
+
+def test_counters_stay_as_they_are_where_nothing_is_known_of_them(library: Library) -> None:
+    """Somewhere else a write would destroy code."""
+    shim, code = Shim(str(library.path)), running.__code__
+    before = code._co_code_adaptive  # type: ignore[attr-defined]
+    library.c.steady_use_counters(ctypes.c_uint64(0))
+    shim.hold_counters(None)
+    shim.know_counters(code)
+    shim.settle_interpreter(specialised=True)
+
+    assert shim.holds_counters is False
+    assert before == code._co_code_adaptive  # type: ignore[attr-defined]

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import attrs
+from instruction_counts.report.formats.entry import Format
+from instruction_counts.report.registry import register as register_format
 
 from core.api import TimerArgs
 from core.expand import materialize
@@ -23,10 +25,8 @@ from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Ti
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Lend
-from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
+from instruction_counts.engines.entry import EngineEntry, Notice, Profile
 from instruction_counts.engines.registry import register as register_engine
-from instruction_counts.report.formats.entry import Format
-from instruction_counts.report.registry import register as register_format
 from instruction_counts.sources.registry import SourceEntry
 from instruction_counts.sources.registry import register as register_source
 
@@ -91,7 +91,7 @@ def make_abacus(facts: BuildFacts, _: Profile, __: Notice) -> Abacus:
 ENGINE = EngineEntry(
     "abacus",
     "counts characters",
-    frozenset({Ability.COUNTS, Ability.TIMES, Ability.CPP}),
+    frozenset(),
     make_abacus,
 )
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.types import AutogradMode, Language, RuntimeMode
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
@@ -57,11 +57,14 @@ CASES = st.builds(
         **fields, **{name: fields["instructions"] * share // 10 for name, share in noise.items()}
     ),
     noise=st.fixed_dictionaries(dict.fromkeys(["spread", "layout_spread"], st.integers(0, 10))),
-    label=st.lists(st.text(max_size=5), min_size=1, max_size=3).map(tuple),
-    language=st.sampled_from(Language),
-    runtime=st.sampled_from(RuntimeMode),
-    autograd=st.sampled_from(AutogradMode),
-    num_threads=st.integers(1, 4),
+    key=st.builds(
+        CaseKey,
+        st.lists(st.text(max_size=5), min_size=1, max_size=3).map(tuple),
+        st.sampled_from(Language),
+        st.sampled_from(RuntimeMode),
+        st.sampled_from(AutogradMode),
+        st.integers(1, 4),
+    ),
     definition_hash=st.text(max_size=16),
     instructions=st.integers(0, 10**12),
     exact=st.booleans(),
@@ -151,7 +154,10 @@ def test_a_suite_takes_little_room() -> None:
         layers=dict.fromkeys(Layer, 123_456),
         executed=KeptExecution.of(Executed((FORWARD,) * 2, (MM, *OTHERS), "3.11")),
     )
-    cases = [attrs.evolve(case, label=("Pointwise", "Math", f"case {n}")) for n in range(300)]
+    cases = [
+        attrs.evolve(case, key=attrs.evolve(case.key, label=("Pointwise", "Math", f"case {n}")))
+        for n in range(300)
+    ]
 
     assert len(to_json(Baseline(HEAD, {case.key: case for case in cases}))) < 300_000
 
@@ -161,21 +167,20 @@ def test_a_suite_takes_little_room() -> None:
     [
         ({"instructions": "9"}, '$.cases[0].instructions\n  found     "9"'),
         ({"instructions": 99}, "layers\n  found     100\n  expected  layers that add up to 99"),
-        ({"spread": -1}, "$.cases[0].spread\n  found     -1 (int)\n  expected  0 or more"),
+        (
+            {"spread": -1},
+            "spread\n  found     -1 (int)\n  expected  a whole number, at least 0",
+        ),
         (
             {"spread": 99_999_999},
             "$.cases[0].spread\n  found     99999999 (int)\n  expected  at most 100, the count",
         ),
         ({"layout_spread": 101}, "$.cases[0].layout_spread\n  found     101 (int)"),
-        ({"num_threads": 0}, "$.cases[0].num_threads\n  found     0 (int)\n  expected  1 or more"),
-        ({"exact": 1}, "$.cases[0].exact\n  found     1 (int)\n  expected  true or false"),
         ({"time": 1}, '$.cases[0].time\n  found     a field "time"'),
         ({"layers": {"magic": 100}}, "$.cases[0].layers.magic"),
         ({"executed": {}}, '$.cases[0].executed\n  found     none\n  expected  a field "python"'),
         (executed(operators={"aten::mm": 0}), 'operators["aten::mm"]\n  found     0 (int)'),
-        (executed(operators={"aten::mm": "1"}), 'operators["aten::mm"]\n  found     "1"'),
-        (executed(functions={"a.py": {"f": {"aa": -1}}}), "expected  1 or more"),
-        (executed(functions={"a.py": {"f": 7}}), "expected  a mapping"),
+        (executed(functions={"a.py": {"f": {"aa": -1}}}), "expected  a whole number, at least 1"),
         (
             {"metrics": {"bytecodes": 8}, **executed(functions={"a.py": {"f": {"aa": 7}}})},
             "found     7\n  expected  functions that add up to 8, as in metrics",
@@ -202,11 +207,9 @@ def test_what_was_edited_wrongly_is_named_with_its_place(
     ("text", "message"),
     [
         ("<<<<<<< HEAD", "1:1: $\n  found     Expecting value\n  expected  JSON"),
-        ("[" * 100_000, "more than 100 levels"),
         ("[]", "$\n  found     [] (list)\n  expected  a mapping"),
         ("{}", '$\n  found     none\n  expected  a field "baseline_version"'),
         ('{"baseline_version": 2}', "$.baseline_version\n  found     2 (int)\n  expected  1,"),
-        ('{"baseline_version": true}', "$.baseline_version\n  found     True (bool)"),
         ('{"baseline_version": 1}', '$\n  found     none\n  expected  a field "engine"'),
         ('{"baseline_version": 1,\n"cases": [],\n"cases": []}', "3:1: $.cases"),
     ],

@@ -156,32 +156,20 @@ def test_what_has_no_two_counts_is_reported(
 
 
 @pytest.mark.parametrize(
-    ("limits", "expected"),
+    ("outcome", "reason", "failing"),
     [
-        (Limits(), Level.UNGUARDED),
-        (Limits(fail_on_missing=True), Level.UNGUARDED),
-        (Limits(fail_on_new=True), Level.FAILS),
+        (counted(9000), Reason.DEFINITION_CHANGED, Limits(fail_on_new=True)),
+        (Outcome(Status.OK), Reason.NOT_COUNTED, Limits(fail_on_missing=True)),
     ],
 )
-def test_a_case_with_other_code_is_a_new_one(limits: Limits, expected: Level) -> None:
-    """Its baseline is that of something else: else any edit would take a case out of the gate."""
-    records = [cpp("add", outcome=counted(count)) for count in (1000, 9000)]
-    compared = Difference(key("add"), *records, Verdict.INCOMPARABLE, Reason.DEFINITION_CHANGED)
+def test_a_case_with_other_code_is_new_and_one_without_a_count_missing(
+    outcome: Outcome, reason: Reason, failing: Limits
+) -> None:
+    """Else any edit would take a case out of the gate."""
+    records = [cpp("add", outcome=found) for found in (counted(1000), outcome)]
+    compared = comparison(Difference(key("add"), *records, Verdict.INCOMPARABLE, reason))
+    every = Limits(), Limits(fail_on_new=True), Limits(fail_on_missing=True)
 
-    assert expected is apply_limits(comparison(compared), limits).findings[0].level
-
-
-@pytest.mark.parametrize(
-    ("limits", "expected"),
-    [
-        (Limits(), Level.UNGUARDED),
-        (Limits(fail_on_new=True), Level.UNGUARDED),
-        (Limits(fail_on_missing=True), Level.FAILS),
-    ],
-)
-def test_a_case_without_a_count_is_a_missing_one(limits: Limits, expected: Level) -> None:
-    """Whatever else was measured of it."""
-    records = [cpp("add", outcome=outcome) for outcome in (counted(1000), Outcome(Status.OK))]
-    compared = Difference(key("add"), *records, Verdict.INCOMPARABLE, Reason.NOT_COUNTED)
-
-    assert expected is apply_limits(comparison(compared), limits).findings[0].level
+    assert [Level.FAILS if limits == failing else Level.UNGUARDED for limits in every] == [
+        apply_limits(compared, limits).findings[0].level for limits in every
+    ]

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from instruction_counts.domain.effects import NEVER, Effect
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.limits import Limits, Rule, read_limits
 from tests.gate.fakes import key
@@ -18,7 +16,7 @@ default: {soft: 0.1%, hard: "0.5%,100"}
 limits:
   - {only: "MatMul/*", hard: 10%}
   - {only: "*/mm", language: python, hard: 7}
-  - {only: "*/mm", language: C++, soft: 20, band: 0}
+  - {only: "*/mm", language: c++, soft: 20, band: 0}
 fail_on_new: true
 """
 
@@ -32,11 +30,17 @@ def read(text: str, folder: Path) -> Limits:
 
 def test_the_last_rule_that_matches_holds(tmp_path: Path) -> None:
     """What it leaves out comes from the default, not from the rules before it."""
-    rule = read(FILE, tmp_path).rule_for(key("MatMul", "mm"))
+    limits = read(FILE, tmp_path)
+    rule = limits.rule_for(key("MatMul", "mm"))
 
     assert Effect(absolute=20) == rule.soft
     assert Effect(0.005, 100) == rule.hard
     assert Effect() == rule.band
+    assert (True, False, True) == (
+        *(limits.fail_on_new, limits.fail_on_missing),
+        limits.fail_on_output,
+    )
+    assert Rule() == read("{}", tmp_path).rule_for(key("add"))
 
 
 @pytest.mark.parametrize(
@@ -49,60 +53,6 @@ def test_a_rule_of_another_language_or_label_does_not_hold(
     assert hard == read(FILE, tmp_path).rule_for(key(*label)).hard
 
 
-def test_what_fails_besides_limits_is_read(tmp_path: Path) -> None:
-    """Outputs that differ fail unless the file says otherwise."""
-    found = read(FILE, tmp_path)
-
-    assert found.fail_on_new is True
-    assert found.fail_on_missing is False
-    assert found.fail_on_output is True
-
-
-def test_an_empty_mapping_leaves_no_case_unguarded(tmp_path: Path) -> None:
-    """Without a hard limit whatever gets worse fails; that is said elsewhere."""
-    assert Rule() == read("{}", tmp_path).rule_for(key("add"))
-
-
-@pytest.mark.parametrize(
-    ("text", "limit"),
-    [
-        ("12", Effect(absolute=12)),
-        ("0", Effect()),
-        ("2%", Effect(0.02)),
-        ("0.25%", Effect(0.0025)),
-        ('"1%, 5"', Effect(0.01, 5)),
-        ('"5,1%"', Effect(0.01, 5)),
-        ("never", NEVER),
-    ],
-)
-def test_limits_are_shares_instructions_both_or_never(
-    text: str, limit: Effect, tmp_path: Path
-) -> None:
-    """As on the command line of `compare`."""
-    assert limit == read(f"default: {{hard: {text}}}", tmp_path).default.hard
-
-
-@given(st.floats(0, 1), st.integers(0, 10**6), st.integers(0, 10**9))
-def test_a_change_has_to_be_above_both_parts(share: float, number: int, base: int) -> None:
-    """A small share of a small case is no regression, and neither are some instructions."""
-    assert max(share * base, number) == Effect(share, number).of(base)
-
-
-@pytest.mark.parametrize(
-    ("limit", "text"),
-    [
-        (Effect(), "0"),
-        (Effect(0.005), "0.5%"),
-        (Effect(absolute=1200), "1,200 instructions"),
-        (Effect(0.07, 3), "7% and 3 instructions"),
-        (NEVER, "never"),
-    ],
-)
-def test_limits_are_shown_as_they_are_written(limit: Effect, text: str) -> None:
-    """In findings."""
-    assert text == str(limit)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -111,7 +61,6 @@ def test_limits_are_shown_as_they_are_written(limit: Effect, text: str) -> None:
         ("default: {hard: true}", "$.default.hard\n  found     True (bool)"),
         ("default: {hard: 5%%}", '$.default.hard\n  found     "5%%"'),
         ("default: {hart: 5%}", '$.default.hart\n  found     a field "hart"'),
-        ("default: {hart: 5%}", "did you mean hard?"),
         ("limits: [{only: 3}]", "$.limits[0].only\n  found     3 (int)\n  expected  a string"),
         (
             "limits: [{only: a},\n{language: rust}]",
@@ -123,25 +72,15 @@ def test_limits_are_shown_as_they_are_written(limit: Effect, text: str) -> None:
             "default: {only: add}",
             "$.default\n  found     a pattern\n  expected  only soft, hard and",
         ),
-        ("[]", "1:1: $\n  found     [] (list)\n  expected  a mapping"),
         ("", "1:1: $\n  found     nothing\n  expected  a mapping"),
-        ("5", "$\n  found     5 (int)\n  expected  a mapping"),
         ("limits: {a: b}", "$.limits\n  found     {'a': 'b'} (dict)\n  expected  a list"),
-        ("a: [", "expected  YAML"),
         (
             "default: {soft: 5%, hard: 0.5%}",
             "$.default.soft\n  found     5%\n  expected  at most the hard limit, 0.5%",
         ),
         ('limits: [{soft: "1%,20", hard: "1%,10"}]', "$.limits[0].soft\n  found     1% and 20 ins"),
         ("limits: [{band: never}]", "$.limits[0].band\n  found     never\n  expected  a size; to"),
-        ('default: {hard: "5%,0.1%"}', '$.default.hard\n  found     "5%,0.1%"'),
-        ('default: {hard: "5,1"}', '$.default.hard\n  found     "5,1"'),
         (f"default: {{hard: 1{'0' * 400}}}", "$.default.hard"),
-        (f"default: {{hard: 1{'0' * 400}%}}", "$.default.hard"),
-        ("default: {hard: 1%, hard: never}", '$.default.hard\n  found     "hard" again'),
-        ("limits: []\nfail_on_new: true\nlimits: []", '"limits" again, first in line 1'),
-        ("default: {hard: 2020-13-45}", "2020-13-45"),
-        ("limits: " + "[" * 100_000, "more than 100 levels"),
     ],
 )
 def test_what_does_not_fit_is_named_with_its_place(text: str, message: str, tmp_path: Path) -> None:
@@ -174,9 +113,3 @@ def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
 
     assert Rule(soft=Effect(0.001), hard=Effect(0.005)) == found.default
     assert 2 == len(found.limits)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    """With what the option takes."""
-    with pytest.raises(DataError, match="No such file"):
-        read_limits(tmp_path / "none.yaml")

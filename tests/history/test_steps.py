@@ -75,36 +75,24 @@ def test_any_series_is_cut_into_levels_without_gaps(counts: list[int], floor: in
     assert all(abs(step.change) > floor for step in steps_between(found))
 
 
-def test_one_outlier_is_no_step_however_large() -> None:
-    """Its cost is capped."""
-    assert () == steps_of([1000] * 6 + [10**9] + [1000] * 6)
-
-
-def test_two_counts_that_agree_are_a_level() -> None:
-    """They are no accident."""
-    found = steps_of([1000] * 6 + [2000] * 2 + [1000] * 6)
-
-    assert [(5, 6, True), (7, 8, True)] == [
-        (step.before, step.after, step.confirmed) for step in found
-    ]
-
-
-def test_a_step_at_the_very_end_is_reported_as_unconfirmed() -> None:
-    """The newest build is the one that people ask about."""
-    (step,) = steps_of([1000] * 8 + [1100])
-
-    assert 7 == step.before
-    assert 8 == step.after
-    assert 100 == step.change
-    assert step.confirmed is False
-
-
-def test_an_outlier_at_a_step_leaves_open_where_it_was() -> None:
-    """Nobody knows to which side it belongs."""
-    (step,) = steps_of([1000] * 5 + [9000] + [1100] * 5)
-
-    assert 4 == step.before
-    assert 6 == step.after
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([], []),
+        ([5], []),
+        ([0, 0, 0], []),
+        ([1000] * 6 + [10**9] + [1000] * 6, []),
+        ([1000] * 6 + [2000] * 2 + [1000] * 6, [(5, 6, True), (7, 8, True)]),
+        ([1000] * 8 + [1100], [(7, 8, False)]),
+        ([1000] * 5 + [9000] + [1100] * 5, [(4, 6, True)]),
+    ],
+    ids=["none", "one", "zero", "outlier", "two agree", "at the end", "outlier at a step"],
+)
+def test_steps_lie_between_counts_that_agree(
+    counts: list[int], expected: list[tuple[int, int, bool]]
+) -> None:
+    """One count is none; of the newest, the next will tell."""
+    assert expected == [(step.before, step.after, step.confirmed) for step in steps_of(counts)]
 
 
 def test_the_noise_floor_decides_and_not_the_series() -> None:
@@ -133,12 +121,6 @@ def test_steps_below_the_minimum_effect_are_none() -> None:
     assert [1, 0] == [
         len(steps_between(levels(counts, [5] * 10, Effect(share)))) for share in (0.005, 0.006)
     ]
-
-
-@pytest.mark.parametrize("counts", [[], [5], [0, 0, 0]])
-def test_short_series_have_no_steps(counts: list[int]) -> None:
-    """Nothing at all, one count, and a case that costs nothing."""
-    assert () == steps_of(counts)
 
 
 def test_a_slow_drift_is_a_step_once_it_exceeds_the_floor() -> None:

@@ -16,7 +16,7 @@ from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.history import watching
-from instruction_counts.history.watching import LastBuild, State
+from instruction_counts.history.watching import SeenBuild, State
 from tests.fakes import FINGERPRINT, failed, make_record
 from tests.history.made import outcome_of
 
@@ -36,15 +36,15 @@ class FakeWatchedBuilds:
     gone: frozenset[str] = frozenset()
     verifications: list[tuple[str, str]] = attrs.field(factory=list)
 
-    def measure(self, name: str) -> tuple[LastBuild, Side]:
+    def measure(self, name: str) -> tuple[SeenBuild, Side]:
         """See `WatchedBuilds`."""
         count = self.counts[name]
         if count is None:
             raise BuildError(f"{name} has no torch", "Install it.")
-        build = LastBuild(name, name, f"/{name}/python", 1)
+        build = SeenBuild(name, name, f"/{name}/python", 1)
         return build, self._side(name, self.outliers.get(name, count))
 
-    def stored(self, last: LastBuild) -> Side | None:
+    def stored(self, last: SeenBuild) -> Side | None:
         """See `WatchedBuilds`."""
         count = self.counts[last.name]
         assert count is not None
@@ -54,7 +54,7 @@ class FakeWatchedBuilds:
         """See `WatchedBuilds`."""
         return compare(base, new)
 
-    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
+    def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `WatchedBuilds`."""
         assert [KEY] == list(keys)
         if base.name in self.gone:
@@ -174,11 +174,11 @@ class WatchedCases:
     again: Mapping[str, Side] = attrs.field(factory=dict)
     loaded: list[str] = attrs.field(factory=list)
 
-    def measure(self, name: str) -> tuple[LastBuild, Side]:
+    def measure(self, name: str) -> tuple[SeenBuild, Side]:
         """See `WatchedBuilds`."""
-        return LastBuild(name, name, f"/{name}/python", 1), self.sides[name]
+        return SeenBuild(name, name, f"/{name}/python", 1), self.sides[name]
 
-    def stored(self, last: LastBuild) -> Side | None:
+    def stored(self, last: SeenBuild) -> Side | None:
         """See `WatchedBuilds`."""
         self.loaded.append(last.name)
         return self.sides[last.name]
@@ -187,7 +187,7 @@ class WatchedCases:
         """See `WatchedBuilds`."""
         return compare(base, new)
 
-    def verify(self, base: LastBuild, new: LastBuild, keys: Sequence[CaseKey]) -> Comparison:
+    def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `WatchedBuilds`."""
         sides = [self.again.get(build.name, self.sides[build.name]) for build in (base, new)]
         kept = [
@@ -241,7 +241,7 @@ def test_a_case_is_compared_with_the_last_build_on_which_it_worked() -> None:
     assert [("b0", "b3", "worse")] == steps_in(state)
     assert ["b · C++ · Eager · Forward"] == [step.case for step in state.unreported]
     assert ["b1: not counted, so not compared: b · C++ · Eager · Forward"] == notices
-    assert () == state.waiting
+    assert ["b4"] == [base.build.name for base in state.bases]
     # A run can be large: an earlier one is loaded only for cases that are back.
     assert ["b0", "b1", "b0", "b2", "b3"] == builds.loaded
 

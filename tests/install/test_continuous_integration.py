@@ -47,27 +47,24 @@ def run(checkout: Path) -> tuple[int, list[str], list[str]]:
     return done.returncode, calls, [line for line in done.stdout.splitlines() if "unsteady" in line]
 
 
-def test_a_run_without_failures_passes(checkout: Path) -> None:
-    """Once, and nothing is called unsteady."""
-    assert (0, ["test-ci"], []) == run(checkout)
+@pytest.mark.parametrize(
+    ("failures", "passes", "calls", "unsteady"),
+    [
+        ("", True, ["test-ci"], []),
+        ("once\n", True, ["test-ci", "test-ci" + AGAIN], ["tests/a.py::b[c d]", "tests/a.py::e"]),
+        ("once\ntwice\n", False, ["test-ci", "test-ci" + AGAIN], []),
+    ],
+)
+def test_tests_that_fail_are_tried_again_alone(
+    checkout: Path, failures: str, passes: bool, calls: list[str], unsteady: list[str]
+) -> None:
+    """Where they pass then, so does the run, which ends with their names."""
+    (checkout / "test-ci.failures").write_text(failures)
+    code, called, named = run(checkout)
 
-
-def test_tests_that_fail_once_are_called_unsteady(checkout: Path) -> None:
-    """They pass alone, so that the run passes; it ends with their names."""
-    (checkout / "test-ci.failures").write_text("once\n")
-    unsteady = ["unsteady: tests/a.py::b[c d]", "unsteady: tests/a.py::e"]
-
-    assert (0, ["test-ci", "test-ci" + AGAIN], unsteady) == run(checkout)
-
-
-def test_tests_that_fail_twice_fail_the_run(checkout: Path) -> None:
-    """They are not called unsteady."""
-    (checkout / "test-ci.failures").write_text("once\ntwice\n")
-    code, calls, unsteady = run(checkout)
-
-    assert 0 != code
-    assert ["test-ci", "test-ci" + AGAIN] == calls
-    assert [] == unsteady
+    assert passes is (0 == code)
+    assert calls == called
+    assert [f"unsteady: {name}" for name in unsteady] == named
 
 
 def test_what_fails_without_a_test_is_not_tried_again(checkout: Path) -> None:

@@ -11,10 +11,11 @@ import pytest
 
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
-from instruction_counts.report import history as report
-from instruction_counts.report.formats import csv as csv_format
-from instruction_counts.report.formats import json as json_format
-from instruction_counts.report.formats.entry import HistoryReport, StepCauses
+from instruction_counts.report.document import Document
+from instruction_counts.report.history import MOST_PLOTS, WIDTH, StepCauses, history
+from instruction_counts.report.renderers import csv as csv_renderer
+from instruction_counts.report.renderers import json as json_renderer
+from instruction_counts.report.renderers import terminal
 from tests.fakes import FINGERPRINT
 from tests.history.made import point
 
@@ -35,14 +36,14 @@ def causes(series: Series) -> StepCauses:
     }
 
 
-def shown(series: Series) -> HistoryReport:
-    """The report of one case."""
-    return HistoryReport([series], causes(series))
+def shown(series: Series) -> Document:
+    """The history of one case."""
+    return history([series], causes(series))
 
 
-def text_of(series: Series, width: int = report.WIDTH) -> str:
+def text_of(series: Series) -> str:
     """The plot as it stands in a pipe."""
-    return "\n".join(text.plain for text in report.plots(series, causes(series), width))
+    return terminal.render(shown(series), WIDTH)
 
 
 def test_the_plot_shows_counts_outliers_and_levels() -> None:
@@ -113,7 +114,7 @@ def test_what_else_changed_with_a_step_is_said() -> None:
 
 def test_json_holds_all_points_and_steps() -> None:
     """With the causes."""
-    (case,) = json.loads(json_format.history(shown(made([*COUNTS, None]))))["cases"]
+    (case,) = json.loads(json_renderer.render(shown(made([*COUNTS, None]))))["cases"]
     (segment,) = case["segments"]
     (step,) = segment["steps"]
 
@@ -132,7 +133,7 @@ def test_json_holds_all_points_and_steps() -> None:
 
 def test_csv_has_a_line_for_each_count() -> None:
     """Steps and outliers are remarks; what failed has no count."""
-    rows = list(csv.DictReader(io.StringIO(csv_format.history(shown(made([*COUNTS, None]))))))
+    rows = list(csv.DictReader(io.StringIO(csv_renderer.render(shown(made([*COUNTS, None]))))))
 
     assert [str(count) for count in COUNTS] + [""] == [row["count"] for row in rows]
     assert {"4": "outlier", "8": "+200 +20.00%", "12": "failed"} == {
@@ -140,6 +141,10 @@ def test_csv_has_a_line_for_each_count() -> None:
     }
 
 
-def test_the_table_has_a_line_for_each_count() -> None:
-    """Below a line for the case."""
-    assert len(COUNTS) + 1 == report.table([made([*COUNTS])]).row_count
+def test_many_cases_are_tables() -> None:
+    """Nobody wants hundreds of plots."""
+    series = made([*COUNTS])
+    text = terminal.render(history([series] * (MOST_PLOTS + 1), causes(series)), WIDTH)
+
+    assert "┤" not in text
+    assert "2026-01-09       9  2.13.0+cpu  cf30153c  1,200  +200 +20.00%" in text

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import io
+from pathlib import Path
 
 import attrs
-from rich.console import Console
 
-from instruction_counts.analysis.models.costs import measured
-from instruction_counts.analysis.models.prediction import predict
+from instruction_counts.analysis.models import measured, predict
 from instruction_counts.domain.records import Record
 from instruction_counts.report import models as report
-from instruction_counts.sources.models.unique import unique_layers
+from instruction_counts.report.document import Document
+from instruction_counts.report.renderers.terminal import render
+from instruction_counts.session.models import Generated
+from instruction_counts.sources.models.layers import unique_layers
 from tests.fakes import failed
 from tests.sources.models.made import ADD, CONV, cost, layer_record, make_trace, spent, whole_record
 
 
-def predicted(*records: Record, width: int = 120) -> list[str]:
+def predicted(*records: Record) -> list[str]:
     """The prediction of Net, line by line, without what spaces align."""
-    stream = io.StringIO()
-    console = Console(file=stream, width=width)
-    for part in report.predicted(predict(measured(records, "Net"))):
-        console.print(part)
-    return [" ".join(line.split()) for line in stream.getvalue().splitlines()]
+    return shown(report.predicted([predict(measured(records, "Net"))]))
+
+
+def shown(document: Document) -> list[str]:
+    """A document on a screen, without what spaces align."""
+    return [" ".join(line.split()) for line in render(document, 120).splitlines()]
 
 
 RECORDS = (
@@ -37,22 +39,12 @@ def test_a_prediction_has_shares_of_the_whole_and_bars() -> None:
     assert [
         "Net",
         "layer type calls unique instructions share time share",
-        "Conv2d 2 1 600 60.0% ██████████ 2 ms 50.0%",
-        "ReLU 3 1 300 30.0% █████ 1.5 ms 37.5%",
+        "Conv2d 2 1 600 60.0% 2 ms 50.0% ████████████████",
+        "ReLU 3 1 300 30.0% 1.5 ms 37.5% ████████",
         "sum of layers 5 2 900 90.0% 3.5 ms 87.5%",
         "whole, as measured 1,000 100.0% 4 ms 100.0%",
         "unexplained 100 10.0% 500 us 12.5%",
     ] == [line for line in predicted(*RECORDS) if line]
-
-
-def test_a_long_name_breaks_between_its_words() -> None:
-    """The columns of numbers are kept whole."""
-    kind = "scaled_dot_product_attention"
-    records = [layer_record("one", cost(300, 1e-3), {"Net": 2}, kind=kind)]
-    *_, first, second, _sum = predicted(*records, width=72)
-
-    assert "scaled_dot_" == first.split()[0]
-    assert "product_attention" == second
 
 
 def test_layers_that_cost_more_than_the_whole_leave_less_than_nothing() -> None:
@@ -94,29 +86,23 @@ def test_what_is_not_in_the_sum_is_named() -> None:
 def test_layers_without_backward_are_named() -> None:
     """Beside how many of all they are."""
     prediction = attrs.evolve(predict(measured(RECORDS, "Net")), forward_only=RECORDS[1:2])
-    *_, last = report.predicted(prediction)
+    *_, last = shown(report.predicted([prediction]))
 
-    assert "forward alone, 1 of 2 layers without backward: ReLU / relu" == str(last)
+    assert "forward alone, 1 of 2 layers without backward: ReLU / relu" == last
 
 
-def test_the_models_of_a_file_are_counted_each_and_together() -> None:
-    """With the layers that they share."""
-    traces = [make_trace("A", (CONV, ""), (ADD, ""), (ADD, "")), make_trace("B", (ADD, ""))]
-    stream = io.StringIO()
-    Console(file=stream, width=80).print(report.generated(traces, unique_layers(traces)))
-
-    assert ["A 3 2 1", "B 1 1 1", "all 4 2 1"] == [
-        " ".join(line.split()) for line in stream.getvalue().splitlines()[1:]
+def test_what_models_became_is_counted_and_what_is_missing_has_its_reason() -> None:
+    """Each model and all together, with the layers that they share."""
+    traces = [
+        make_trace("A", (CONV, ""), (ADD, ""), (ADD, ""), taken_apart={"LSTM": "no text"}),
+        make_trace("B", (ADD, ""), left_out={"x::y: not torch's": 2}),
     ]
+    found = report.generated(Generated(Path("gen.py"), traces, unique_layers(traces)))
+    lines = shown(found)
 
-
-def test_what_is_not_in_the_file_is_reported_with_its_reason() -> None:
-    """Taken apart, or left out."""
-    trace = attrs.evolve(
-        make_trace("A"), taken_apart={"LSTM": "no text"}, left_out={"x::y: not torch's": 2}
-    )
-
-    assert [
+    assert {"A 3 2 1", "B 1 1 1", "all 4 2 1"} <= {*lines}
+    assert {
         "A: LSTM is written as its operators: no text",
-        "A: left out, 2 calls: x::y: not torch's",
-    ] == list(report.remarks([trace]))
+        "B: left out, 2 calls: x::y: not torch's",
+    } <= {*lines}
+    assert "run --definitions gen.py" == found.next_command

@@ -1,60 +1,158 @@
-"""Metrics of operators, on a terminal and in Markdown."""
+"""Operators as documents: their list, what they do not cover, their costs, many sizes."""
 
 from __future__ import annotations
 
-import io
+import re
 
+import attrs
 import pytest
-from rich.console import Console
 
+from core.types import AutogradMode
+from instruction_counts.analysis.complexity import fit
+from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Run
 from instruction_counts.report import operators as report
-from instruction_counts.report.formats import markdown
-from tests.analysis.operators.made import OTHER, PYTHON_BOTH, RUN, USED, record
-from tests.fakes import make_run
+from instruction_counts.report.document import Document
+from instruction_counts.report.plots import Curve
+from instruction_counts.report.renderers.terminal import render
+from instruction_counts.session.operators import MeasuredSizes
+from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
+from instruction_counts.sources.operators.entries import ByVariant, OperatorEntry, Tensor
+from tests.analysis.made_operators import OTHER, RUN, record
+from tests.fakes import failed, make_record, make_run
 
 
-def lines_of(run: Run) -> list[str]:
+def shown(document: Document) -> list[str]:
+    """A document on 80 columns."""
+    return render(document, 80).splitlines()
+
+
+def test_the_list_says_what_each_operator_has_and_has_not() -> None:
+    """All shapes, or those that it has."""
+    shapes = ByVariant({"small": (1,), "typical": (2,)})
+    every = ByVariant(dict.fromkeys(("small", "typical", "large", "skewed"), (1,)))
+    entries = [
+        OperatorEntry("torch.add", "arithmetic", {"input": Tensor(every)}),
+        OperatorEntry("torch.f", "other", {"x": Tensor(shapes)}, cpp=False, autograd=False),
+    ]
+    found = report.listed(entries)
+    rows = found.table("operators").rows
+
+    assert ["torch.add", "arithmetic", "input", "all", ""] == [cell.value for cell in rows[0].cells]
+    assert ["x", "small, typical", "C++, backward"] == [cell.value for cell in rows[1].cells[2:]]
+    assert "2 operators in 2 categories" == found.answer[0].text
+
+
+# Coverage
+
+
+def public(name: str, uses: int, *tags: str) -> PublicOperator:
+    """A public operator of torch.fft."""
+    return PublicOperator(f"torch.fft.{name}", "torch.fft", f"fft_{name}", tags, uses)
+
+
+NAMED, SHARED = (public("fft", 1200),), (public("ifft", 30, "pointwise"),)
+UNCOVERED = (public("hfft", 20), public("ihfft", 3), public("hfft2", 0))
+COVERAGE = Coverage((*NAMED, *SHARED, *UNCOVERED), NAMED, SHARED, UNCOVERED)
+
+
+def test_coverage_counts_operators_and_calls_by_category() -> None:
+    """Categories with most calls that are not covered come first."""
+    table = report.coverage(COVERAGE, "nightly", 20).table("categories")
+
+    assert [
+        ["torch.fft", 1223, 4, 1, 1200 / 1223],
+        ["torch.fft, pointwise", 30, 1, 1, 1.0],
+    ] == [[cell.value for cell in row.cells] for row in table.rows]
+    assert table.total is not None
+    assert ["all", 1253, 5, 2] == [cell.value for cell in table.total.cells[:4]]
+
+
+def test_coverage_names_what_is_not_covered_and_the_first_on_a_screen() -> None:
+    """With the native name; in one sentence how the others are covered."""
+    found = report.coverage(COVERAGE, "nightly", 2)
+    table = found.table("uncovered")
+
+    assert ["torch.fft.hfft", "torch.fft", "fft_hfft", 20] == [
+        cell.value for cell in table.rows[0].cells
+    ]
+    assert (3, 2) == (len(table.rows), table.shown)
+    assert (
+        "Covered 2 of 5 operators (1 by name, 1 by function), 98.2% by calls"
+        == found.answer[0].text
+    )
+
+
+# Costs
+
+
+def costs_of(run: Run) -> list[str]:
     """The table as it is on 80 columns."""
-    stream = io.StringIO()
-    Console(file=stream, width=80, color_system=None).print(report.operators_table(run))
-    return [line.rstrip() for line in stream.getvalue().splitlines()]
+    return shown(Document("operators", sections=(report.measured(run),)))
 
 
 def test_the_table_fits_on_eighty_columns() -> None:
     """Also with large numbers."""
-    large = record(123_456_789, 0.123, used=USED)
-    assert max(map(len, lines_of(make_run(large, PYTHON_BOTH)))) <= 80
+    large = record(123_456_789, 0.123, used=Amounts({"peak_bytes": 128 << 20}))
+    both = record(223_456_789, 0.923, exact=False, autograd=AutogradMode.FORWARD_BACKWARD)
+    assert max(map(len, costs_of(make_run(large, both)))) <= 80
 
 
-def test_the_table_has_a_line_for_each_language() -> None:
+def test_the_table_has_a_row_for_each_language() -> None:
     """Forward, backward, memory, and what is achieved."""
-    python, cpp = (line.split() for line in lines_of(RUN)[-2:])
+    python, cpp = (line.split() for line in costs_of(RUN)[-2:])
     assert python == ["Python", "1,000", "2", "us", "~4,000", "7", "us", "2", "KiB", "4", "5"]
     assert cpp == ["C++", "800", "1", "us", "8", "10"]
 
 
+def test_a_run_without_operators_has_no_rows() -> None:
+    """What else it holds is in other tables."""
+    assert () == report.measured(make_run(OTHER)).rows
+
+
+# Sizes
+
+SIZES = [4**power for power in range(2, 9)]
+
+
 @pytest.mark.parametrize(
-    ("number", "expected"),
-    [(0, "0 B"), (999, "999 B"), (1024, "1 KiB"), (65_536, "64 KiB"), (3 << 30, "3 GiB")],
+    ("counts", "expected"),
+    [
+        (
+            {size: 10_000 + 2 * size for size in SIZES},
+            "10,000 + 2·N instructions; work outweighs overhead from N = 5,000",
+        ),
+        (dict.fromkeys(SIZES, 700), "700 instructions whatever the size"),
+        ({16: 1}, "too few sizes were counted for a fit; four are needed"),
+    ],
 )
-def test_sizes_are_shown_in_powers_of_1024(number: int, expected: str) -> None:
-    """With three digits."""
-    assert report.size(number) == expected
+def test_a_fit_is_one_sentence(counts: dict[int, int], expected: str) -> None:
+    """After the mode that it is of; how far it is off is a matter of rounding here."""
+    sentence = report.complexity(Curve("Python", counts, fit(counts)))
+
+    assert f"Python: {expected}" == re.sub(r" \(off by .*?%\)", "", sentence)
 
 
-def test_a_markdown_file_has_every_metric_of_operators() -> None:
-    """Below the table of all cases, with what the machine can do."""
-    text = markdown.run(RUN)
-    (row,) = (line for line in text.splitlines() if line.startswith("| torch.add / typical · Py"))
-    cells = [cell.strip() for cell in row.strip("|").split("|")]
-    assert cells[1:] == [
-        *("1,000", "\\~4,000", *["2 us"] * 6, "7 us"),
-        *("4 KiB", "2 KiB", "4", "5"),
+def test_sizes_go_down_and_modes_across_above_a_plot() -> None:
+    """What was not counted has failed, and says why."""
+    outcomes = {
+        size: Outcome(Status.OK, Instructions(10_000 + 2 * size, exact=True, windows=()))
+        for size in SIZES
+    }
+    outcomes[64] = failed(message="it broke")
+    records = [
+        attrs.evolve(
+            make_record("add", f"N={size}", outcome=outcome), autograd=AutogradMode.FORWARD
+        )
+        for size, outcome in outcomes.items()
     ]
-    assert "4 GB/s copied, 50 GF/s" in text
+    size_of = {("add", f"N={size}"): size for size in outcomes}
+    entry = OperatorEntry("torch.add", "arithmetic")
+    found = report.sizes(MeasuredSizes(entry, tuple(SIZES), size_of, make_run(*records)))
+    lines = shown(found)
 
-
-def test_a_run_without_operators_has_no_such_part() -> None:
-    """Its Markdown is what it always was."""
-    assert "Operators" not in markdown.run(make_run(OTHER))
+    assert {("16", "10,032", "–"), ("64", "failed", "–")} <= {tuple(line.split()) for line in lines}
+    assert any("torch.add: instructions" in line for line in lines)
+    assert "2·N instructions" in found.answer[0].text
+    assert "it broke" in found.notes[0].text

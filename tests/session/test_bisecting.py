@@ -1,14 +1,281 @@
-"""The case that a bisection is about."""
+"""Bisections of builds that are not really measured, and the case that they are about."""
 
 from __future__ import annotations
 
+import functools
+import json
+import random
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import attrs
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from instruction_counts.domain.errors import UsageError
+from core.types import Language
+from instruction_counts.analysis.verdicts.comparison import Comparison, verified
+from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import BuildError, UsageError
+from instruction_counts.domain.outcomes import Details, Outcome
+from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.bisecting import only_case
+from instruction_counts.history.bisection import Candidates, Change, bisect
+from instruction_counts.report.causes import texts
+from instruction_counts.report.history import bisection
+from instruction_counts.report.renderers import json as json_renderer
+from instruction_counts.report.renderers import terminal
+from instruction_counts.session.bisecting import Found, only_case
+from tests.fakes import FINGERPRINT, failed, make_record
+from tests.history.made import outcome_of
+
+RECORD = make_record("add", language=Language.CPP)
+KEY = RECORD.key
+
+
+@attrs.define
+class FakeBuildMeasurer:
+    """Builds whose counts are given by name; those of None do not start, text fails the case.
+
+    Other memory layouts move counts by ``layouts``; first readings can lie off by ``outliers``.
+    """
+
+    counts: Mapping[str, int | str | None]
+    layouts: tuple[int, ...] = (0, 0)
+    stored: frozenset[str] = frozenset()
+    outliers: Mapping[str, int] = attrs.field(factory=dict)
+    noise: Callable[[], int] = lambda: 0
+    measured: list[str] = attrs.field(factory=list)
+
+    def known(self, build: Build) -> Side | None:
+        """See `BuildMeasurer`."""
+        if self.counts[build.name] is None:
+            raise BuildError(f"{build.name} cannot import torch", "Install it.")
+        return self._side(build) if build.name in self.stored else None
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """See `BuildMeasurer`."""
+        sides = {build.name: self._side(build) for build in builds}
+        self.measured += sides
+        return sides
+
+    def check(self, comparison: Comparison) -> Comparison:
+        """See `BuildMeasurer`."""
+        sides = comparison.base, comparison.new
+        counts = [
+            [{KEY: self._count(side.title) + more} for more in self.layouts] for side in sides
+        ]
+        return verified(comparison, *counts)
+
+    def _side(self, build: Build) -> Side:
+        count = self.counts[build.name]
+        if isinstance(count, str):
+            outcome: Outcome = failed(message=count)
+        else:
+            first = build.name not in self.measured
+            more = self.outliers.get(build.name, 0) if first else 0
+            outcome = outcome_of(self._count(build.name) + more)
+        return Side(build.name, "fork", FINGERPRINT, {KEY: attrs.evolve(RECORD, outcome=outcome)})
+
+    def _count(self, name: str) -> int:
+        count = self.counts[name]
+        assert isinstance(count, int)
+        return count + self.noise()
+
+
+def names_of(builds: int) -> list[str]:
+    """Names of so many builds."""
+    return [f"b{place}" for place in range(builds)]
+
+
+def measurer_of(counts: Sequence[int | str | None], **more: object) -> FakeBuildMeasurer:
+    """A laboratory of builds that cost so much."""
+    return attrs.evolve(
+        FakeBuildMeasurer(dict(zip(names_of(len(counts)), counts, strict=True))), **more
+    )
+
+
+def searched(measurer: FakeBuildMeasurer) -> Found:
+    """A bisection over all builds of a laboratory."""
+    makers = [functools.partial(Build, name, "/python") for name in measurer.counts]
+    candidates = Candidates(makers, KEY, measurer)
+    return Found.of(measurer.counts, candidates, bisect(len(makers), candidates))
+
+
+def places_in(found: Found) -> list[Change]:
+    """Where the case changed."""
+    return [change.place for change in found.changes]
+
+
+def text_of(measurer: FakeBuildMeasurer) -> str:
+    """The report of a bisection."""
+    return terminal.render(bisection(searched(measurer)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sets(st.integers(2, 14), min_size=2, max_size=2),
+    st.integers(0, 15),
+    st.integers(0, 15),
+    st.integers(0, 2**32),
+)
+def test_a_regression_and_an_improvement_are_found_exactly(
+    places: set[int], broken: int, outlier: int, seed: int
+) -> None:
+    """In sixteen builds with noise, one that is broken, and one outlier."""
+    first, second = sorted(places)
+    noise = random.Random(seed)  # noqa: S311 - nothing is kept secret
+    counts: list[int | str | None] = [
+        10_000 + 700 * (place >= first) - 300 * (place >= second) for place in range(16)
+    ]
+    if broken not in places and broken + 1 not in places:
+        counts[broken] = None
+    measurer = measurer_of(
+        counts, outliers={f"b{outlier}": 5000}, noise=functools.partial(noise.randint, -1, 1)
+    )
+    found = searched(measurer)
+
+    assert [Change(first - 1, first), Change(second - 1, second)] == places_in(found)
+    assert ["worse", "better"] == [change.difference.verdict.value for change in found.changes]
+
+
+def test_a_change_is_verified_in_other_layouts() -> None:
+    """By turns in fresh servers first."""
+    (change,) = searched(measurer_of([1000, 1000, 2000, 2000])).changes
+
+    assert Change(1, 2) == change.place
+    assert change.difference.verified is True
+
+
+def test_what_is_only_layout_is_no_change() -> None:
+    """And is not asked for again and again."""
+    measurer = measurer_of([1000, 1000, 1100, 1100], layouts=(0, 150))
+    assert () == searched(measurer).changes
+    assert len(measurer.measured) < 12
+
+
+def test_what_is_known_is_not_measured() -> None:
+    """But for the two that a change lies between."""
+    measurer = measurer_of([1000] * 4 + [2000] * 4, stored=frozenset(names_of(8)))
+    found = searched(measurer)
+
+    assert [Change(3, 4)] == places_in(found)
+    assert ["b3", "b4"] == measurer.measured
+    assert 2 == found.measurements
+    assert 5 == found.reused
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [(None, "b2 cannot import torch"), ("no such operator", "no such operator")],
+)
+def test_a_build_that_fails_is_passed_over_with_the_reason(fault: str | None, reason: str) -> None:
+    """Whether it does not start, or fails the case."""
+    found = searched(measurer_of([1000, 1000, fault, 2000, 2000]))
+
+    assert [Change(1, 3, (2,))] == places_in(found)
+    assert reason in found.broken[2]
+
+
+def test_the_report_names_neighbours_causes_and_effort() -> None:
+    """All that one needs to look further."""
+    shown = text_of(measurer_of([1000, 1000, None, 1500, 1500]))
+
+    assert "1,000 → 1,500  +500, +50.00%  verified" in shown
+    assert "before  b1, torch 2.13.0+cpu (cf30153c)" in shown
+    assert "after   b3, torch 2.13.0+cpu (cf30153c)" in shown
+    assert "or b2, which cannot be measured" in shown
+    assert "+500 at::slow (new)" in shown
+    assert "broken: b2: b2 cannot import torch" in shown
+    assert "5 builds · 4 measured · 1 broken · 6 measurements · 0 taken from the store" in shown
+
+
+@attrs.define
+class StoredBuilds(FakeBuildMeasurer):
+    """Builds whose records are stored at once, and come back without costs by function."""
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """See `BuildMeasurer`."""
+        sides = FakeBuildMeasurer.measure(self, builds)
+        return {
+            name: attrs.evolve(side, records={KEY: side.records[KEY].with_details(Details())})
+            for name, side in sides.items()
+        }
+
+
+def with_functions(record: Record) -> Record:
+    """The record with its costs by function, as a store gives it."""
+    counted = record.outcome.instructions
+    assert counted is not None
+    return record.with_details(outcome_of(counted.per_run).details)
+
+
+def test_causes_are_found_where_costs_by_function_are_stored() -> None:
+    """Records that were stored come without them."""
+    makers = [functools.partial(Build, name, "/python") for name in names_of(2)]
+    measurer = StoredBuilds(dict(zip(names_of(2), [1000, 1500], strict=True)))
+    candidates = Candidates(makers, KEY, measurer, complete=with_functions)
+    for place in range(2):
+        candidates.measure(place)
+
+    assert ("+500 at::slow (new)",) == texts(candidates.difference(0, 1).causes)
+
+
+@attrs.define
+class VanishingBuilds(FakeBuildMeasurer):
+    """Builds that can be measured one at a time, and in pairs end as ``fault`` says."""
+
+    fault: str = "gone"
+
+    def measure(self, builds: Sequence[Build]) -> Mapping[str, Side]:
+        """See `BuildMeasurer`."""
+        if len(builds) == 1:
+            return FakeBuildMeasurer.measure(self, builds)
+        if self.fault == "gone":
+            raise BuildError("gone", "Make it again.")
+        outcome = failed(message=self.fault)
+        records = {KEY: attrs.evolve(RECORD, outcome=outcome)}
+        return {build.name: Side(build.name, "fork", FINGERPRINT, records) for build in builds}
+
+
+@pytest.mark.parametrize("fault", ["gone", "out of memory"])
+def test_a_change_that_cannot_be_verified_is_reported_as_such(fault: str) -> None:
+    """What was read first stands."""
+    counts: dict[str, int | str | None] = {"b0": 1000, "b1": 1000, "b2": 2000}
+    measurer = VanishingBuilds(counts, fault=fault)
+    (change,) = searched(measurer).changes
+
+    assert Change(1, 2) == change.place
+    assert change.difference.verified is False
+    assert "+1,000, +100.00%  not verified" in text_of(VanishingBuilds(counts, fault=fault))
+
+
+def test_json_has_the_changes_and_the_effort() -> None:
+    """For programs."""
+    measurer = measurer_of([1000, None, 1500, 1500])
+    data = json.loads(json_renderer.render(bisection(searched(measurer))))
+    (change,) = data["changes"]
+
+    assert {
+        "before": "b0",
+        "after": "b2",
+        "broken": ["b1"],
+        "verdict": "worse",
+        "verified": True,
+        "change": 500,
+        "causes": ["+500 at::slow (new)"],
+    }.items() <= change.items()
+    assert ["b0", "b2", "b3"] == data["measured"]
+    assert 5 == data["measurements"]
+
+
+def test_no_change_is_said() -> None:
+    """Not only by silence."""
+    assert "no change" in text_of(measurer_of([1000, 1000, 1000]))
+
+
+# The case
 
 
 @pytest.fixture

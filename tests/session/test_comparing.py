@@ -15,6 +15,7 @@ from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.selection import Selection
+from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import ComparedBuilds, ComparisonRequest, compare_sides
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.observer import Silent
@@ -25,6 +26,14 @@ from tests.session.fakes import fake_engines, runner_of
 
 CASES = (make_case("a"), make_case("b"))
 LABEL = ("a",)
+
+
+class Given:
+    """Definitions of the first case alone."""
+
+    def cases(self) -> tuple[Case, ...]:
+        """It."""
+        return CASES[:1]
 
 
 @pytest.fixture(autouse=True)
@@ -135,17 +144,34 @@ def test_a_selection_that_leaves_nothing_of_a_side_is_refused() -> None:
 
 def test_definitions_narrow_stored_sides_where_they_are_asked_for() -> None:
     """Cases that they do not hold are left out."""
-
-    class Given:
-        def cases(self) -> tuple[Case, ...]:
-            return CASES[:1]
-
     records = [make_record(name, outcome=counted(1)) for name in "ab"]
     request = ComparisonRequest(Given(), defined_only=True)
     with LazyStore("/nowhere/runs.db") as runs:
         found = compare_sides(side(*records), side(*records), request, runs, Silent())
 
     assert [LABEL] == [difference.key.label for difference in found.comparison.differences]
+
+
+@pytest.mark.parametrize("measured", [("base",), ("new",), ("base", "new")], ids=" and ".join)
+def test_suspects_are_counted_again_where_both_sides_are_measured(
+    measured: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A stored count has one layout, and no build that could be counted in another."""
+    costs = {"base": 1000, "new": 2000}
+    engines = {name: engine(count) for name, count in costs.items()}
+    builds = {facts.build.name: facts.build for facts in runner_of(*measured).facts}
+    sides = {
+        name: side(make_record("a", outcome=counted(count)), engine="fake")
+        for name, count in costs.items()
+    }
+    monkeypatch.setattr(BuildRunner, "of", lambda *_: runner_of(*measured))
+    request = ComparisonRequest(Given(), stores=False)
+    with fake_engines(engines), LazyStore("/nowhere/runs.db") as runs:
+        base, new = (builds.get(name, sides[name]) for name in costs)
+        found = compare_sides(base, new, request, runs, Silent()).comparison
+
+    assert [Verdict.WORSE] == [difference.verdict for difference in found.differences]
+    assert (found.layouts > 0) is (len(measured) == 2)
 
 
 def test_a_stored_side_that_is_not_there_costs_no_measurement(tmp_path: Path) -> None:

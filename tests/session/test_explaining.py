@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
-import attrs
+import json
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
+from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Details, Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.explaining import explain_sides
-from tests.builders import counted, cpp, side
-from tests.fakes import failed
+from instruction_counts.engines.callgrind.reading import read
+from instruction_counts.session.explaining import (
+    explain_sides,
+    write_callgrind,
+    write_speedscope,
+)
+from tests.builders import costs_of, cpp, side
 
 ADD = Selection(only=("Group/add",))
 
 
-def made(count: int) -> Side:
-    """A side with a case that costs so much."""
-    return side(cpp("Group", "add", outcome=counted(count)), title=f"side {count}")
+def made(outcome: int | Outcome | None, title: str = "") -> Side:
+    """A side with a case that costs so much, or ended so."""
+    return side(cpp("Group", "add", outcome=outcome), title=title or f"side {outcome}")
 
 
 @pytest.mark.parametrize(("counts", "base", "new"), [([1000], 0, 1000), ([1000, 1500], 1000, 1500)])
@@ -33,8 +42,7 @@ def test_sides_are_a_difference(counts: list[int], base: int, new: int) -> None:
 
 def test_details_are_asked_for_the_one_case() -> None:
     """The others stay as they are, however many there are."""
-    whole = cpp("Group", "add", outcome=counted(1000))
-    other = cpp("Group", "mul", outcome=counted(1))
+    whole, other = cpp("Group", "add", outcome=1000), cpp("Group", "mul", outcome=1)
     asked: list[Record] = []
 
     def complete(record: Record) -> Record:
@@ -48,35 +56,57 @@ def test_details_are_asked_for_the_one_case() -> None:
     assert whole == found.sides[0].records[whole.key]
 
 
-def test_several_cases_are_listed() -> None:
-    """The error says how to narrow them."""
-    records = [cpp("Group", name, outcome=counted(1)) for name in ("add", "mul")]
+@pytest.mark.parametrize(
+    ("label", "new", "message"),
+    [
+        ("Group", side(*(cpp("Group", name, outcome=1) for name in ("add", "mul"))), "2 cases"),
+        ("Group/ad", made(1), "Near: Group/add"),
+        ("Group/add", side(title="empty"), "is in side 1, and not in empty"),
+        ("Group/add", made(None), "has no count in side None: failed"),
+        ("Group/add", made(Outcome(Status.OK), "new"), "was not counted in new"),
+    ],
+)
+def test_what_cannot_be_explained_says_why(label: str, new: Side, message: str) -> None:
+    """With how to narrow it, a label that is near, or how the case ended."""
+    with pytest.raises(UsageError, match=message):
+        explain_sides([made(1), new], Selection(only=(label,)))
 
-    with pytest.raises(UsageError, match="2 cases match 'Group'"):
-        explain_sides([side(*records)], Selection(only=("Group",)))
+
+# For other programs
 
 
-def test_a_label_that_does_not_exist_is_answered_with_a_near_one() -> None:
-    """A letter is soon wrong."""
-    with pytest.raises(UsageError, match="Near: Group/add"):
-        explain_sides([made(1)], Selection(only=("Group/ad",)))
+def test_both_files_are_over_the_same_number_of_runs(tmp_path: Path) -> None:
+    """So that they can be compared side by side."""
+    base, new = (costs_of({"f": 10 * runs}, runs=runs) for runs in (4, 10))
+    paths = write_callgrind(tmp_path / "out", "a case", base, new)
+
+    assert ["callgrind.out.base", "callgrind.out.new"] == [path.name for path in paths]
+    assert [(200, ("Runs", "20"))] * 2 == [
+        (profile.totals, *profile.descriptions) for profile in map(read, paths)
+    ]
+
+
+def test_flame_graphs_are_written_whole(tmp_path: Path) -> None:
+    """The file is what the document is."""
+    found = difference(None, costs_of({"f": 10}))
+    write_speedscope(tmp_path / "flame.json", "a case", found)
+
+    assert speedscope("a case", found) == json.loads((tmp_path / "flame.json").read_text())
 
 
 @pytest.mark.parametrize(
-    ("outcome", "expected"),
-    [(failed(), "has no count in side: failed"), (Outcome(Status.OK), "was not counted in side")],
+    ("write", "option"),
+    [
+        (lambda path: write_callgrind(path, "a case", costs_of({}), costs_of({})), "--callgrind"),
+        (lambda path: write_speedscope(path, "a case", difference(None, None)), "--speedscope"),
+    ],
+    ids=["callgrind", "speedscope"],
 )
-def test_a_case_without_a_count_is_named(outcome: Outcome, expected: str) -> None:
-    """With the side, and how it ended."""
-    new = side(cpp("Group", "add", outcome=outcome), title="side")
+def test_a_place_that_takes_no_file_is_an_error_in_use(
+    write: Callable[[Path], object], option: str, tmp_path: Path
+) -> None:
+    """With the option that named it."""
+    (tmp_path / "file").touch()
 
-    with pytest.raises(UsageError, match=expected):
-        explain_sides([made(1), new], ADD)
-
-
-def test_a_case_of_one_side_alone_is_named() -> None:
-    """With both sides."""
-    empty = attrs.evolve(made(1), records={}, title="empty")
-
-    with pytest.raises(UsageError, match="is in side 1, and not in empty"):
-        explain_sides([made(1), empty], ADD)
+    with pytest.raises(UsageError, match=option):
+        write(tmp_path / "file" / "below")

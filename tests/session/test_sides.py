@@ -8,36 +8,36 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.analysis.verdicts.sides import side_of
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.session.sides import read_side
 from instruction_counts.storage.json_files import to_json
 from tests.fakes import make_record, make_run
 
+ONE = make_run(make_record("a"))
 TWO = make_run(
-    make_record("a", build="old"),
-    make_record("b", build="old"),
-    make_record("a", build="new"),
+    *(
+        make_record(label, build=build)
+        for label, build in (("a", "old"), ("b", "old"), ("a", "new"))
+    ),
     builds=("old", "new"),
 )
 
 
 class FakeRuns:
-    """Stored runs by number, with their tags."""
+    """Stored runs by number or tag."""
 
-    def __init__(self, runs: Mapping[int, Run], tags: Mapping[str, int] | None = None) -> None:
-        self._runs, self._tags = runs, dict(tags or {})
+    def __init__(self, runs: Mapping[str, Run]) -> None:
+        self._runs = list(runs.items())
 
     def find(self, text: str) -> int | None:
-        """By number or by tag."""
-        number = int(text) if text.isdecimal() else self._tags.get(text)
-        return number if number in self._runs else None
+        """The number of the run of that name."""
+        return next((n for n, (name, _) in enumerate(self._runs) if name == text), None)
 
     def load(self, run_id: int, *, details: bool = True) -> Run:
         """The run, whose details are in memory either way."""
         del details
-        return self._runs[run_id]
+        return self._runs[run_id][1]
 
     def completed(self, record: Record) -> Record:
         """As it is: nothing is left in a store."""
@@ -45,61 +45,33 @@ class FakeRuns:
 
 
 class NoStore(FakeRuns):
-    """A store that must not be opened."""
+    """A store that must not be opened: nobody who names a file wants to hear of a database."""
 
     def find(self, text: str) -> int | None:
         """Not to be asked."""
         raise AssertionError(text)
 
 
-NONE = FakeRuns({})
+NONE = NoStore({})
+RUNS = FakeRuns({"0": TWO, "tag": TWO, "nightly": ONE})
 
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """A file with one run of one build."""
     path = tmp_path / "before.json"
-    path.write_text(to_json(make_run(make_record("a"))))
+    path.write_text(to_json(ONE))
     return path
 
 
-def test_a_side_holds_the_records_of_one_build() -> None:
-    """By what their cases are called on any build."""
-    side = side_of(TWO, "old", "base")
+@pytest.mark.parametrize(
+    ("after", "title"), [("", "before.json"), (":default", "before.json:default")]
+)
+def test_a_file_is_a_side(after: str, title: str, file: Path) -> None:
+    """Called by its name, which is tried with and without what follows the colon."""
+    side = read_side(f"{file}{after}", NONE)
 
-    assert [("a",), ("b",)] == [key.label for key in side.records]
-
-
-def test_a_key_says_nothing_of_the_build() -> None:
-    """So that both sides have the same."""
-    first, _, last = TWO.cases
-
-    assert first.key == last.key
-
-
-def test_a_file_is_a_side(file: Path) -> None:
-    """Called by its name."""
-    side = read_side(str(file), NONE)
-
-    assert "before.json" == side.title
-    assert 1 == len(side.records)
-
-
-@pytest.mark.parametrize("text", ["7", "nightly"])
-def test_a_stored_run_is_a_side(text: str) -> None:
-    """By its number or tag."""
-    runs = FakeRuns({7: make_run(make_record("a"))}, {"nightly": 7})
-
-    assert 1 == len(read_side(text, runs).records)
-
-
-@pytest.mark.parametrize(("text", "title"), [("7:new", "run 7, new"), ("tag:new", "tag:new")])
-def test_a_build_of_a_run_is_named_after_a_colon(text: str, title: str) -> None:
-    """Where it has several."""
-    side = read_side(text, FakeRuns({7: TWO}, {"tag": 7}))
-
-    assert title == side.title
-    assert 1 == len(side.records)
+    assert (title, 1, None) == (side.title, len(side.records), side.run_id)
 
 
 def test_a_file_whose_name_holds_a_colon_is_found(file: Path) -> None:
@@ -110,39 +82,42 @@ def test_a_file_whose_name_holds_a_colon_is_found(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message", "remedy"),
-    [("7", "several builds: old, new", "7:old"), ("7:other", "no build of that name", "old, new")],
+    ("text", "title", "labels", "number"),
+    [
+        ("nightly", "nightly", "a", 2),
+        ("0:old", "run 0, old", "ab", 0),
+        ("0:new", "run 0, new", "a", 0),
+        ("tag:new", "tag:new", "a", 1),
+    ],
 )
-def test_of_several_builds_one_has_to_be_named(name: str, message: str, remedy: str) -> None:
-    """They are listed."""
+def test_a_stored_run_is_a_side(text: str, title: str, labels: str, number: int) -> None:
+    """By its number or tag; a build is named after a colon, where it has several."""
+    side = read_side(text, RUNS)
+
+    assert (title, number) == (side.title, side.run_id)
+    assert [(label,) for label in labels] == [key.label for key in side.records]
+
+
+@pytest.mark.parametrize(
+    ("text", "runs", "message", "remedy"),
+    [
+        ("0", RUNS, "several builds: old, new", "Name one of them: 0:old"),
+        ("0:other", RUNS, "no build of that name", "It has: old, new"),
+        *(
+            (text, RUNS, "neither a JSON file nor a stored run", "Stored runs and their tags:")
+            for text in ("nothing", "9", "a:b", ":", "")
+        ),
+        ("gone.json", NONE, "there is no file gone.json", "Write one:"),
+        ("gone.json.gz:new", NONE, "there is no file gone.json.gz", "Write one:"),
+        ("results/gone", NONE, "there is no file results/gone", "Write one:"),
+    ],
+)
+def test_what_is_not_there_is_named(text: str, runs: FakeRuns, message: str, remedy: str) -> None:
+    """With where to look, or what could be meant."""
     with pytest.raises(UsageError, match=message) as caught:
-        read_side(name, FakeRuns({7: TWO}))
+        read_side(text, runs)
 
-    assert remedy in caught.value.remedy
-
-
-@pytest.mark.parametrize("text", ["nothing", "9", "a:b", ":", ""])
-def test_what_is_not_there_is_named(text: str) -> None:
-    """With where to look."""
-    with pytest.raises(UsageError, match="neither a JSON file nor a stored run") as caught:
-        read_side(text, NONE)
-
-    assert "runs list" == caught.value.command
-
-
-@pytest.mark.parametrize("text", ["gone.json", "gone.json.gz:new", "results/gone"])
-def test_a_file_that_is_not_there_is_named(text: str) -> None:
-    """The store is not asked: nobody who names a file wants to hear of a database."""
-    with pytest.raises(UsageError, match=f"there is no file {text.partition(':')[0]}"):
-        read_side(text, NoStore({}))
-
-
-def test_a_file_with_a_build_needs_no_store(file: Path) -> None:
-    """Its name is tried with and without what follows the colon."""
-    side = read_side(f"{file}:default", NoStore({}))
-
-    assert "before.json:default" == side.title
-    assert 1 == len(side.records)
+    assert remedy == caught.value.remedy
 
 
 def test_a_damaged_file_is_named(file: Path) -> None:

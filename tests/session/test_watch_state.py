@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.history.watching import FoundStep, LastBuild, State, Waiting
+from instruction_counts.history.watching import Base, FoundStep, SeenBuild, State
 from instruction_counts.session.watch_state import held, read_state, state_file_of, write_state
 from tests.fakes import make_record
 
@@ -20,8 +20,10 @@ STEP = FoundStep(
 STATE = State(
     "w",
     ("b0", "b1"),
-    LastBuild("b1=/b1", "b1", "/b1", 2),
-    (Waiting(LastBuild("b0=/b0", "b0", "/b0", 1), (make_record("add", "mm").key,)),),
+    (
+        Base(SeenBuild("b0=/b0", "b0", "/b0", 1), (make_record("add", "mm").key,)),
+        Base(SeenBuild("b1=/b1", "b1", "/b1", 2), (make_record("add").key,)),
+    ),
     (STEP,),
 )
 

@@ -20,7 +20,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.history.watching import FoundStep, LastBuild
+from instruction_counts.history.watching import FoundStep, SeenBuild
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import MeasuredSides
 from instruction_counts.session.watch_state import read_state, write_state
@@ -149,7 +149,7 @@ def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
     """It is not measured again only to be compared with."""
     with Store.open(tmp_path / "runs.db") as store:
         number = store.import_run(run_of(1000, 1))
-        side = watched_builds(store).stored(LastBuild("l", "default", "/python", number))
+        side = watched_builds(store).stored(SeenBuild("l", "default", "/python", number))
 
     assert side is not None
     assert f"run {number}, default" == side.title
@@ -159,7 +159,7 @@ def test_the_last_build_is_taken_from_the_store(tmp_path: Path) -> None:
 def test_a_run_that_was_deleted_is_nothing_to_compare_with(tmp_path: Path) -> None:
     """The watch goes on with the build at hand."""
     with Store.open(tmp_path / "runs.db") as store:
-        assert watched_builds(store).stored(LastBuild("l", "default", "/python", 7)) is None
+        assert watched_builds(store).stored(SeenBuild("l", "default", "/python", 7)) is None
 
 
 def test_a_run_without_the_build_is_nothing_to_compare_with(
@@ -168,7 +168,7 @@ def test_a_run_without_the_build_is_nothing_to_compare_with(
     """The database was made anew, and has another run of that number."""
     with Store.open(tmp_path / "runs.db") as store:
         number = store.import_run(run_of(1000, 1))
-        side = watched_builds(store).stored(LastBuild("l", "nightly", "/python", number))
+        side = watched_builds(store).stored(SeenBuild("l", "nightly", "/python", number))
 
     assert side is None
     assert f"Run {number} has no nightly: nothing to compare with." in capsys.readouterr().err
@@ -207,7 +207,7 @@ def test_a_build_is_measured_and_remembered_by_its_run() -> None:
         lambda _: Build("a", "/python"), cast("Any", FakeBuildMeasurer()), MIN_EFFECT, console
     )
 
-    assert LastBuild("a=/python", "a", "/python", 12) == builds.measure("a=/python")[0]
+    assert SeenBuild("a=/python", "a", "/python", 12) == builds.measure("a=/python")[0]
 
 
 def test_a_build_that_could_not_be_stored_ends_the_watch() -> None:
@@ -225,7 +225,7 @@ def test_suspects_are_measured_on_both_builds(name: str, names: list[str], tmp_p
     """Only they are; also where both builds have the same name."""
     measurer = FakeBuildMeasurer(Store.open(tmp_path / "runs.db"))
     watched = StoreWatchedBuilds(parse_build, cast("Any", measurer), MIN_EFFECT, console)
-    base, new = (LastBuild("l", build, f"/{build}", 1) for build in (name, "new"))
+    base, new = (SeenBuild("l", build, f"/{build}", 1) for build in (name, "new"))
     key = attrs.evolve(make_record().key, label=("Group", "add"))
     found = watched.verify(base, new, [key])
 
@@ -239,7 +239,7 @@ def verify_after(store: Store, day: int) -> Comparison:
     watched = StoreWatchedBuilds(
         parse_build, cast("Any", FakeBuildMeasurer(store)), MIN_EFFECT, console
     )
-    base, new = LastBuild("l", "default", "/a", number), LastBuild("m", "new", "/b", 2)
+    base, new = SeenBuild("l", "default", "/a", number), SeenBuild("m", "new", "/b", 2)
     return watched.verify(base, new, [make_record().key])
 
 

@@ -30,7 +30,7 @@ def test_a_statement_is_python_eager_and_forward() -> None:
     """Unless something else is said, and as it is typed."""
     (case,) = cases("x + y", py_setup=SETUP)
 
-    assert "x + y · Python · Eager · Forward · 1 thread" == case.title
+    assert "x + y · Python · Eager · Forward" == case.title
     assert ("x + y", SETUP) == (case.timer_args.stmt, case.timer_args.setup)
 
 
@@ -45,11 +45,11 @@ def test_a_statement_is_called_by_its_first_line() -> None:
 def test_a_twin_in_cpp_is_of_the_same_definition() -> None:
     """By their places; what has no twin stands alone."""
     assert [
-        "a · Python · Eager · Forward · 1 thread",
-        "a · C++ · Eager · Forward · 1 thread",
-        "b · Python · Eager · Forward · 1 thread",
+        "a · Python · Eager · Forward",
+        "a · C++ · Eager · Forward",
+        "b · Python · Eager · Forward",
     ] == titles("a", "b", cpp_stmts=("a;",))
-    assert ["a; · C++ · Eager · Forward · 1 thread"] == titles("a;", is_cpp=True)
+    assert ["a; · C++ · Eager · Forward"] == titles("a;", is_cpp=True)
 
 
 def test_modes_replace_the_usual_ones() -> None:
@@ -58,8 +58,8 @@ def test_modes_replace_the_usual_ones() -> None:
         "z = x", py_setup=SETUP, autograd=True, num_threads=(2,)
     )
     assert [
-        "x · Python · Eager · Forward · 1 thread",
-        "x · Python · TorchScript · Forward · 1 thread",
+        "x · Python · Eager · Forward",
+        "x · Python · TorchScript · Forward",
     ] == titles("x", py_setup=SETUP, runtimes=("torchscript", "eager"))
 
 

@@ -21,11 +21,6 @@ pytestmark = pytest.mark.faults
             "df -h /tmp /dev/shm",
         ),
         (
-            OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)),
-            "No space left on device",
-            "df -h /tmp /dev/shm",
-        ),
-        (
             BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN)),
             "Resource temporarily unavailable",
             "ulimit -u",
@@ -39,7 +34,7 @@ pytestmark = pytest.mark.faults
             "TMPDIR",
         ),
     ],
-    ids=["file", "no file", "process", "thread", "descriptors", "memory", "no folder"],
+    ids=["file", "process", "thread", "descriptors", "memory", "no folder"],
 )
 def test_what_is_short_is_named(error: BaseException, message: str, remedy: str) -> None:
     """With what helps against it."""

@@ -73,14 +73,6 @@ def test_the_folder_of_a_killed_process_is_swept(other: subprocess.Popen[str]) -
     assert not folder.exists()
 
 
-def test_the_own_folders_stay() -> None:
-    """Several runs may follow each other in one process."""
-    with WorkFolder() as folder:
-        sweep()
-
-        assert folder.exists()
-
-
 @pytest.mark.parametrize(
     "name", ["instruction-counts", "instruction-counts.tar.gz", "other.abcdefgh"]
 )

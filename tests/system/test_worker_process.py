@@ -33,6 +33,10 @@ def send(message):
 def receive():
     return json.loads(requests.readline())
 """
+NO_THREAD = (
+    "Resource temporarily unavailable. "
+    "Stop other processes, or raise the limit: ulimit -u; in a container, pids.max"
+)
 HELLO = f'send({{"type": "hello", "protocol": {PROTOCOL_VERSION}}})\n'
 START: TypeAlias = Callable[..., WorkerProcess]
 
@@ -207,6 +211,12 @@ def test_garbage_on_the_channel_is_shown(start: START, line: str) -> None:
                 f"the process was killed by {name}",
             )
             for name in ("SIGKILL", "SIGSEGV", "SIGABRT", "SIGFPE", "SIGTERM")
+        ),
+        # What it was short of is the cause, as where no thread can be started.
+        (
+            "print('libgomp: Resource temporarily unavailable', flush=True); os._exit(1)",
+            FailureKind.EXIT,
+            f"the process ended with exit code 1: {NO_THREAD}",
         ),
         # Nothing more can be heard from a process that closed its channel.
         (

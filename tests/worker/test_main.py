@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import pytest
 
 from worker.main import (
-    MODEL_PATH,
+    ARTEFACT_PATH,
     Channel,
     CodeSeen,
     MeasurementError,
@@ -21,12 +21,11 @@ from worker.main import (
     _links_not_followed,
     _search_through_links,
     as_value,
-    compiler_failure,
     describe,
-    place_of,
-    with_model,
+    with_artefact,
     write_whole,
 )
+from worker.times import compiler_failure, place_of
 
 PIPES: TypeAlias = tuple[Channel, int, int]
 
@@ -307,22 +306,22 @@ def test_output_without_an_error_is_kept() -> None:
     assert "the end" == failure["output"][-7:]
 
 
-# Models
+# Artefacts
 
 
-def test_a_case_without_a_model_stays_as_it_is() -> None:
+def test_a_case_without_an_artefact_stays_as_it_is() -> None:
     """Most have none."""
-    plain = {**case(setup="x"), "model_source": None}
+    plain = {**case(setup="x"), "artefact_source": None}
 
-    assert plain is with_model(plain, "folder")
+    assert plain is with_artefact(plain, "folder")
 
 
-def test_a_model_that_is_there_stands_in_the_setup() -> None:
+def test_an_artefact_that_is_there_stands_in_the_setup() -> None:
     """By the name under which the case finds it; the case itself may be measured again."""
-    setup = f'model = torch.jit.load("{MODEL_PATH}")'
-    scripted = {**case(setup=setup), "model_source": "…", "model_file": "./model-000001"}
+    setup = f'model = torch.jit.load("{ARTEFACT_PATH}")'
+    scripted = {**case(setup=setup), "artefact_source": "…", "artefact": "./model-000001"}
 
-    assert 'model = torch.jit.load("./model-000001")' == with_model(scripted, "")["setup"]
+    assert 'model = torch.jit.load("./model-000001")' == with_artefact(scripted, "")["setup"]
     assert setup == scripted["setup"]
 
 

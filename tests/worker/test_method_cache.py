@@ -89,7 +89,7 @@ def test_a_name_lies_where_the_table_has_it() -> None:
     _ = Derived.described
     lookups.end()
     version = method_cache._version(Described)
-    table = (method_cache._ENTRY * method_cache._SLOTS).from_buffer_copy(lookups._table)
+    table = (method_cache._ENTRY * method_cache.SLOTS).from_buffer_copy(lookups._table)
     rows = [row[2:] for row in lookups.rows() if row[:2] == (HERE, "Described")]
 
     assert "__get__" in {name for name, _ in rows}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -34,7 +32,6 @@ def request(factory: str, *inputs: dict[str, Any], **options: Any) -> dict[str, 
     """What the application asks."""
     return {
         "model": f"small_models:{factory}",
-        "kind": "factory",
         "inputs": list(inputs),
         "training": False,
         "backward": False,
@@ -270,80 +267,63 @@ def test_every_call_that_is_written_can_be_executed(factory: str) -> None:
     assert not +failed
 
 
-def test_an_exported_program_tells_the_modules_that_it_came_from(tmp_path: Path) -> None:
-    """Its graph has operators only; the input is in the file."""
-    path = tmp_path / "net.pt2"
-    torch.export.save(torch.export.export(small_models.net(), (torch.ones(1, 4, 8, 8),)), path)
+SAVED = """
+import torch
 
-    answer = traced("", model=str(path), kind=".pt2")
+def exported():
+    return torch.export.load({exported!r}).module()
 
-    assert "aten.conv2d" == answer["calls"][0]["type"]
-    assert "blocks.0.conv" == answer["calls"][0]["path"]
-    assert [[1, 4, 8, 8]] == [tensor["shape"] for tensor in answer["inputs"]]
-
-
-@pytest.fixture
-def program(tmp_path: Path) -> dict[str, Any]:
-    """A program exported for any number of rows of four."""
-    path = tmp_path / "relu.pt2"
-    rows = {"input": {0: torch.export.Dim("rows", min=2, max=8)}}
-    exported = torch.export.export(torch.nn.ReLU(), (torch.ones(2, 4),), dynamic_shapes=rows)
-    torch.export.save(exported, path)
-    return {"model": str(path), "kind": ".pt2"}
+def scripted():
+    return torch.jit.load({scripted!r})
+"""
 
 
-def test_an_exported_program_takes_what_its_guards_allow(program: dict[str, Any]) -> None:
-    """A size that was left open may be another."""
-    (call,) = traced("", {**IMAGE, "shape": [5, 4]}, **program)["calls"]
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a module that loads a model from two files, each in its form."""
+    folder = tmp_path_factory.mktemp("saved")
+    exported, scripted = folder / "net.pt2", folder / "net.ts"
+    program = torch.export.export(small_models.net(), (torch.ones(1, 4, 8, 8),))
+    torch.export.save(program, exported)
+    torch.jit.script(small_models.net()).save(str(scripted))
+    code = SAVED.format(exported=str(exported), scripted=str(scripted))
+    (folder / "saved_models.py").write_text(code)
+    return folder
 
-    assert "aten.relu" == call["type"]
-    assert [5, 4] == call["inputs"][0]["shape"]
+
+@pytest.mark.parametrize(("factory", "has_mode"), [("exported", False), ("scripted", True)])
+def test_a_saved_model_is_taken_apart_into_operators(
+    saved: Path, monkeypatch: pytest.MonkeyPatch, factory: str, has_mode: bool
+) -> None:
+    """Its modules are no more, or run in an interpreter of their own."""
+    monkeypatch.syspath_prepend(str(saved))
+    answer = traced("", IMAGE, model=f"saved_models:{factory}")
+
+    assert types(traced("net", IMAGE, level="operators")) == types(answer)
+    assert has_mode is answer["has_mode"]
 
 
 @pytest.mark.parametrize(
-    "changes", [{"shape": [5, 9]}, {"shape": [9, 4]}, {"shape": [5, 4], "name": "other"}]
+    ("changes", "options", "message", "hint"),
+    [
+        ({"shape": [2, 4, 8, 8]}, {}, "fails on its input 2,4,8,8: .*Guard failed", "--input"),
+        ({}, {"training": True}, "was exported with a fixed mode", "Omit --train"),
+    ],
 )
-def test_an_exported_program_refuses_other_inputs(
-    program: dict[str, Any], changes: dict[str, Any]
+def test_an_exported_program_is_what_it_was_exported_as(
+    saved: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    changes: dict[str, Any],
+    options: dict[str, Any],
+    message: str,
+    hint: str,
 ) -> None:
     """What would be written could not run."""
-    with pytest.raises(RefusalError, match="fails on its input") as caught:
-        traced("", {**IMAGE, **changes}, **program)
+    monkeypatch.syspath_prepend(str(saved))
+    with pytest.raises(RefusalError, match=message) as caught:
+        traced("", {**IMAGE, **changes}, model="saved_models:exported", **options)
 
-    assert "that it was exported with" in caught.value.hint
-
-
-def test_an_exported_program_of_other_inputs_than_tensors_is_refused(tmp_path: Path) -> None:
-    """A number was built into the program; the message says what to do."""
-    path = tmp_path / "scaled.pt2"
-    example = (torch.ones(2, 4), 3)
-    torch.export.save(torch.export.export(small_models.Scaled(), example), path)
-
-    with pytest.raises(RefusalError, match="an input of type int") as caught:
-        traced("", model=str(path), kind=".pt2")
-
-    assert "inputs are tensors" in caught.value.hint
-
-
-def test_a_torchscript_file_is_taken_apart_into_operators(tmp_path: Path) -> None:
-    """Its modules run in an interpreter of their own."""
-    path = tmp_path / "net.ts"
-    torch.jit.script(small_models.net()).save(str(path))
-
-    answer = traced("", IMAGE, model=str(path), kind=".ts")
-
-    assert types(traced("net", IMAGE, level="operators")) == types(answer)
-
-
-def test_an_onnx_file_becomes_modules_by_an_importer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whichever the build has; a stand-in that reads nothing does here."""
-    importer = ModuleType("onnx2torch")
-    importer.__dict__["convert"] = lambda _: small_models.net()
-    monkeypatch.setitem(sys.modules, "onnx2torch", importer)
-
-    answer = traced("", IMAGE, model="net.onnx", kind=".onnx")
-
-    assert types(traced("net", IMAGE)) == types(answer)
+    assert hint in caught.value.hint
 
 
 @pytest.mark.parametrize(
@@ -358,9 +338,6 @@ def test_an_onnx_file_becomes_modules_by_an_importer(monkeypatch: pytest.MonkeyP
         ({"inputs": [{**IMAGE, "dtype": "int65"}]}, "no dtype int65", "int64"),
         ({"inputs": [{**IMAGE, "shape": [3, 3]}]}, "fails on its input 3,3", "line"),
         ({"model": "small_models:Branching"}, "depends on the values of tensors", "--real-data"),
-        ({"model": "no.pt2", "kind": ".pt2"}, "cannot be read as an exported program", "Save"),
-        ({"model": "no.ts", "kind": ".ts"}, "cannot be read as a TorchScript file", "Save"),
-        ({"model": "no.onnx", "kind": ".onnx"}, "no importer for ONNX", "install onnx2torch"),
     ],
 )
 def test_what_cannot_be_taken_apart_says_why(

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 import torch
 
-from worker.main import MeasurementError, flops_in, resources_in_child
+from worker.main import MeasurementError
+from worker.resources import flops_in
+from worker.resources import resources as used
 
 # 4,000 bytes each
 SETUP = "x, y = torch.ones(1000), torch.ones(1000)\nw = torch.ones(1000, requires_grad=True)\n"
@@ -27,7 +29,7 @@ def resources(stmt: str, setup: str = SETUP) -> dict[str, Any]:
     """What a Python statement uses."""
     case = {"stmt": stmt, "setup": setup, "num_threads": 1}
     shim: Any = None
-    found: dict[str, Any] = resources_in_child({"case": case}, shim)["resources"]
+    found: dict[str, Any] = used({"case": case}, shim)["resources"]
     return found
 
 

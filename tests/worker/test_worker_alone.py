@@ -1,4 +1,4 @@
-"""The worker as a build sees it: one file, an interpreter, and nothing of this project."""
+"""The worker as a build sees it: its folder, an interpreter, and nothing of this project."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 from instruction_counts.system.worker_process import (
     PROTOCOL_VERSION,
     WORKER,
-    WorkerError,
     WorkerProcess,
 )
+from instruction_counts.system.worker_tasks import COUNTED, task_named
 
 CASE = {
     "stmt": "y = x + 1",
@@ -25,20 +25,21 @@ CASE = {
     "global_setup": "",
     "num_threads": 1,
     "language": "Python",
-    "model_source": None,
+    "artefact_source": None,
 }
 
 
 @pytest.fixture
 def alone(tmp_path: Path) -> Path:
-    """A copy of the worker in a folder that holds nothing else."""
-    return Path(shutil.copy(WORKER, tmp_path / "worker.py"))
+    """A copy of the worker in a folder that holds nothing else of this project."""
+    shutil.copytree(WORKER.parent, tmp_path / "copy", ignore=shutil.ignore_patterns("__*"))
+    return tmp_path / "copy" / "main.py"
 
 
 def measure(folder: Path, **case: Any) -> dict[str, Any]:
     """A request for wall times."""
     return {
-        "type": "measure",
+        **task_named("measure").request,
         "case": {**CASE, **case},
         "cores": [min(os.sched_getaffinity(0))],
         "folder": str(folder),
@@ -53,7 +54,7 @@ def test_it_imports_neither_the_project_nor_torch(alone: Path) -> None:
     packages = ["core", "definitions", "instruction_counts"]
     packages += ["attr", "attrs", "cattrs", "click", "torch"]
     script = (
-        f"import json, sys, worker; print(json.dumps([n for n in {packages} if n in sys.modules]))"
+        f"import json, sys, main; print(json.dumps([n for n in {packages} if n in sys.modules]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=alone.parent, capture_output=True, text=True, check=True
@@ -88,22 +89,36 @@ def test_without_descriptors_it_explains_itself(alone: Path) -> None:
     assert "--read-fd" in done.stderr
 
 
-def test_an_unknown_request_ends_it(alone: Path) -> None:
-    """A controller that asks for it is of another version; the failure is reported."""
-    with (
-        WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker,
-        pytest.raises(WorkerError, match="exit code 1") as caught,
-    ):
-        worker.ask({"type": "unknown"}, 30)
+def test_an_unknown_task_is_refused(alone: Path) -> None:
+    """A controller that asks for it is of another version."""
+    with WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker:
+        answer = worker.ask({"task": "unknown", "module": "times"}, 30)
 
-    assert "KeyError: 'unknown'" in caught.value.failure.output
+    assert "has no attribute 'unknown'" in answer["failure"]["message"]
+
+
+def test_only_what_counts_is_loaded_by_itself(alone: Path) -> None:
+    """A module of tasks comes with the first request for one of them."""
+    script = "import sys, main; main.neighbour('capability'); print(*sys.modules)"
+    for path in alone.parent.glob("*.py"):
+        if path not in {alone.with_name(counted.name) for counted in COUNTED}:
+            path.write_text("raise SystemExit('loaded')")
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=alone.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "loaded" == done.stderr.strip()
 
 
 @pytest.mark.slow
 def test_it_tells_who_it_is(alone: Path) -> None:
     """Which Python, and which torch."""
     with WorkerProcess(sys.executable, {}, alone.parent, script=[str(alone)]) as worker:
-        answer = worker.ask({"type": "identify"}, 60)
+        answer = worker.ask(task_named("identify").request, 60)
 
     assert "ok" == answer["status"]
     assert ".".join(map(str, sys.version_info[:3])) == answer["python"]

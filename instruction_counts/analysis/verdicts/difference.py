@@ -159,6 +159,16 @@ class Difference:
         return self.change
 
     @property
+    def is_change(self) -> bool:
+        """Whether the case got better or worse, or computes something else."""
+        return self.verdict is Verdict.BETTER or self.is_regression
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the case got worse, or computes something else."""
+        return self.verdict is Verdict.WORSE or self.reason is Reason.OUTPUT_DIFFERS
+
+    @property
     def relative(self) -> float | None:
         """The change, relative to base."""
         change, base = self.change, self.base_count

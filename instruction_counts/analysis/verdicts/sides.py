@@ -8,7 +8,7 @@ import attrs
 
 from core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.fingerprint import KNOWN_LATER, Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Output
 from instruction_counts.domain.records import ChangedFiles, Record, Run
@@ -25,7 +25,9 @@ _NOT_SHOWN = ("tool_version",)
 
 _NAMES = {
     "aslr_off": "address randomisation off",
+    "caches": "caches of the interpreter",
     "capability": "instruction set of the times",
+    "counted_by": "code that counts",
     "counted_capability": "instruction set of the counts",
     "cpu": "CPU",
     "cxx11_abi": "C++11 ABI",
@@ -124,8 +126,7 @@ def disagreements(base: Side, new: Side) -> Iterator[Disagreement]:
         yield Disagreement("engine", base.engine, new.engine, prevents=True)
     for field in attrs.fields(Fingerprint):
         before, after = (getattr(side.fingerprint, field.name) for side in (base, new))
-        # What was counted is not known of a run that was interrupted before its server was up.
-        unknown = field.name == "counted_capability" and not (before and after)
+        unknown = field.name in KNOWN_LATER and not (before and after)
         if before == after or unknown or field.name in _NOT_SHOWN:
             continue
         yield Disagreement(

@@ -28,6 +28,20 @@ def keep_only_results(folder: Path, prelude: Prelude, included: Mapping[str, str
             path.unlink()
     about = {"prelude": prelude.name, "included": dict(included)}
     (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
+    seal(folder / "case.so")
+
+
+def seal(library: Path) -> None:
+    """Note what ``library`` holds: one that was cut would end every process that loads it."""
+    library.with_suffix(".sha256").write_text(_digest_of(library), encoding="ascii")
+
+
+def is_whole(library: Path) -> bool:
+    """Whether ``library`` holds what it did when it was sealed."""
+    try:
+        return library.with_suffix(".sha256").read_text(encoding="ascii") == _digest_of(library)
+    except (OSError, ValueError):
+        return False
 
 
 def included_files(dependencies: Path, cache_root: Path) -> dict[str, str]:
@@ -43,11 +57,12 @@ def included_files(dependencies: Path, cache_root: Path) -> dict[str, str]:
     return {str(path): _digest_of(path) for path in own}
 
 
-def includes_are_unchanged(entry: Path) -> bool:
-    """Whether the user's own headers are what they were when ``entry`` was compiled."""
+def is_current(entry: Path) -> bool:
+    """Whether ``entry`` is whole, and the user's own headers are what it was compiled with."""
     try:
         about = json.loads((entry / "about.json").read_text(encoding="utf-8"))
-        return all(_digest_of(Path(path)) == digest for path, digest in about["included"].items())
+        unchanged = (_digest_of(Path(path)) == was for path, was in about["included"].items())
+        return all(unchanged) and is_whole(entry / "case.so")
     except (OSError, ValueError, KeyError, AttributeError):
         return False  # a damaged entry is made again
 

@@ -20,8 +20,10 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.case_files import (
     included_files,
-    includes_are_unchanged,
+    is_current,
+    is_whole,
     keep_only_results,
+    seal,
     write_parts,
 )
 from instruction_counts.engines.cpp.diagnosis import BAD_PRECOMPILED, diagnosis, unplaced
@@ -78,7 +80,7 @@ class Compiler:
                 CASES,
                 self._case_key(source),
                 lambda folder: self._build_case(source, folder, cores),
-                is_current=includes_are_unchanged,
+                is_current=is_current,
                 while_waiting=self._commands.check_open,
             )
         return entry / "case.so"
@@ -211,10 +213,17 @@ class Compiler:
             if done.code != 0:
                 remedy = NO_ROOM if os.strerror(errno.ENOSPC) in done.output else ""
                 raise CompileError(unplaced(done.output, done.code), remedy)
+            seal(folder / f"{name}.so")
 
-        check_open = self._commands.check_open
         with _failing_as_value():
-            return self._cache.entry(SHIMS, key, build, while_waiting=check_open) / f"{name}.so"
+            entry = self._cache.entry(
+                SHIMS,
+                key,
+                build,
+                is_current=lambda entry: is_whole(entry / f"{name}.so"),
+                while_waiting=self._commands.check_open,
+            )
+        return entry / f"{name}.so"
 
     def _native_command(self, name: str) -> list[str]:
         environment = self._commands.environment

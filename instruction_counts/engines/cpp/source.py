@@ -5,8 +5,8 @@ The unit exports
 - ``instruction_counts_case(runs, count, begin, end, error, size)``: runs the setup, then for each
   of ``count`` numbers in ``runs`` calls ``begin``, runs the statement that often, calls ``end``.
   Returns 0, or puts what was thrown into ``error`` (of ``size`` bytes) and returns 1.
-- ``instruction_counts_model``: 4096 characters that the caller fills with the path of the scripted
-  model before the call. The path is no part of the code, which can therefore be cached.
+- ``instruction_counts_model``: 4096 characters that the caller fills with the path of the artefact
+  before the call. The path is no part of the code, which can therefore be cached.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 
 import attrs
 
-from core.runtimes.torchscript import MODEL_PATH
+from core.runtimes import ARTEFACT_PATH
 from core.types import Case
 
 MODEL_BUFFER = "instruction_counts_model"
@@ -24,7 +24,7 @@ MODEL_BUFFER_SIZE = 4096
 
 @attrs.frozen
 class CppSource:
-    """The three parts of a C++ case, as written; `MODEL_PATH` may stand in them as a literal."""
+    """The three parts of a C++ case, as written; `ARTEFACT_PATH` may stand in them as a literal."""
 
     global_setup: str
     setup: str
@@ -146,7 +146,7 @@ def translation_unit(source: CppSource) -> str:
 
 def _pasted(place: str, text: str) -> str:
     # The empty line ends what a backslash at the end of the text would continue.
-    code = text.replace(f'"{MODEL_PATH}"', MODEL_BUFFER)
+    code = text.replace(f'"{ARTEFACT_PATH}"', MODEL_BUFFER)
     return f'#line 1 "{place}"\n{code}\n\n#line 1 "{_OURS}"\n'
 
 

@@ -811,11 +811,6 @@ void steady_zero(void)
     CALLGRIND_ZERO_STATS;
 }
 
-void steady_dump(const char *name)
-{
-    CALLGRIND_DUMP_STATS_AT(name);
-}
-
 /* ---- measured windows ----------------------------------------------------------------------- */
 
 /* One thread measures at a time, and collection is switched for that thread alone; allocations are
@@ -920,12 +915,17 @@ void steady_reset(void)
 /* ---- what the interpreter counts down ------------------------------------------------------- */
 
 /* CPython keeps a counter behind each bytecode that it can specialise, and tries to do so, or to do
- * it again, whenever that has run down: hundreds of instructions in an arbitrary window.  A counter
- * has 12 bits above 4 for the power of two that it starts from next time; this is the largest. */
-enum { FULL_COUNTER = 0xFFFC, MOST_COUNTERS = 1 << 16 };
+ * it again, whenever that has run down: hundreds of instructions in an arbitrary window. */
+enum { MOST_COUNTERS = 1 << 16 };
 
+static uint16_t full_counter;        /* as worker/cpython.py has it; 0 where none is to be held */
 static uint16_t **counters;
 static size_t known_counters;
+
+void steady_use_counters(uint64_t full)
+{
+    full_counter = (uint16_t)full;
+}
 
 /* `code` is a piece of bytecode as it was compiled: an opcode and an argument, then zeros in place of
  * each two bytes that belong to the interpreter.  `running` is the same as it is executed. */
@@ -933,7 +933,7 @@ void steady_know_counters(const unsigned char *code, uint64_t length, unsigned c
 {
     if (!counters)
         counters = map(MOST_COUNTERS * sizeof *counters, MAP_NORESERVE);
-    if (!counters)
+    if (!counters || !full_counter)
         return;
     for (uint64_t i = 2; i < length && known_counters < MOST_COUNTERS; i += 2)
         if (code[i - 2] && !code[i])
@@ -951,7 +951,7 @@ void steady_drain_counters(void)
 void steady_fill_counters(void)
 {
     for (size_t i = 0; i < known_counters; i++)
-        *counters[i] = FULL_COUNTER;
+        *counters[i] = full_counter;
 }
 
 /* ---- the same windows by the clock ---------------------------------------------------------- */

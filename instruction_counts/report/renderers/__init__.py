@@ -11,7 +11,15 @@ from typing import TypeAlias
 import attrs
 
 from instruction_counts.report.document import Document
-from instruction_counts.report.renderers import csv, json, junit, markdown, speedscope, terminal
+from instruction_counts.report.renderers import (
+    csv,
+    html,
+    json,
+    junit,
+    markdown,
+    speedscope,
+    terminal,
+)
 
 Content: TypeAlias = str | bytes | Iterable[str | bytes]
 """What a file holds; parts where the whole may not fit into memory."""
@@ -75,6 +83,7 @@ def renderer_of(file: str, having: Collection[str] = ()) -> Renderer | None:
 for _renderer in (
     Renderer("text", (".txt",), terminal.render),
     Renderer("markdown", (".md",), markdown.render),
+    Renderer("html", (".html",), html.render),
     Renderer("json", (".json",), json.render),
     Renderer("csv", (".csv",), csv.render),
     Renderer("junit", (".xml",), junit.render, needs="tests"),

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from instruction_counts.report.document import Block, Document, Section, Table, Unit
+from instruction_counts.report.document import Block, Document, Table, Unit
 from instruction_counts.report.format import written
 from instruction_counts.report.visible import visible
 from instruction_counts.system.program import program_name
@@ -89,7 +89,7 @@ def _parts(document: Document) -> Iterator[_Part]:
     if document.facts is not None:
         facts = _table(document.facts, document.longest)
         yield _Part((*facts.before, *facts.body))
-    for section in document.sections:
+    for section in document.texts:
         yield _section(section, document.longest)
     if document.notes:
         most = None if document.longest is None else _LONGEST_LINE
@@ -98,7 +98,7 @@ def _parts(document: Document) -> Iterator[_Part]:
         yield _Part((f"Next: {_code(f'{program_name()} {document.next_command}')}",))
 
 
-def _section(section: Section, longest: int | None) -> _Part:
+def _section(section: Table | Block, longest: int | None) -> _Part:
     part = _block(section) if isinstance(section, Block) else _table(section, longest)
     if not section.folded:
         return part

@@ -19,7 +19,6 @@ from instruction_counts.report.document import (
     Line,
     Role,
     Row,
-    Section,
     Table,
     Unit,
 )
@@ -74,11 +73,11 @@ def _parts(document: Document, width: int, limit: int | None) -> Iterator[list[T
     last = list(_wrapped(document.notes, width))
     if document.next_command:
         last.append(Text(f"Next: {program_name()} {visible_line(document.next_command)}"))
-    parts = [head, *(list(_section(part, width, limit)) for part in document.sections), last]
+    parts = [head, *(list(_section(part, width, limit)) for part in document.texts), last]
     yield from filter(None, parts)
 
 
-def _section(section: Section, width: int, limit: int | None) -> Iterator[Text]:
+def _section(section: Table | Block, width: int, limit: int | None) -> Iterator[Text]:
     if isinstance(section, Table):
         yield from _table(section, width, limit)
         return
@@ -166,7 +165,13 @@ def _shown(row: Row, columns: Sequence[Column]) -> _Shown:
 def _widths(columns: Sequence[Column], rows: Sequence[_Shown], width: int) -> list[int]:
     """Of each column: what it needs, or for texts what is left."""
     needed = [
-        max([cell_len(column.heading), *(cell_len(row.cells[place]) for row in rows)])
+        max(
+            [
+                cell_len(column.heading),
+                # What stands alone in its row, as a heading, takes the whole of it.
+                *(cell_len(row.cells[place]) for row in rows if place or any(row.cells[1:])),
+            ]
+        )
         for place, column in enumerate(columns)
     ]
     for group in dict.fromkeys(column.group for column in columns if column.group):
@@ -271,7 +276,11 @@ def _bars(table: Table, shown: Sequence[_Shown], room: int) -> list[Text]:
         return [Text() for _ in shown]
     cells = [row.row.cells[place] for row in shown]
     sizes = [
-        0 if row.row is table.total or not isinstance(cell.value, int | float) else abs(cell.value)
+        0
+        if row.row is table.total
+        or row.row.role is Role.STRONG  # another sum
+        or not isinstance(cell.value, int | float)
+        else abs(cell.value)
         for row, cell in zip(shown, cells, strict=True)
     ]
     largest = max(sizes, default=0)

@@ -14,11 +14,15 @@ import attrs
 from core.facts import Layer, Model
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.models import cpp
-from instruction_counts.sources.models.layers import ModelLayer, ModelTrace, Tensor
+from instruction_counts.sources.models.layers import (
+    Mode,
+    ModelLayer,
+    ModelTrace,
+    Tensor,
+    UniqueLayer,
+)
 from instruction_counts.sources.models.literals import literal, text
-from instruction_counts.sources.models.sources import FACTORY
-from instruction_counts.sources.models.unique import UniqueLayer
-from instruction_counts.sources.operators.names import is_argument
+from instruction_counts.sources.operators.entries import is_argument
 
 _GRADIENT = "gradient"
 _TAKEN = {"model", "torch", "y", _GRADIENT}
@@ -88,7 +92,7 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
 
 
 def of_model(
-    trace: ModelTrace, calls: Sequence[UniqueLayer], mode: Any, folder: Path
+    trace: ModelTrace, calls: Sequence[UniqueLayer], mode: Mode, folder: Path
 ) -> Definition:
     """The model as a whole, as its user would run it; ``folder`` is that of the definitions."""
     autograd = mode.backward and trace.result is not None
@@ -127,34 +131,24 @@ def of_model(
 
 
 def _made(trace: ModelTrace, beside: str, *, training: bool) -> list[str]:
-    source = trace.source
-    mode = "train" if training else "eval"
+    module, _, factory = trace.source.target.partition(":")
+    mode = (".train()" if training else ".eval()") if trace.has_mode else ""
     # A field of an f-string; the file that is written says where it lies.
-    path = f"{{_beside({beside})!r}}"
-    if source.kind == FACTORY:
-        module, _, factory = source.target.partition(":")
-        place = f"import sys\n\nsys.path.insert(0, {path})"
-        return [
-            *([place] if trace.is_local else []),
-            f"import {module}",
-            "",
-            "torch.manual_seed(0)",
-            f"model = {module}.{factory}().{mode}()",
-        ]
-    loaded = {
-        ".pt2": f"model = torch.export.load({path}).module()",
-        ".ts": f"model = torch.jit.load({path}).{mode}()",
-        ".onnx": f"import onnx2torch\n\nmodel = onnx2torch.convert({path}).{mode}()",
-    }
-    return ["torch.manual_seed(0)", loaded[source.kind]]
+    place = f"import sys\n\nsys.path.insert(0, {{_beside({beside})!r}})"
+    return [
+        *([place] if beside else []),
+        f"import {module}",
+        "",
+        "torch.manual_seed(0)",
+        f"model = {module}.{factory}(){mode}",
+    ]
 
 
 def _place(trace: ModelTrace, folder: Path) -> str:
-    """What the model is loaded from, relative to ``folder``, as code; empty where it needs none."""
-    if trace.source.kind == FACTORY and not trace.is_local:
+    """Where the factory's module lies, from ``folder``, as code; empty where it is installed."""
+    if not trace.is_local:
         return ""
-    path = Path.cwd() if trace.source.kind == FACTORY else Path(trace.source.target)
-    code = text(os.path.relpath(path.resolve(), folder.resolve()))
+    code = text(os.path.relpath(Path.cwd().resolve(), folder.resolve()))
     # The f-string has three quotes, and a field of one takes no backslash before Python 3.12.
     if "\\" in code or '"""' in code:
         raise UsageError(

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from core.facts import Use
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.domain.build import Build
-from instruction_counts.sources.models.sources import InputSpec, Source
+from instruction_counts.sources.inputs import Input
+from instruction_counts.sources.models.sources import Source
 
 
 @attrs.frozen
@@ -110,6 +113,8 @@ class ModelTrace:
     """Operators with the reason, and how often they were called."""
     is_local: bool
     """Whether the factory's module lies in the working directory."""
+    has_mode: bool = True
+    """Whether it can be trained or not; an exported program stays as it was exported."""
 
 
 @attrs.frozen
@@ -123,7 +128,7 @@ class Mode:
 
 
 def take_apart(
-    build: Build, source: Source, inputs: tuple[InputSpec, ...], mode: Mode, *, timeout_s: float
+    build: Build, source: Source, inputs: tuple[Input, ...], mode: Mode, *, timeout_s: float
 ) -> ModelTrace:
     """Run a model in ``build`` on fake tensors, from the working directory, and note its calls.
 
@@ -131,16 +136,19 @@ def take_apart(
         DataError: it cannot be loaded, or does not run.
     """
     request = {
-        "question": "trace",
         "model": source.target,
-        "kind": source.kind,
         "inputs": [
-            {"name": tensor.name, "shape": tensor.shape, "dtype": tensor.dtype, "high": tensor.high}
+            {
+                "name": tensor.name,
+                "shape": tensor.shape,
+                "dtype": tensor.dtype or "float32",
+                "high": tensor.high,
+            }
             for tensor in inputs
         ],
         **attrs.asdict(mode),
     }
-    answer = inquire(build, "models", request, timeout_s=timeout_s, cwd=Path.cwd())
+    answer = inquire(build, "trace", request, timeout_s=timeout_s, cwd=Path.cwd())
     return read_trace(source, answer)
 
 
@@ -156,35 +164,21 @@ def read_trace(source: Source, answer: Mapping[str, Any]) -> ModelTrace:
         taken_apart=answer["taken_apart"],
         left_out=answer["left_out"],
         is_local=answer["is_local"],
+        has_mode=answer["has_mode"],
     )
 
 
-def _layer(data: Mapping[str, Any]) -> ModelLayer:
-    return ModelLayer(
-        kind=data["kind"],
-        type=data["type"],
-        call=data["call"],
-        inputs=tuple(map(_tensor, data["inputs"])),
-        result=_result(data["result"]),
-        positional=_frozen(data.get("positional", [])),
-        keywords=tuple((name, _frozen(value)) for name, value in data.get("keywords", {}).items()),
-        dtype=data.get("dtype", "torch.float32"),
-        training=data.get("training", False),
-        has_parameters=data.get("has_parameters", False),
-        is_frozen=data.get("is_frozen", False),
-        is_plain=data.get("is_plain", False),
-    )
+def _layer(call: Mapping[str, Any]) -> ModelLayer:
+    fields = {name: _frozen(value) for name, value in call.items() if name != "path"}
+    fields["inputs"] = tuple(map(_tensor, call["inputs"]))
+    fields["result"] = _result(call["result"])
+    keywords = call.get("keywords", {})
+    fields["keywords"] = tuple((name, _frozen(value)) for name, value in keywords.items())
+    return ModelLayer(**fields)
 
 
 def _tensor(data: Mapping[str, Any]) -> Tensor:
-    return Tensor(
-        name=data["name"],
-        shape=tuple(data["shape"]),
-        dtype=data["dtype"],
-        stride=None if data["stride"] is None else tuple(data["stride"]),
-        high=data["high"],
-        needs_grad=data.get("needs_grad", False),
-    )
+    return Tensor(**{name: _frozen(value) for name, value in data.items()})
 
 
 def _result(data: Mapping[str, Any] | None) -> Result | None:
@@ -193,3 +187,33 @@ def _result(data: Mapping[str, Any] | None) -> Result | None:
 
 def _frozen(value: Any) -> Any:
     return tuple(map(_frozen, value)) if isinstance(value, list) else value
+
+
+@attrs.frozen
+class UniqueLayer:
+    """A layer, kept once for all models, and all places where it is used."""
+
+    layer: ModelLayer
+    uses: tuple[Use, ...]
+
+    def calls_of(self, model: str) -> int:
+        """How often one run of the model calls it."""
+        return sum(use.count for use in self.uses if use.model == model)
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that use it, in order."""
+        return tuple(dict.fromkeys(use.model for use in self.uses))
+
+
+def unique_layers(traces: Sequence[ModelTrace]) -> tuple[UniqueLayer, ...]:
+    """Each layer once, in the order in which it is first called."""
+    uses: dict[ModelLayer, Counter[tuple[str, str]]] = {}
+    for trace in traces:
+        for call in trace.calls:
+            places = uses.setdefault(call.layer, Counter())
+            places[trace.source.name, call.path] += 1
+    return tuple(
+        UniqueLayer(layer, tuple(Use(*place, count) for place, count in places.items()))
+        for layer, places in uses.items()
+    )

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from core.facts import Layer, Model, Use
-from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.models import names
+from core.types import Label
 from instruction_counts.sources.models.definition import Definition, of_layer, of_model
-from instruction_counts.sources.models.layers import Mode, ModelTrace
+from instruction_counts.sources.models.layers import (
+    Mode,
+    ModelLayer,
+    ModelTrace,
+    Tensor,
+    UniqueLayer,
+)
 from instruction_counts.sources.models.literals import block, call, literal, several, text
-from instruction_counts.sources.models.unique import UniqueLayer
 from instruction_counts.system.program import program_name
 
-_DIGEST = re.compile(r"^Digest, by which edits are noticed: (\w*)$", re.MULTILINE)
-
+TOP = "Models"
+WHOLE = "Whole models"
+_SHORT = {"stride": "s", "padding": "p", "dilation": "d", "groups": "g"}
 _HELPER = """\
 
 
@@ -36,7 +40,7 @@ def definition_file(
     folder: Path,
 ) -> str:
     """The whole file; ``command`` is what makes it again, ``folder`` where it will lie."""
-    named = names.labels([layer.layer for layer in layers])
+    named = labels([layer.layer for layer in layers])
     kinds: dict[str, dict[str, Definition]] = {}
     for (_, kind, name), layer in zip(named, layers, strict=True):
         kinds.setdefault(kind, {})[name] = of_layer(layer, backward=mode.backward)
@@ -47,10 +51,10 @@ def definition_file(
     imports.append(f"from core.api import {', '.join(_imported(definitions))}")
     body = "\n".join(
         [
-            f"    {text(names.WHOLE)}: {{",
+            f"    {text(WHOLE)}: {{",
             *(_entry(name, layer, 8) for name, layer in whole.items()),
             "    },",
-            f"    {text(names.TOP)}: {{",
+            f"    {text(TOP)}: {{",
             *(line for kind, entries in kinds.items() for line in _section(kind, entries)),
             "    },",
         ]
@@ -62,35 +66,7 @@ def definition_file(
         *([_HELPER] if beside else []),
         f"BENCHMARKS = {{\n{body}\n}}\n",
     ]
-    content = "\n".join(parts)
-    return _DIGEST.sub(lambda match: match[0] + _digest(content), content, count=1)
-
-
-def check_unedited(path: Path) -> None:
-    """Raise where ``path`` holds something that nobody would want to lose.
-
-    Raises:
-        UsageError: it was edited since it was written, or was not written by this program.
-    """
-    try:
-        found = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        return
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"--output {path} cannot be read: {error}", "Choose another file."
-        ) from error
-    match = _DIGEST.search(found)
-    emptied = _DIGEST.sub(lambda match: match[0].removesuffix(match[1]), found, count=1)
-    if match is None or match[1] != _digest(emptied):
-        why = "was edited" if match else "was not written by generate"
-        raise UsageError(
-            f"--output {path} {why}", "Choose another file, or overwrite it with --force."
-        )
-
-
-def _digest(content: str) -> str:
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
+    return "\n".join(parts)
 
 
 def _head(
@@ -102,8 +78,7 @@ def _head(
         f"The unique layers of {models}: {len(layers):,} for {calls:,} calls.\n\n"
         "Written by the command below, which writes the same again. It may be edited: what\n"
         "`predict` needs is the `subject` of each entry.\n\n"
-        f"{_command(command)}\n\n"
-        "Digest, by which edits are noticed: \n"
+        f"{_command(command)}\n"
     )
 
 
@@ -178,3 +153,65 @@ def _subject(subject: Layer | Model, indent: int) -> str:
 
 def _use(use: Use, indent: int) -> str:
     return call("Use", [text(use.model), text(use.path), str(use.count)], indent)
+
+
+# ---------------------------------------------------------------------------------------------
+# What layers are called: ``3→32 3x3 s2 · 1x3x224x224``
+# ---------------------------------------------------------------------------------------------
+
+
+def labels(layers: Sequence[ModelLayer]) -> list[Label]:
+    """A label for each layer; where two would have the same, they are numbered."""
+    found: list[Label] = []
+    taken: dict[Label, int] = {}
+    for layer in layers:
+        label = (TOP, layer.title, _name(layer))
+        taken[label] = taken.get(label, 0) + 1
+        if taken[label] > 1:
+            label = (*label[:2], f"{label[2]} ({taken[label]})")
+        found.append(label)
+    return found
+
+
+def _name(layer: ModelLayer) -> str:
+    shapes = ", ".join(map(_tensor, layer.inputs))
+    if layer.kind == "operator":
+        call = layer.call.replace("torch.nn.functional.", "").replace("torch.ops.aten.", "")
+        parts = [call.removeprefix("torch."), shapes]
+    else:
+        parts = [" ".join(_arguments(layer)), shapes]
+        call = layer.call.removeprefix("model")
+        if not layer.is_plain:
+            parts.append(call)
+    return " · ".join(part for part in parts if part)
+
+
+def _arguments(layer: ModelLayer) -> list[str]:
+    given = list(layer.positional)
+    texts: list[str] = []
+    if len(given) >= 2 and all(isinstance(size, int) for size in given[:2]):
+        texts.append(f"{given[0]}→{given[1]}")  # channels, features, words and their width
+        given = given[2:]
+    texts += [_sizes(size) for size in given]
+    for name, value in layer.keywords:
+        if value is False and name == "bias":
+            texts.append("no bias")
+        elif name in _SHORT:
+            texts.append(f"{_SHORT[name]}{_sizes(value, same=True)}")
+        else:
+            texts.append(f"{name}={_sizes(value)}")
+    return [*texts, "frozen"] if layer.is_frozen else texts
+
+
+def _sizes(value: Any, *, same: bool = False) -> str:
+    if isinstance(value, tuple):
+        if same and len(set(value)) == 1:
+            return str(value[0])
+        return "x".join(map(str, value))
+    return str(value)
+
+
+def _tensor(tensor: Tensor) -> str:
+    shape = "x".join(map(str, tensor.shape)) or "scalar"
+    dtype = "" if tensor.dtype == "float32" else f" {tensor.dtype}"
+    return f"{shape}{dtype}{' strided' if tensor.stride is not None else ''}"

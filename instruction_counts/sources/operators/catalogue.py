@@ -1,9 +1,14 @@
-"""The operators of an installed torch, as its build tells them; kept in the cache folder."""
+"""The operators of an installed torch, as its build tells them, and which of them have an entry.
+
+What a build tells is kept in the cache folder.
+"""
 
 from __future__ import annotations
 
+import difflib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +16,11 @@ import attrs
 
 from instruction_counts.builds.inquiry import inquire, scripts_text
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.sources.operators.entries import OperatorEntry
 from instruction_counts.system.cache import Cache, key_of
 
-_CATALOGUE, _SAMPLES = "catalogue", "samples"
-"""The scripts that are asked."""
+_NAMESPACES = {"linalg": "linalg_", "fft": "fft_", "special": "special_", "sparse": "_sparse_"}
 _SHOWN_TAGS = (
     "pointwise",
     "reduction",
@@ -87,24 +93,10 @@ class PublicOperator:
         return ", ".join([self.namespace, *(tag for tag in _SHOWN_TAGS if tag in self.tags)])
 
 
-@attrs.frozen
-class Sample:
-    """Arguments of an operator, as the catalogue script describes them in JSON."""
-
-    input: Any = attrs.field(hash=False)
-    args: tuple[Any, ...] = attrs.field(hash=False)
-    kwargs: Mapping[str, Any] = attrs.field(hash=False)
-
-
-@attrs.frozen
-class OperatorSamples:
-    """Samples of one variant of an operator; ``reason`` says why there are none."""
-
-    name: str
-    """As it was asked for."""
-    variant: str
-    samples: tuple[Sample, ...]
-    reason: str = ""
+def native_name(operator: str) -> str:
+    """The name that torch's schema has for an operator: ``torch.fft.rfft`` is ``fft_rfft``."""
+    *path, name = operator.split(".")
+    return _NAMESPACES.get(path[-1] if path else "", "") + name
 
 
 def load_schemas(build: Build, cache: Cache) -> tuple[Schema, ...]:
@@ -114,7 +106,7 @@ def load_schemas(build: Build, cache: Cache) -> tuple[Schema, ...]:
         BuildError: the interpreter does not work.
         DataError: it has no torch, or one that cannot be imported.
     """
-    answer = _kept(build, cache, _CATALOGUE, {"question": "schemas"})
+    answer = _kept(build, cache, "schemas")
     return tuple(_schema(schema) for schema in answer["schemas"])
 
 
@@ -123,66 +115,23 @@ def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, .
 
     Private and deprecated ones are left out. Raises what `load_schemas` does.
     """
-    answer = _kept(build, cache, _CATALOGUE, {"question": "public_operators"})
+    answer = _kept(build, cache, "public_operators")
     return tuple(
         PublicOperator(**{**found, "tags": tuple(found["tags"])}) for found in answer["operators"]
     )
 
 
-def load_samples(
-    build: Build,
-    names: Sequence[str],
-    dtype: str,
-    limit: int,
-    cache: Cache | None = None,
-    *,
-    requires_grad: bool = False,
-) -> tuple[OperatorSamples, ...]:
-    """Samples that torch tests these operators with: ``limit`` of each variant at most.
-
-    A name may be public (``torch.linalg.norm``), native (``linalg_norm``), or as torch's database
-    has it; one that it does not have yields nothing. With ``requires_grad``, tensors require a
-    gradient where torch says that there is one. To read the database takes seconds.
-
-    Raises:
-        BuildError: the interpreter does not work.
-        DataError: it has no torch, no such dtype, or not the module that the database needs.
-    """
-    request = {
-        "question": "op_db",
-        "names": list(names),
-        "dtype": dtype,
-        "limit": limit,
-        "requires_grad": requires_grad,
-    }
-    if cache is None:
-        answer = inquire(build, _SAMPLES, request)
-    else:
-        answer = _kept(build, cache, _SAMPLES, request)
-    return tuple(_samples(found) for found in answer["operators"])
-
-
-def _samples(found: Mapping[str, Any]) -> OperatorSamples:
-    samples = (
-        Sample(sample["input"], tuple(sample["args"]), sample["kwargs"])
-        for sample in found["samples"]
-    )
-    return OperatorSamples(found["name"], found["variant"], tuple(samples), found["reason"])
-
-
-def _kept(build: Build, cache: Cache, script: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """The answer to ``request``, asked once for each torch, script and request."""
+def _kept(build: Build, cache: Cache, question: str) -> dict[str, Any]:
+    """The answer to a question, asked once for each torch."""
     # Schemas come from the libraries; everything else is read from Python files, too.
-    sources = request["question"] != "schemas"
-    torch = inquire(build, _CATALOGUE, {"question": "locate", "sources": sources})
-    texts = [json.dumps(part, sort_keys=True) for part in (torch, dict(build.env), dict(request))]
-    key = key_of(scripts_text(), *texts)
+    torch = inquire(build, "locate", {"sources": question != "schemas"})
+    texts = [json.dumps(part, sort_keys=True) for part in (torch, dict(build.env), question)]
 
     def ask(folder: Path) -> None:
-        answer = inquire(build, script, request)
+        answer = inquire(build, question, {})
         (folder / "answer.json").write_text(json.dumps(answer, allow_nan=False), encoding="utf-8")
 
-    path = cache.entry("catalogue", key, ask) / "answer.json"
+    path = cache.entry("catalogue", key_of(scripts_text(), *texts), ask) / "answer.json"
     answer: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return answer
 
@@ -190,3 +139,79 @@ def _kept(build: Build, cache: Cache, script: str, request: Mapping[str, Any]) -
 def _schema(found: Mapping[str, Any]) -> Schema:
     arguments = tuple(Argument(**argument) for argument in found["arguments"])
     return Schema(found["name"], found["overload"], arguments, tuple(found["returns"]))
+
+
+# ---------------------------------------------------------------------------------------------
+# Which of them have an entry
+# ---------------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class Coverage:
+    """Public operators, those called most first."""
+
+    public: tuple[PublicOperator, ...]
+    """All of them."""
+    named: tuple[PublicOperator, ...]
+    """With an entry of their own."""
+    shared: tuple[PublicOperator, ...]
+    """With the entry of a function that has their native name."""
+    uncovered: tuple[PublicOperator, ...]
+
+
+def coverage(
+    public: Iterable[PublicOperator],
+    entries: Sequence[OperatorEntry],
+    categories: Sequence[str] = (),
+) -> Coverage:
+    """Which operators entries cover; only those of ``categories`` where any are named.
+
+    An entry covers the operator of its name. The entry of a function also covers what has the same
+    native name: ``torch.add`` covers ``Tensor.add``, as both call aten::add.
+
+    Raises:
+        UsageError: there is no such category; the error names what is near.
+    """
+    operators = sorted(public, key=lambda operator: (-operator.uses, operator.entry_name))
+    natives = {operator.entry_name: operator.native for operator in operators}
+    names = {entry.name for entry in entries}
+    functions = {
+        natives.get(entry.name) or native_name(entry.name)
+        for entry in entries
+        if not entry.is_method
+    }
+    found = _in_categories(operators, categories)
+    named = [operator for operator in found if operator.entry_name in names]
+    others = [operator for operator in found if operator.entry_name not in names]
+    return Coverage(
+        tuple(found),
+        tuple(named),
+        tuple(operator for operator in others if operator.native in functions),
+        tuple(operator for operator in others if operator.native not in functions),
+    )
+
+
+def _in_categories(
+    operators: Sequence[PublicOperator], patterns: Sequence[str]
+) -> Sequence[PublicOperator]:
+    """Those whose category matches a pattern, as a whole or in a part; all without any."""
+    spellings = {
+        category: (category.lower(), *category.lower().split(", "))
+        for category in dict.fromkeys(operator.category for operator in operators)
+    }
+    matching: set[str] = set()
+    for pattern in patterns:
+        found = {
+            category
+            for category, texts in spellings.items()
+            if any(fnmatchcase(text, pattern.lower()) for text in texts)
+        }
+        if not found:
+            known = sorted({text for texts in spellings.values() for text in texts})
+            near = ", ".join(difflib.get_close_matches(pattern.lower(), known, n=3))
+            raise UsageError(
+                f"--category '{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
+                "For example: torch.linalg, pointwise or 'torch.Tensor*'",
+            )
+        matching |= found
+    return [operator for operator in operators if not patterns or operator.category in matching]

@@ -15,10 +15,9 @@ import attrs
 
 from core.types import Language
 from instruction_counts.sources.operators.calls import Call, Ref
-from instruction_counts.sources.operators.catalogue import Argument, Schema
+from instruction_counts.sources.operators.catalogue import Argument, Schema, native_name
 from instruction_counts.sources.operators.values import CPP_DTYPES, drawn
 
-_NAMESPACES = {"linalg": "linalg_", "fft": "fft_", "special": "special_", "sparse": "_sparse_"}
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
 _OBJECTS = {
     "torch.channels_last": "torch::MemoryFormat::ChannelsLast",
@@ -43,12 +42,6 @@ class Underivable:
     """Why there is no C++ text."""
 
     reason: str
-
-
-def native_name(operator: str) -> str:
-    """The name that torch's schema has for an operator: ``torch.fft.rfft`` is ``fft_rfft``."""
-    *path, name = operator.split(".")
-    return _NAMESPACES.get(path[-1] if path else "", "") + name
 
 
 def setup(call: Call, expression: str) -> str:
@@ -84,19 +77,6 @@ def expression(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> str | Und
 # ---------------------------------------------------------------------------------------------
 # Which schema
 # ---------------------------------------------------------------------------------------------
-
-
-def returns_of(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> tuple[str, ...]:
-    """The types of what a call returns; none where the schemas do not tell.
-
-    Python may have other arguments than any schema; what all schemas return then holds as well.
-    """
-    fitting = _fitting(call, schemas)
-    if fitting is not None:
-        return fitting[0].returns
-    among = schemas.get(native_name(call.entry.name), ())
-    kinds = {schema.returns for schema in among if not _writes(schema, call)}
-    return kinds.pop() if len(kinds) == 1 else ()
 
 
 def _fitting(

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 import attrs
 
 from core.api import GroupedBenchmark, Operator
+from core.errors import quoted
 from core.expand import materialize
 from core.types import Case
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.operators.calls import Overrides
+from instruction_counts.reading.nodes import one_of
+from instruction_counts.sources.inputs import parse_input
+from instruction_counts.sources.operators.calls import Overrides, together
 from instruction_counts.sources.operators.catalogue import load_schemas
 from instruction_counts.sources.operators.definitions import definitions
-from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
-from instruction_counts.sources.operators.overriding import Asked, parse_inputs, read_overrides
+from instruction_counts.sources.operators.entries import DTYPES, VARIANTS, OperatorEntry, Shape
 from instruction_counts.sources.operators.reading import read_operators
-from instruction_counts.sources.registry import OperatorRequest, unheard
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.places import HOME
 
+ALL = "all"
 _CATEGORY = "category:"
 _NAMED = 3
+
+
+def unheard(text: str) -> None:
+    """Where nobody listens to notes."""
 
 
 def standard_file() -> Path:
@@ -78,30 +84,62 @@ class OperatorSource:
         return cases
 
 
-def opened(request: OperatorRequest) -> OperatorSource:
-    """The operators of a file that are asked for.
+def operators(
+    *patterns: str,
+    shapes: Sequence[str] = (),
+    dtypes: Sequence[str] = (),
+    inputs: Mapping[str, Sequence[Sequence[int]]] | None = None,
+    seed: int = 0,
+    file: Path | None = None,
+    note: Callable[[str], None] = unheard,
+) -> OperatorSource:
+    """Operators as definitions, for whatever takes these: ``measure(operators("torch.add"))``.
+
+    Args:
+        patterns: ``torch.add``, ``add``, ``torch.fft.*``, ``category:reduction`` or ``*``.
+        shapes: which of the entries' shapes: ``small``, ``typical`` (what is usual), ``large``,
+            ``skewed``, ``all``.
+        dtypes: of the inputs for which an entry states none; each gives a case of its own.
+        inputs: shapes by the name of an input, in place of ``shapes``; several of one input give
+            several cases, and those of several inputs are paired up.
+        seed: of the inputs' values.
+        file: a file of operators; by default the one that comes with this program.
+        note: receives what is asked for and these operators do not have.
 
     Raises:
-        UsageError: samples are asked for, which a file of operators does not have.
-        DataError: the overrides hold mistakes.
+        UsageError: a shape or a dtype is not known, or shapes are given in both ways.
     """
-    overrides = asked_for(request).overrides()
-    if request.samples is not None:
-        raise UsageError("--samples applies only to torch's samples", "Add: --source op_db")
-    return OperatorSource(
-        request.patterns, overrides, request.file or standard_file(), request.note
-    )
+    for kind, given, known in (("shape", shapes, (*VARIANTS, ALL)), ("dtype", dtypes, DTYPES)):
+        for name in given:
+            if name not in known:
+                raise UsageError(f"there is no {kind} {quoted(name)}", one_of(known, name))
+    if shapes and inputs:
+        raise UsageError(
+            f"--input sets the shapes, so --shape {', '.join(shapes)} has no effect",
+            "Drop one of the two.",
+        )
+    several = {name: tuple(map(tuple, sizes)) for name, sizes in (inputs or {}).items()}
+    variants = VARIANTS if ALL in shapes else tuple(shapes) or ("typical",)
+    overrides = Overrides(variants, tuple(dtypes), together(several), seed)
+    return OperatorSource(patterns, overrides, file or standard_file(), note)
 
 
-def asked_for(request: OperatorRequest) -> Asked:
-    """What options ask for, over what the file of overrides does.
+def shapes_of(texts: Iterable[str]) -> dict[str, list[Shape]]:
+    """The shapes of inputs that options state, by the names of the inputs.
 
     Raises:
-        UsageError: an input has another form than ``NAME=[SIZES]``.
-        DataError: the overrides hold mistakes.
+        UsageError: one has another form than ``NAME=SIZES``.
     """
-    asked = Asked(request.shapes, request.dtypes, parse_inputs(request.inputs), request.seed)
-    return asked if request.overrides is None else asked.over(read_overrides(request.overrides))
+    inputs: dict[str, list[Shape]] = {}
+    for text in texts:
+        given = parse_input(text)
+        if given.name is None or (given.model, given.dtype, given.high) != (None, None, None):
+            raise UsageError(
+                f"--input {quoted(text)} is not NAME=SIZES",
+                "For example: input=32,3,256,256. --dtype sets the dtype.",
+            )
+        inputs.setdefault(given.name, []).append(given.shape)
+    return inputs
 
 
 def remarks(
@@ -128,9 +166,7 @@ def remarks(
 
 
 def selected(
-    entries: Sequence[OperatorEntry],
-    patterns: Iterable[str],
-    remedy: str = "",
+    entries: Sequence[OperatorEntry], patterns: Iterable[str]
 ) -> tuple[OperatorEntry, ...]:
     """The entries that any pattern selects.
 
@@ -141,8 +177,8 @@ def selected(
         if not any(matches(pattern, entry) for entry in entries):
             raise UsageError(
                 f"No operator matches '{pattern}'.{_near(pattern, entries)}",
-                remedy or "See:",
-                "" if remedy else "operators list",
+                "See:",
+                "operators list",
             )
     return tuple(entry for entry in entries if any(matches(pattern, entry) for pattern in patterns))
 

@@ -22,34 +22,54 @@ from instruction_counts.sources.operators.entries import OperatorEntry, Shape, T
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
 from instruction_counts.sources.specification.placeholders import Expansion, PlaceholderError
-from instruction_counts.sources.specification.values import Entry, Expected, Input, Model
+from instruction_counts.sources.specification.values import Entry, Expected, Input, Model, code_of
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.program import program_name
 
 T = TypeVar("T")
 _LONGEST_SIZE = 19  # digits of the largest size that a tensor can have
+_TOLERANCE = 1e-6
 Groups = Iterator[tuple[Expansion, GroupedBenchmark]]
 
 
+@attrs.frozen
+class PlacedEntry:
+    """An entry, and where it stands."""
+
+    node: Node
+    entry: Entry
+
+    def at(self, *steps: str) -> Node:
+        """Where a field stands, or the entry where it is not stated."""
+        return self.node.below(steps)
+
+    def replaced(self, field: str, replace: Callable[[str], T], text: str) -> T:
+        """``text``, from a field, with its placeholders replaced."""
+        try:
+            return replace(text)
+        except PlaceholderError as error:
+            raise self.at(field).unlike(error.expected, error.found) from None
+
+
 def expanded(
-    entries: Sequence[Entry], name: str, seed: int, problems: Problems
+    entries: Sequence[PlacedEntry], name: str, seed: int, problems: Problems
 ) -> dict[Label, GroupedBenchmark]:
     """The definitions that ``entries`` give, by their labels; what is wrong is noted.
 
     ``name`` is the first part of labels that are not stated.
     """
     found: dict[Label, GroupedBenchmark] = {}
-    for entry in entries:
+    for placed in entries:
+        entry = placed.entry
         groups = _operators if entry.operator is not None else _statements
-        listed = problems.attempt(_listed, groups, entry, seed, otherwise=[])
+        listed = problems.attempt(_listed, groups, placed, seed, otherwise=[])
         usual = f"{name}/{entry.id}"
         suffixes = _suffixes([expansion for expansion, _ in listed])
         for (expansion, group), suffix in zip(listed, suffixes, strict=True):
-            label = problems.attempt(_label, entry, expansion, usual + suffix)
+            label = problems.attempt(_label, placed, expansion, usual + suffix)
             if label in found:
-                place = entry.fields.get("label", entry.node)
                 expected = "a unique label; {ID} distinguishes shapes and dtypes"
-                problems.note(place, expected, "/".join(label))
+                problems.note(placed.at("label"), expected, "/".join(label))
                 break
             if label is None:
                 break
@@ -69,67 +89,62 @@ def _suffixes(expansions: Sequence[Expansion]) -> list[str]:
 
 
 def _listed(
-    groups: Callable[[Entry, int], Groups], entry: Entry, seed: int
+    groups: Callable[[PlacedEntry, int], Groups], placed: PlacedEntry, seed: int
 ) -> list[tuple[Expansion, GroupedBenchmark]]:
-    return list(groups(entry, seed))
+    return list(groups(placed, seed))
 
 
-def _label(entry: Entry, expansion: Expansion, usual: str) -> Label:
-    node = entry.fields.get("label", entry.node)
-    whole = _replaced(node, expansion.in_label, entry.label) if entry.label else usual
+def _label(placed: PlacedEntry, expansion: Expansion, usual: str) -> Label:
+    stated = placed.entry.label
+    whole = placed.replaced("label", expansion.in_label, stated) if stated else usual
     parts = tuple(part.strip() for part in whole.split("/") if part.strip())
     if not parts:
-        raise node.unlike("a label", "nothing")
+        raise placed.at("label").unlike("a label", "nothing")
     return parts
-
-
-def _replaced(node: Node, replace: Callable[[str], T], text: str) -> T:
-    try:
-        return replace(text)
-    except PlaceholderError as error:
-        raise node.unlike(error.expected, error.found) from None
 
 
 # Statements and models
 
 
-def _statements(entry: Entry, seed: int) -> Groups:
-    for expansion in _expansions(entry.inputs):
-        yield expansion, _group(entry, expansion, seed)
+def _statements(placed: PlacedEntry, seed: int) -> Groups:
+    for expansion in _expansions(placed.entry.inputs):
+        yield expansion, _group(placed, expansion, seed)
 
 
-def _expansions(inputs: Sequence[Input]) -> Iterator[Expansion]:
+def _expansions(inputs: Mapping[str, Input]) -> Iterator[Expansion]:
     """Each shape with each dtype; shapes of several inputs go together one by one."""
-    shapes = max((len(tensor.shapes) for tensor in inputs), default=1)
-    dtypes = max((len(tensor.dtypes) for tensor in inputs), default=1)
+    shapes = max((len(tensor.shapes) for tensor in inputs.values()), default=1)
+    dtypes = max((len(tensor.dtypes) for tensor in inputs.values()), default=1)
     number = 0
     for place in range(shapes):
         for kind in range(dtypes):
             number += 1
             yield Expansion(
                 number,
-                {tensor.name: tensor.shapes[place % len(tensor.shapes)] for tensor in inputs},
-                {tensor.name: tensor.dtypes[kind % len(tensor.dtypes)] for tensor in inputs},
+                {name: each.shapes[place % len(each.shapes)] for name, each in inputs.items()},
+                {name: each.dtypes[kind % len(each.dtypes)] for name, each in inputs.items()},
             )
 
 
-def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
-    def code(field: str, text: str | None) -> str | None:
-        return text and _replaced(entry.fields[field], expansion.in_code, text)
+def _group(placed: PlacedEntry, expansion: Expansion, seed: int) -> GroupedBenchmark:
+    entry = placed.entry
 
+    def code(field: str, text: str | None) -> str | None:
+        return text and placed.replaced(field, expansion.in_code, text)
+
+    codes = dict(zip((Language.PYTHON, Language.CPP), code_of(entry.setup), strict=True))
     setups = {
         language: _joined(
-            _drawn(entry.inputs, expansion, seed, language),
-            code("setup", entry.setup.cpp if language is Language.CPP else entry.setup.python),
+            _drawn(entry.inputs, expansion, seed, language), code("setup", codes[language])
         )
         for language in Language
     }
-    python, cpp = code("statement", entry.statement.python), code("statement", entry.statement.cpp)
+    python, cpp = (code("statement", stated) for stated in code_of(entry.statement))
     global_setup, signature = code("global_setup", entry.global_setup), entry.signature
     paths: Mapping[str, str] = {}
     if entry.model is not None:
-        paths = {str(entry.model.path): f"sha256 {entry.model.sha256}"}
-        names = [tensor.name for tensor in entry.inputs]
+        paths = {str(entry.model.path.absolute()): f"sha256 {entry.model.sha256.lower()}"}
+        names = [*entry.inputs]
         python, cpp = f"y = model({', '.join(names)})", _cpp_call(names)
         loaded = _loaded(entry.model, names)
         setups = {language: _joined(setups[language], loaded[language]) for language in Language}
@@ -146,11 +161,11 @@ def _group(entry: Entry, expansion: Expansion, seed: int) -> GroupedBenchmark:
             num_threads=entry.num_threads,
             gradient=entry.gradient,
             metadata=_metadata(entry, expansion),
-            expected=_expected(entry, expansion),
+            expected=_expected(placed, expansion),
         )
     except DefinitionError as error:
         names_of = {"py_stmt": "statement", "cpp_stmt": "statement"}
-        node = entry.fields.get(names_of.get(error.field, error.field), entry.node)
+        node = placed.at(names_of.get(error.field, error.field))
         raise node.unlike(error.expected, error.found) from None
 
 
@@ -158,14 +173,14 @@ def _joined(*parts: str | None) -> str:
     return "\n".join(part for part in parts if part)
 
 
-def _drawn(inputs: Sequence[Input], expansion: Expansion, seed: int, language: Language) -> str:
+def _drawn(inputs: Mapping[str, Input], expansion: Expansion, seed: int, language: Language) -> str:
     if not inputs:
         return ""
     is_cpp = language is Language.CPP
     lines = [f"torch::manual_seed({seed});" if is_cpp else f"torch.manual_seed({seed})"]
-    for tensor in inputs:
-        shape, dtype = expansion.shapes[tensor.name], expansion.dtypes[tensor.name]
-        value = calls.Value(tensor.name, shape, dtype, tensor.distribution, tensor.requires_grad)
+    for name, tensor in inputs.items():
+        shape, dtype = expansion.shapes[name], expansion.dtypes[name]
+        value = calls.Value(name, shape, dtype, tensor.distribution, tensor.requires_grad)
         lines.append(values.drawn(value, language))
     return "\n".join(lines)
 
@@ -180,8 +195,8 @@ def _cpp_call(names: Sequence[str]) -> str:
 def _loaded(model: Model, names: Sequence[str]) -> dict[Language, str]:
     # The checksum is part of the code, and so of the definition: another file is another case, and
     # the same one elsewhere is none. The profiling executor specialises during the first calls.
-    path = json.dumps(str(model.path), ensure_ascii=False)
-    checksum = f"sha256 {model.sha256}"
+    path = json.dumps(str(model.path.absolute()), ensure_ascii=False)
+    checksum = f"sha256 {model.sha256.lower()}"
     return {
         Language.PYTHON: (
             f"model = torch.jit.load({path})  # {checksum}\n"
@@ -203,100 +218,107 @@ def _metadata(entry: Entry, expansion: Expansion) -> dict[str, object]:
     }
 
 
-def _expected(entry: Entry, expansion: Expansion) -> tuple[ExpectedTensor, ...]:
+def _expected(placed: PlacedEntry, expansion: Expansion) -> tuple[ExpectedTensor, ...]:
     return tuple(
         ExpectedTensor(
-            tensor.name,
-            _shape(tensor, entry, expansion),
-            tensor.dtype,
-            tensor.sum,
-            tensor.tolerance,
+            name,
+            _shape(stated, placed, expansion),
+            stated.dtype,
+            stated.sum,
+            _TOLERANCE if stated.tolerance is None else stated.tolerance,
         )
-        for tensor in entry.expected
+        for name, stated in placed.entry.expected.items()
     )
 
 
-def _shape(tensor: Expected, entry: Entry, expansion: Expansion) -> Shape | None:
-    if tensor.shape is None:
+def _shape(stated: Expected, placed: PlacedEntry, expansion: Expansion) -> Shape | None:
+    if stated.shape is None:
         return None
-    return tuple(_size(size, expansion, entry.fields["expected"]) for size in tensor.shape)
+    return tuple(_size(size, expansion, placed) for size in stated.shape)
 
 
-def _size(size: int | str, expansion: Expansion, node: Node) -> int:
+def _size(size: int | str, expansion: Expansion, placed: PlacedEntry) -> int:
     if isinstance(size, int):
         return size
-    text = _replaced(node, expansion.in_code, size)
+    text = placed.replaced("expected", expansion.in_code, size)
     if not text.isdecimal() or len(text) > _LONGEST_SIZE:
-        raise node.unlike("a size, or a placeholder such as {x.shape[0]}", f'"{size}"')
+        expected = "a size, or a placeholder such as {x.shape[0]}"
+        raise placed.at("expected").unlike(expected, f'"{size}"')
     return int(text)
 
 
 # Operators
 
 
-def _operators(entry: Entry, seed: int) -> Groups:
+def _operators(placed: PlacedEntry, seed: int) -> Groups:
+    entry = placed.entry
     assert entry.operator is not None, "asked for an operator"
     number = 0
     try:
         for operator in selected(read_operators(standard_file()), [entry.operator]):
             for shapes_and_dtypes in _expansions(entry.inputs):
-                for call in _calls(entry, operator, shapes_and_dtypes, seed):
+                for call in _calls(placed, operator, shapes_and_dtypes, seed):
                     number += 1
-                    yield _called(entry, call, number)
+                    yield _called(placed, call, number)
     except ValidationError:
         raise
     except UsageError as error:
         remedy = error.text(program_name()).removeprefix(error.message).strip()
-        raise entry.fields["operator"].unlike(remedy, error.message) from None
+        raise placed.at("operator").unlike(remedy, error.message) from None
 
 
 def _calls(
-    entry: Entry, operator: OperatorEntry, expansion: Expansion, seed: int
+    placed: PlacedEntry, operator: OperatorEntry, expansion: Expansion, seed: int
 ) -> Iterator[calls.Call]:
-    stated = {tensor.name: _changes(entry, tensor, expansion) for tensor in entry.inputs}
-    inputs = {
+    inputs = placed.entry.inputs
+    stated = {name: _changes(placed, name, expansion) for name in inputs}
+    tensors = {
         # What is no tensor cannot be changed, and is refused with the shapes.
         name: attrs.evolve(tensor, **stated.get(name, {})) if isinstance(tensor, Tensor) else tensor
         for name, tensor in operator.inputs.items()
     }
-    shapes = (expansion.shapes,) if entry.inputs else ()
+    shapes = (expansion.shapes,) if inputs else ()
     overrides = calls.Overrides(inputs=shapes, seed=seed)
-    for call in calls.calls(attrs.evolve(operator, inputs=inputs), overrides):
+    for call in calls.calls(attrs.evolve(operator, inputs=tensors), overrides):
         for value in call.values:
             if stated.get(value.name, {}).get("requires_grad") and not value.requires_grad:
-                _refuse_gradient(entry, operator, value)
+                _refuse_gradient(placed, operator, value)
         kind = next((str(attributes.get("dtype", "")) for attributes in stated.values()), "")
         yield attrs.evolve(call, dtype=kind)
 
 
-def _changes(entry: Entry, tensor: Input, expansion: Expansion) -> dict[str, Any]:
+def _changes(placed: PlacedEntry, name: str, expansion: Expansion) -> dict[str, Any]:
     """What an input states; all else is as the operator's entry has it."""
+    tensor = placed.entry.inputs[name]
     changes = {
-        "dtype": expansion.dtypes[tensor.name],
+        "dtype": expansion.dtypes[name],
         "distribution": tensor.distribution,
         "requires_grad": tensor.requires_grad,
     }
-    given = entry.fields["inputs"].value[tensor.name].value
-    return {name: value for name, value in changes.items() if name in given}
+    stated = placed.at("inputs", name).value
+    return {field: value for field, value in changes.items() if field in stated}
 
 
-def _refuse_gradient(entry: Entry, operator: OperatorEntry, value: calls.Value) -> NoReturn:
-    node = entry.fields["inputs"].value[value.name].value["requires_grad"]
+def _refuse_gradient(placed: PlacedEntry, operator: OperatorEntry, value: calls.Value) -> NoReturn:
+    node = placed.at("inputs", value.name, "requires_grad")
     what = (
         f"{operator.name} works in place" if operator.in_place else f"{value.name} is {value.dtype}"
     )
     raise node.unlike("false: there is no gradient", f"true, and {what}")
 
 
-def _called(entry: Entry, call: calls.Call, number: int) -> tuple[Expansion, GroupedBenchmark]:
+def _called(
+    placed: PlacedEntry, call: calls.Call, number: int
+) -> tuple[Expansion, GroupedBenchmark]:
+    entry = placed.entry
     (group,) = definitions_of([call], _schemas(), entry.num_threads).values()
     expansion = Expansion(
         number,
         {value.name: value.shape for value in call.values},
         {value.name: value.dtype for value in call.values},
     )
-    expected = _expected(entry, expansion)
-    return expansion, attrs.evolve(group, metadata=_metadata(entry, expansion), expected=expected)
+    metadata, expected = _metadata(entry, expansion), _expected(placed, expansion)
+    return expansion, attrs.evolve(group, metadata=metadata, expected=expected)
 
 
 @functools.cache

@@ -1,85 +1,279 @@
-"""What a specification states, read and checked; nothing is derived yet."""
+"""What a specification may hold: classes that its file is read by, and what they make of it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import keyword
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
 
 from core.api import GroupedBenchmark
 from core.types import Label
+from instruction_counts.builds.configured import Builds
+from instruction_counts.domain.bounds import Bounds, Count, Positive
 from instruction_counts.domain.build import Build
-from instruction_counts.reading.nodes import Node
-from instruction_counts.sources.operators.entries import Distribution, Shape
+from instruction_counts.domain.durations import EXPECTED, seconds_of
+from instruction_counts.reading.nodes import one_of
+from instruction_counts.reading.structure import (
+    Check,
+    Mismatch,
+    Parsed,
+    Several,
+    Text,
+    among,
+    refuse,
+    strict_converter,
+)
+from instruction_counts.sources.operators.entries import (
+    COMPLEX,
+    CPP_KEYWORDS,
+    DISTRIBUTIONS,
+    DTYPES,
+    FLOATS,
+    LARGEST_SEED,
+    Distribution,
+    Shape,
+)
+
+CONVERTER = strict_converter()
+_KINDS = ("statement", "model", "operator")
+_CODE = ("setup", "global_setup", "signature", "torchscript", "autograd", "gradient")
+_OURS = ("torch", "model", "gradient", "model_inputs", "warm_up_call")
+_RESERVED = frozenset({*keyword.kwlist, *CPP_KEYWORDS, *_OURS})
+"""What an input of a statement cannot be called: it would be code that does not mean it."""
+_OUTPUT_OF_MODEL = "y"
+_WORDS = tuple(name for name in DISTRIBUTIONS if name != "index_of")
+
+# Inputs
+
+_Dtype: TypeAlias = Annotated[str, among(DTYPES)]
+
+
+def _shapes(value: Any) -> tuple[Shape, ...]:
+    if not isinstance(value, list):
+        raise Mismatch("a shape such as [32, 128], or a list of shapes")
+    if any(isinstance(item, list) for item in value):
+        found: tuple[Shape, ...] = CONVERTER.structure(value, tuple[tuple[Count, ...], ...])
+        return found
+    return (CONVERTER.structure(value, tuple[Count, ...]),)
 
 
 @attrs.frozen
-class Code:
-    """Code in both languages; either may be missing."""
+class Interval:
+    """A distribution with bounds, of which the higher is excluded."""
 
-    python: str | None = None
-    cpp: str | None = None
+    uniform: tuple[float, ...] | None = None
+    integers: tuple[int, ...] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Let only one pair of bounds be stated."""
+        stated = {name: pair for name, pair in attrs.asdict(self).items() if pair is not None}
+        if len(stated) != 1:
+            raise Mismatch("exactly one of uniform and integers")
+        ((name, pair),) = stated.items()
+        if len(pair) != 2 or pair[0] >= pair[1]:
+            raise Mismatch("[low, high], with low less than high", at=(name,))
 
 
 @attrs.frozen
 class Input:
     """A tensor that the setup makes: in each of its shapes, and each of its dtypes."""
 
-    name: str
-    shapes: tuple[Shape, ...]
-    dtypes: tuple[str, ...]
-    distribution: Distribution
-    requires_grad: bool
+    shapes: Annotated[tuple[Shape, ...], Parsed(_shapes)] = attrs.field(alias="shape")
+    dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] = attrs.field(
+        default=("float32",), alias="dtype"
+    )
+    drawn: Annotated[str, among(_WORDS)] | Interval | None = attrs.field(
+        default=None, alias="distribution"
+    )
+    requires_grad: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        """Let only floating-point and complex tensors have gradients."""
+        if self.requires_grad and not set(self.dtypes) <= {*FLOATS, *COMPLEX}:
+            raise Mismatch(
+                "false: only floating-point and complex tensors have gradients",
+                f"requires_grad with {', '.join(self.dtypes)}",
+                ("requires_grad",),
+            )
+
+    @property
+    def distribution(self) -> Distribution:
+        """How its values are drawn."""
+        if isinstance(self.drawn, Interval):
+            name = "integers" if self.drawn.uniform is None else "uniform"
+            low, high = self.drawn.uniform or self.drawn.integers or (0, 1)
+            return Distribution(name, low, high)
+        if self.drawn == "integers":
+            return Distribution(self.drawn, high=10)
+        usual = "normal" if self.dtypes[0] in {*FLOATS, *COMPLEX} else "zeros"
+        return Distribution(self.drawn or usual)
+
+
+# What a statement computes, and models
 
 
 @attrs.frozen
-class Model:
-    """A TorchScript file whose content is known."""
+class Code:
+    """Code in both languages; either may be missing."""
 
-    path: Path
-    sha256: str
+    python: Text | None = None
+    cpp: Text | None = None
 
-
-Size: TypeAlias = int | str
-"""A size; as text one with placeholders."""
+    def __attrs_post_init__(self) -> None:
+        """Let there be some."""
+        if self.python is None and self.cpp is None:
+            raise Mismatch("code in python, cpp or both", "none")
 
 
 @attrs.frozen
 class Expected:
     """What a statement computes in one tensor; None is not checked."""
 
-    name: str
-    shape: tuple[Size, ...] | None = None
-    dtype: str | None = None
+    shape: tuple[Count | str, ...] | None = None
+    """A text is a size with placeholders."""
+    dtype: _Dtype | None = None
     sum: float | None = None
-    tolerance: float = 1e-6
+    tolerance: Annotated[float, Bounds(0)] | None = None
     """How far the sum may be off."""
+
+    def __attrs_post_init__(self) -> None:
+        """Let no tolerance be stated that applies to nothing."""
+        if self.tolerance is not None and self.sum is None:
+            raise Mismatch("a sum, which the tolerance applies to", at=("tolerance",))
+
+
+@attrs.frozen
+class Model:
+    """A TorchScript file whose content is known."""
+
+    path: Path = attrs.field(alias="file")
+    sha256: Annotated[
+        str,
+        Check(
+            re.compile("[0-9a-fA-F]{64}").fullmatch,
+            "64 hexadecimal digits, as printed by sha256sum",
+        ),
+    ]
+
+
+# Entries
+
+
+def _threads(value: Any) -> tuple[int, ...]:
+    counts: tuple[int, ...] = CONVERTER.structure(value, Several[Positive])
+    if not counts or len(set(counts)) < len(counts):
+        raise Mismatch("a thread count, or a list of distinct ones")
+    return counts
 
 
 @attrs.frozen
 class Entry:
     """One entry of ``benchmarks``: a group of cases in each of its shapes."""
 
-    node: Node
-    """Where it stands."""
-    fields: Mapping[str, Node]
-    id: str
-    label: str
+    id: Annotated[
+        str,
+        Check(
+            re.compile(r"[\w. -]+").fullmatch, "a name of letters, digits, spaces, dots and dashes"
+        ),
+    ]
+    label: Text = ""
     """With placeholders; slashes part it. Empty where it is not stated."""
-    inputs: tuple[Input, ...] = ()
-    setup: Code = Code()
-    global_setup: str = ""
-    statement: Code = Code()
+    inputs: Mapping[Annotated[str, Check(str.isidentifier, "the name of a variable")], Input] = (
+        attrs.field(factory=dict)
+    )
+    setup: Text | Code | None = None
+    global_setup: Text = ""
+    statement: Text | Code | None = None
     model: Model | None = None
-    operator: str | None = None
-    signature: str | None = None
+    operator: Text | None = None
+    signature: Text | None = None
     torchscript: bool = False
     autograd: bool = False
-    gradient: str | None = None
-    num_threads: tuple[int, ...] = (1,)
-    expected: tuple[Expected, ...] = ()
+    gradient: Text | None = None
+    num_threads: Annotated[tuple[int, ...], Parsed(_threads)] = (1,)
+    expected: Mapping[str, Expected] = attrs.field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse what contradicts itself."""
+        refuse(self._contradictions())
+
+    def _contradictions(self) -> Iterator[Mismatch]:
+        kinds = [kind for kind in _KINDS if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            found = " and ".join(kinds) or "none of them"
+            yield Mismatch("exactly one of statement, model and operator", found)
+        elif self.operator is not None:
+            for name in _CODE:
+                if getattr(self, name):
+                    expected = "nothing: the operator's entry defines it"
+                    yield Mismatch(expected, f'"{name}"', (name,))
+        else:  # the inputs of an operator are called as its entry says
+            taken = _RESERVED | ({_OUTPUT_OF_MODEL} if self.model is not None else set())
+            for name in taken & self.inputs.keys():
+                expected = "another name: this one is reserved"
+                yield Mismatch(expected, f'"{name}"', ("inputs", name))
+        for what in ("shapes", "dtypes"):
+            numbers = {name: len(getattr(tensor, what)) for name, tensor in self.inputs.items()}
+            if len({*numbers.values()} - {1}) > 1:
+                expected = f"the same number of {what} for all inputs that have more than one"
+                each = ", ".join(f"{number} of {name}" for name, number in numbers.items())
+                yield Mismatch(expected, each, ("inputs",))
+
+
+def code_of(stated: str | Code | None) -> tuple[str | None, str | None]:
+    """Code in Python and in C++; what is stated without a language is Python."""
+    return (stated.python, stated.cpp) if isinstance(stated, Code) else (stated, None)
+
+
+# The file
+
+
+def _database(value: Any) -> str:
+    is_url = isinstance(value, str) and "://" in value
+    return value if is_url else str(CONVERTER.structure(value, Path))
+
+
+@attrs.frozen
+class Reporter:
+    """One place where results go."""
+
+    screen: bool | None = None
+    directory: Path | None = None
+    database: Annotated[str, Parsed(_database)] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Let it be one."""
+        stated = [name for name, value in attrs.asdict(self).items() if value is not None]
+        if len(stated) != 1:
+            raise Mismatch("one reporter per item", ", ".join(stated) or "none")
+
+
+@attrs.frozen
+class File:
+    """A whole file; its entries are read one by one, so that one that is wrong hides no other."""
+
+    benchmarks: Annotated[tuple[Any, ...], Check(len, "at least one benchmark", "none")]
+    name: Text = ""
+    builds: Builds = ()
+    timeout: Annotated[float, Parsed(seconds_of, EXPECTED)] | None = None
+    seed: Annotated[int, Bounds(0, LARGEST_SEED)] = 0
+    reporters: tuple[Literal["screen"] | Reporter, ...] | None = None
+
+    def __attrs_post_init__(self) -> None:
+        """Let there be one database."""
+        places = [
+            place
+            for place, reporter in enumerate(self.reporters or ())
+            if isinstance(reporter, Reporter) and reporter.database is not None
+        ]
+        refuse(
+            Mismatch("only one database", at=("reporters", place, "database"))
+            for place in places[1:]
+        )
 
 
 @attrs.frozen
@@ -89,6 +283,18 @@ class Reporters:
     screen: bool = True
     directories: tuple[Path, ...] = ()
     database: str | None = None
+
+    @classmethod
+    def of(cls, stated: tuple[Literal["screen"] | Reporter, ...] | None) -> Reporters:
+        """What a file states; without ``reporters`` results go to the screen."""
+        if stated is None:
+            return cls()
+        named = [reporter for reporter in stated if isinstance(reporter, Reporter)]
+        return cls(
+            "screen" in stated or any(reporter.screen for reporter in named),
+            tuple(reporter.directory for reporter in named if reporter.directory is not None),
+            next((reporter.database for reporter in named if reporter.database is not None), None),
+        )
 
 
 @attrs.frozen

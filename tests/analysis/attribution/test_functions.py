@@ -1,55 +1,61 @@
-"""The difference between the costs of two sides, function by function."""
+"""Where the instructions of two sides went: function by function, by layer, and over callers."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from instruction_counts.analysis.attribution.causes import inlinings, top_causes
-from instruction_counts.analysis.attribution.function_changes import ChangeKind
-from instruction_counts.analysis.attribution.functions import difference, shown
-from instruction_counts.domain.outcomes import FunctionCosts
-from tests.analysis.attribution.made import costs, total
-from tests.builders import costs_of
+from instruction_counts.analysis.attribution.function_changes import ChangeKind, FunctionDifference
+from instruction_counts.analysis.attribution.functions import (
+    apportioned,
+    difference,
+    layer_counts,
+    shown,
+    steady_change,
+)
+from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts, Outcome
+from tests.analysis.attribution.made import change_of, costs, total
+from tests.builders import CPU, costs_of
+from tests.fakes import OK, failed, make_record
+
+# What holds of any two sides
 
 
 @given(costs(), costs())
-def test_the_changes_add_up_to_the_change_of_the_count(
-    base: FunctionCosts, new: FunctionCosts
-) -> None:
-    """Exclusive costs count every instruction once, whatever the runs on each side."""
-    assert total(new) - total(base) == difference(base, new).delta
-
-
-@given(costs(), costs())
-def test_each_side_adds_up_to_its_count(base: FunctionCosts, new: FunctionCosts) -> None:
-    """Nothing is lost where names are made one."""
+def test_sides_and_changes_add_up(base: FunctionCosts, new: FunctionCosts) -> None:
+    """Over functions, layers and libraries, whatever the runs of each side; calls, too."""
     found = difference(base, new)
+    calls = [Fraction(sum(call.calls for call in side.calls), side.runs) for side in (base, new)]
 
-    assert total(base) == found.base
-    assert total(new) == found.new
-
-
-@given(costs(), costs())
-def test_calls_add_up(base: FunctionCosts, new: FunctionCosts) -> None:
-    """To those that are stored, per run."""
-    found = difference(base, new)
-    expected = [Fraction(sum(call.calls for call in side.calls), side.runs) for side in (base, new)]
-
-    assert expected == [
+    assert total(new) - total(base) == found.delta
+    for parts in (found.by_layer(), found.by_library(), [found]):
+        assert total(base) == sum(part.base for part in parts)
+        assert total(new) == sum(part.new for part in parts)
+    assert calls == [
         sum(call.base_calls or 0 for call in found.calls),
         sum(call.new_calls or 0 for call in found.calls),
     ]
 
 
 @given(costs(), costs())
-def test_every_function_is_there_once(base: FunctionCosts, new: FunctionCosts) -> None:
-    """By its name, its library and its layer."""
-    keys = [change.key for change in difference(base, new).functions]
+def test_each_function_is_there_once_and_the_largest_change_first(
+    base: FunctionCosts, new: FunctionCosts
+) -> None:
+    """By name, library and layer; so are layers, libraries and calls."""
+    found = difference(base, new)
+    keys = [change.key for change in found.functions]
 
     assert len(set(keys)) == len(keys)
+    for parts in (found.functions, found.by_layer(), found.by_library(), found.calls):
+        sizes = [abs(change.delta) for change in parts]
+        assert sorted(sizes, reverse=True) == sizes
 
 
 @given(costs())
@@ -57,9 +63,7 @@ def test_nothing_changes_between_a_side_and_itself(side: FunctionCosts) -> None:
     """No function, no move and no cause."""
     found = difference(side, side)
 
-    assert () == found.changed
-    assert () == inlinings(found)
-    assert () == top_causes(found)
+    assert ((), (), ()) == (found.changed, inlinings(found), top_causes(found))
 
 
 @given(costs(), costs())
@@ -73,29 +77,29 @@ def test_the_way_back_is_the_opposite(base: FunctionCosts, new: FunctionCosts) -
 
 
 @given(costs(), costs())
-def test_the_largest_change_comes_first(base: FunctionCosts, new: FunctionCosts) -> None:
-    """Of functions, layers, libraries and calls."""
-    found = difference(base, new)
-    everything = (found.functions, found.by_layer(), found.by_library(), found.calls)
-
-    for ones in everything:
-        sizes = [abs(change.delta) for change in ones]
-        assert sorted(sizes, reverse=True) == sizes
-
-
-def test_costs_are_per_run_on_either_side() -> None:
-    """A dearer statement is measured in fewer runs."""
-    found = difference(costs_of({"f": 1000}, runs=10), costs_of({"f": 505}, runs=5))
-
-    assert Fraction(100) == found.functions[0].base
-    assert Fraction(101) == found.functions[0].new
+def test_a_difference_can_do_without_any_layer(base: FunctionCosts, new: FunctionCosts) -> None:
+    """Nothing refers to what was left out."""
+    whole = difference(base, new)
+    for layer in Layer:
+        rest = whole.without(layer)
+        assert layer not in {function.key.layer for function in rest.functions}
+        assert whole.delta - rest.delta == sum(
+            function.delta for function in whole.functions if function.key.layer is layer
+        )
+        top_causes(rest)
 
 
-def test_amounts_are_exact() -> None:
-    """A third of an instruction is no third of an instruction more."""
-    found = difference(costs_of({"f": 1}, runs=3), costs_of({"f": 2}, runs=6))
+def test_calls_from_and_to_a_layer_go_with_it() -> None:
+    """They would name functions that are not there."""
+    found = difference(
+        costs_of({"f": 1, "malloc": 31}, [("f", "malloc", 1, 31)]), costs_of({"f": 2, "malloc": 31})
+    )
 
-    assert ChangeKind.SAME is found.functions[0].kind
+    assert found.calls
+    assert () == found.without(Layer.ALLOCATOR).calls
+
+
+# Functions
 
 
 @pytest.mark.parametrize(
@@ -114,16 +118,86 @@ def test_a_function_enters_leaves_changes_or_stays(
     assert expected is difference(costs_of(base), costs_of(new)).functions[0].kind
 
 
-def test_the_largest_changes_are_the_causes() -> None:
-    """Whichever their sign, and no more than three."""
-    found = difference(
-        costs_of({"a": 100, "b": 100, "c": 100, "d": 100}),
-        costs_of({"a": 130, "b": 60, "c": 101, "d": 1312}),
+@pytest.mark.parametrize(
+    ("base", "new", "expected"),
+    [
+        (costs_of({"f": 1000}, runs=10), costs_of({"f": 505}, runs=5), (100, 101)),
+        # A third of an instruction is no third of an instruction more.
+        (costs_of({"f": 1}, runs=3), costs_of({"f": 2}, runs=6), (Fraction(1, 3), Fraction(1, 3))),
+        (None, costs_of({"f": 5}), (None, 5)),
+        # Clones of a function are one, and so are versions of a library.
+        (
+            costs_of({"f [clone .isra.0]": 5, "f [clone .constprop.1]": 6}),
+            costs_of({"f": 12}),
+            (11, 12),
+        ),
+        (
+            costs_of({"f": 5}, library="libpython3.10.so.1.0"),
+            costs_of({"f": 6}, library="libpython3.11.so.1.0"),
+            (5, 6),
+        ),
+    ],
+)
+def test_a_function_costs_what_an_iteration_spends_in_it(
+    base: FunctionCosts | None, new: FunctionCosts, expected: tuple[Fraction | None, Fraction]
+) -> None:
+    """Exactly, under every name that it has on a side; a dearer case is measured in fewer runs."""
+    (change,) = difference(base, new).functions
+
+    assert expected == (change.base, change.new)
+
+
+def test_a_function_of_another_library_is_another_one() -> None:
+    """Inline functions are compiled into each library that uses them."""
+    found = difference(costs_of({"f": 5}, library="a.so"), costs_of({"f": 5}, library="b.so"))
+
+    assert {ChangeKind.ENTERED, ChangeKind.LEFT} == {change.kind for change in found.functions}
+
+
+def test_a_name_with_functions_of_two_layers_is_two() -> None:
+    """Its reduced template arguments say whose it is."""
+    hashtable = "std::_Hashtable<int, std::pair<int const, {}>, std::allocator<int> >::clear()"
+    base = costs_of(
+        {hashtable.format("dnnl::memory"): 5, hashtable.format("torch::autograd::Node*"): 6}
     )
 
-    assert [("d", 1212), ("b", -40), ("a", 30)] == [
-        (cause.name, cause.change) for cause in top_causes(found)
-    ]
+    assert {Layer.KERNELS, Layer.AUTOGRAD} == {
+        change.key.layer for change in difference(base, None).functions
+    }
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "expected"),
+    [
+        ({"at::f(int)": 5}, {"at::f(int, bool)": 7}, {"at::f(int, bool)": "at::f(int)"}),
+        # Where several could be meant, none is; and an overload beside the old one is new.
+        ({"at::f(int)": 5, "at::f(long)": 6}, {"at::f(bool)": 7}, {}),
+        ({"at::f(int)": 5}, {"at::f(int)": 5, "at::f(long)": 6}, {}),
+    ],
+)
+def test_a_function_with_a_new_parameter_is_the_same_function(
+    base: dict[str, int], new: dict[str, int], expected: dict[str, str]
+) -> None:
+    """It is known by its new name, and its old one is kept."""
+    found = difference(costs_of(base), costs_of(new))
+
+    assert expected == {change.key.name: change.was for change in found.functions if change.was}
+    assert len({*base, *new}) - len(expected) == len(found.functions)
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        costs_of({"f": 5}, runs=0),
+        FunctionCosts(1, (), (CallCost(0, 0, 1, 1),)),
+        FunctionCosts(1, (FunctionCost(CPU, "", "f", 1),), (CallCost(0, -1, 1, 1),)),
+        FunctionCosts(1, (FunctionCost(CPU, "", "f", "1"),)),  # type: ignore[arg-type]
+    ],
+)
+def test_costs_that_contradict_themselves_are_refused(damaged: FunctionCosts) -> None:
+    """A file may have been edited."""
+    with pytest.raises(DataError):
+        difference(damaged, None)
 
 
 @pytest.mark.parametrize(
@@ -133,3 +207,117 @@ def test_the_largest_changes_are_the_causes() -> None:
 def test_amounts_are_shown_with_what_they_need(amount: Fraction, expected: str) -> None:
     """Whole numbers are whole."""
     assert expected == shown(amount)
+
+
+# Calls
+
+
+def callers(found: FunctionDifference, name: str) -> list[tuple[object, ...]]:
+    """Who calls a function: the caller, calls and instructions on both sides."""
+    return [
+        (call.caller.name, call.base_calls, call.new_calls, call.base, call.new)
+        for call in found.callers(change_of(found, name).key)
+    ]
+
+
+def test_callers_are_reported_with_what_is_below_them() -> None:
+    """On both sides, per run, the largest change first, and without the function itself."""
+    base = costs_of(
+        {"f": 1, "g": 1, "h": 5}, [("f", "h", 1, 3), ("g", "h", 1, 3), ("h", "h", 1, 1)]
+    )
+    new = costs_of({"f": 2, "g": 2, "h": 10}, [("f", "h", 2, 6), ("g", "h", 4, 18)], runs=2)
+    found = difference(base, new)
+    change = change_of(found, "h")
+
+    assert [("g", 1, 2, 3, 9), ("f", 1, 1, 3, 3)] == callers(found, "h")
+    assert (3, 3, 0) == (change.base_calls, change.new_calls, change.more_calls)
+
+
+def test_callers_know_a_function_by_its_new_name() -> None:
+    """Calls before and after are one edge."""
+    found = difference(
+        costs_of({"main": 1, "at::f(int)": 5}, [("main", "at::f(int)", 1, 5)]),
+        costs_of({"main": 1, "at::f(long)": 7}, [("main", "at::f(long)", 2, 7)]),
+    )
+
+    assert [("main", 1, 2, 5, 7)] == callers(found, "at::f(long)")
+    assert 1 == change_of(found, "at::f(long)").more_calls
+
+
+def test_calls_are_unknown_where_they_were_not_stored() -> None:
+    """A caller of one side alone would look as if it were new."""
+    base, new = costs_of({"f": 5, "g": 1}), costs_of({"f": 6, "g": 1}, [("g", "f", 1, 6)])
+    found = difference(base, new)
+    change = change_of(found, "f")
+
+    assert (None, 1, 0) == (change.base_calls, change.new_calls, change.more_calls)
+    assert [] == callers(found, "f")
+    assert [(None, 6, 0)] == [(call.base, call.new, call.delta) for call in found.calls]
+
+
+# Layers
+
+
+def test_layers_are_whole_numbers_that_add_up() -> None:
+    """The remainders go to the largest."""
+    thirds = Fraction(10, 3)
+    shares = {Layer.KERNELS: thirds, Layer.TENSOR: thirds, Layer.OTHER: Fraction(7, 2)}
+
+    assert {Layer.TENSOR: 3, Layer.KERNELS: 3, Layer.OTHER: 4} == apportioned(shares, 10)
+
+
+@given(st.dictionaries(st.sampled_from(Layer), st.fractions(-100, 10**6)), st.integers(0, 10**7))
+def test_layers_add_up_to_the_count(shares: dict[Layer, Fraction], count: int) -> None:
+    """Also where they were counted in other windows than the count, or cost less than the loop."""
+    found = apportioned(shares, count)
+
+    assert not found or sum(found.values()) == count
+
+
+@pytest.mark.parametrize(("outcome", "expected"), [(OK, {Layer.TENSOR: 8899}), (failed(), {})])
+def test_a_count_is_shared_out_by_its_functions(
+    outcome: Outcome, expected: dict[Layer, int]
+) -> None:
+    """All of `at::add`, the only function of the case, belongs to tensors."""
+    assert expected == layer_counts(make_record("add", outcome=outcome))
+
+
+# Layouts
+
+
+def layouts(side: Sequence[Mapping[str, int]], runs: int = 1) -> list[FunctionCosts]:
+    """What functions cost in each layout of a side; what costs nothing is not there."""
+    return [
+        costs_of({name: cost * runs for name, cost in spent.items() if cost}, runs=runs)
+        for spent in side
+    ]
+
+
+@pytest.mark.parametrize(
+    ("base", "new", "change"),
+    [
+        # What costs the same in each layout of a side changed by whatever it costs more.
+        ([{"f": 50}] * 2, [{"f": 51}] * 2, 1),
+        # What layouts move as far did not change: base reaches from 50 to 80 by itself.
+        ([{"f": 50}, {"f": 80}], [{"f": 90}, {"f": 120}], 0),
+        ([{"f": 50}, {"f": 80}], [{"f": 65}, {"f": 95}], 0),
+        ([{"f": 50}, {"f": 80}], [{"f": 60}, {"f": 60}], 0),
+        # What lies further off did, by the median.
+        ([{"f": 50}, {"f": 80}], [{"f": 110}, {"f": 120}], 0),
+        ([{"f": 50}, {"f": 80}], [{"f": 111}, {"f": 120}], 50),
+        ([{"f": 50}, {"f": 80}], [{"f": 9}, {"f": 19}], -51),
+        # A function that layouts move hides no other.
+        (
+            [{"f": 100, "g": 40}, {"f": 900, "g": 40}],
+            [{"f": 800, "g": 61}, {"f": 200, "g": 61}],
+            21,
+        ),
+        # So did what is executed on one side alone.
+        ([{"f": 10}] * 2, [{"f": 10, "wrapper": 7}] * 2, 7),
+    ],
+)
+def test_what_layouts_do_not_move_that_far_changed(
+    base: list[dict[str, int]], new: list[dict[str, int]], change: int
+) -> None:
+    """Function by function, per iteration."""
+    assert change == steady_change(layouts(base, 4), layouts(new, 7))

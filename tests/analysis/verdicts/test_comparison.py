@@ -11,13 +11,12 @@ from instruction_counts.analysis.verdicts.comparison import Comparison, compare,
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
-from tests.builders import counted, cpp, key, side
+from tests.builders import costs_of, cpp, key, side
 
 
 def spending(counts: Mapping[str, int], **facts: Any) -> Side:
     """A side of cases that cost ``counts``."""
-    return side(*(cpp(name, outcome=counted(count)) for name, count in counts.items()), **facts)
+    return side(*(cpp(name, outcome=count) for name, count in counts.items()), **facts)
 
 
 def verdicts(comparison: Comparison) -> dict[str, Verdict]:
@@ -30,19 +29,15 @@ NEW = spending({"same": 1000, "worse": 2000, "better": 500, "new": 1000})
 
 
 def test_every_case_of_either_side_has_a_verdict() -> None:
-    """In the order of new; what is in base alone comes last."""
-    assert {
-        "same": Verdict.SAME,
-        "worse": Verdict.WORSE,
-        "better": Verdict.BETTER,
-        "new": Verdict.NEW,
-        "missing": Verdict.MISSING,
-    } == verdicts(compare(BASE, NEW))
+    """In the order of new; what is in base alone comes last. What changed is a suspect."""
+    comparison = compare(BASE, NEW)
 
-
-def test_cases_are_counted_by_verdict() -> None:
-    """For the first line of a report."""
-    assert 1 == compare(BASE, NEW).tally[Verdict.WORSE]
+    assert [(verdict.value, verdict) for verdict in comparison.tally] == list(
+        verdicts(comparison).items()
+    )
+    assert ["same", "worse", "better", "new", "missing"] == list(verdicts(comparison))
+    assert {1} == set(comparison.tally.values())
+    assert ["worse", "better"] == [suspect.key.label[0] for suspect in comparison.suspects]
 
 
 @pytest.mark.parametrize("facts", [{"allocator": "steady"}, {"engine": "timer"}])
@@ -59,11 +54,6 @@ def test_what_is_known_of_the_noise_of_either_build_counts() -> None:
     pairs = [(with_noise(BASE, torn), NEW), (BASE, with_noise(NEW, torn))]
 
     assert {Verdict.AMBIGUOUS} == {verdicts(compare(*pair))["worse"] for pair in pairs}
-
-
-def test_what_changed_by_enough_is_a_suspect() -> None:
-    """In both directions."""
-    assert ["worse", "better"] == [suspect.key.label[0] for suspect in compare(BASE, NEW).suspects]
 
 
 def test_suspects_are_judged_by_what_was_counted_again() -> None:
@@ -102,9 +92,7 @@ def test_functions_decide_where_they_are_known_in_each_layout(
     base = [{worse: 1000 + 400 * n} for n in range(3)]
     new = [{worse: 2000 - 400 * n} for n in range(3)]
     functions = [
-        [{worse: FunctionCosts(1, (FunctionCost("libtorch.so", "", "relu", cost),))}] * known
-        + [{}] * (3 - known)
-        for cost in (900, 951)
+        [{worse: costs_of({"relu": cost})}] * known + [{}] * (3 - known) for cost in (900, 951)
     ]
     found = verified(comparison, base, new, functions=functions if known else ()).differences
     (judged,) = (difference for difference in found if difference.key == worse)
@@ -112,15 +100,13 @@ def test_functions_decide_where_they_are_known_in_each_layout(
     assert expected == (judged.reason, judged.change)
 
 
-def test_a_suspect_that_failed_in_a_layout_is_not_verified() -> None:
-    """It keeps its verdict."""
+@pytest.mark.parametrize("last", [{}, {"worse": 2000}], ids=["both sides", "base"])
+def test_a_suspect_that_failed_in_a_layout_is_not_verified(last: dict[str, int]) -> None:
+    """It keeps its verdict; reports say how many layouts there were."""
     comparison = compare(BASE, NEW)
     worse = comparison.suspects[0].key
-    again = verified(comparison, [{worse: 1000}, {}], [{worse: 2000}, {worse: 2000}])
+    new = [{worse: 2000}, {key(name): count for name, count in last.items()}]
+    again = verified(comparison, [{worse: 1000}, {}], new)
 
+    assert 2 == again.layouts
     assert [False, False] == [suspect.verified for suspect in again.suspects]
-
-
-def test_the_number_of_layouts_is_kept() -> None:
-    """Reports say it."""
-    assert 2 == verified(compare(BASE, NEW), [{}, {}], [{}, {}]).layouts

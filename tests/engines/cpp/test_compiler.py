@@ -2,6 +2,7 @@
 
 import ctypes
 import multiprocessing
+import os
 import shutil
 import subprocess
 import sys
@@ -15,13 +16,13 @@ from typing import Any
 import attrs
 import pytest
 
-from core.runtimes.torchscript import MODEL_PATH
+from core.runtimes import ARTEFACT_PATH
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.case_files import includes_are_unchanged
+from instruction_counts.engines.cpp.case_files import is_current
 from instruction_counts.engines.cpp.compiler import CASES, Compiler
 from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import (
@@ -157,7 +158,7 @@ def failure_of(compiler: Compiler, case: CppSource) -> Failure:
 def is_cached(compiler: Compiler, case: CppSource) -> bool:
     """Whether a case would compile nothing."""
     key = compiler._case_key(case)
-    return compiler._cache.find(CASES, key, includes_are_unchanged) is not None
+    return compiler._cache.find(CASES, key, is_current) is not None
 
 
 class TestRunning:
@@ -229,7 +230,7 @@ class TestRunning:
 
     def test_the_path_of_the_model_is_filled_in_before_the_call(self, compiler: Compiler) -> None:
         """The literal becomes a buffer, so that the code is the same wherever the model lies."""
-        setup = f'std::string path("{MODEL_PATH}");'
+        setup = f'std::string path("{ARTEFACT_PATH}");'
         library = loaded(compiler.case(source("seen = path.size();", setup)))
         buffer = (ctypes.c_char * MODEL_BUFFER_SIZE).in_dll(library, MODEL_BUFFER)
         buffer.value = b"/tmp/model.pt"
@@ -455,8 +456,19 @@ class TestCaching:
     def test_nothing_but_the_results_is_kept(self, facts: BuildFacts, tmp_path: Path) -> None:
         """The library, and what it was made from, to look at."""
         library = tiny_compiler(facts, tmp_path).case(source())
-        expected = ["about.json", "case.cpp", "case.so", "prelude.hpp"]
+        expected = ["about.json", "case.cpp", "case.sha256", "case.so", "prelude.hpp"]
         assert expected == sorted(path.name for path in library.parent.iterdir())
+
+    @pytest.mark.parametrize("made", [lambda made: made.case(source()), Compiler.filler])
+    def test_a_library_that_was_cut_is_made_again(
+        self, facts: BuildFacts, tmp_path: Path, made: Callable[[Compiler], Path]
+    ) -> None:
+        """Whoever loaded it would be killed by SIGBUS."""
+        path = made(tiny_compiler(facts, tmp_path))
+        whole = path.read_bytes()
+        os.truncate(path, 3000)
+        again = made(tiny_compiler(facts, tmp_path))
+        assert (path, whole) == (again, again.read_bytes())
 
     def test_a_full_disk_costs_the_case_alone(self, facts: BuildFacts, tmp_path: Path) -> None:
         """As does a cache folder that can no longer be written."""
@@ -536,37 +548,24 @@ class TestShim:
         assert caught.value.remedy.startswith("Make room on the disk of the cache")
 
     @pytest.mark.faults
-    def test_a_compiler_that_finds_no_room_is_not_at_fault(
-        self, facts: BuildFacts, tmp_path: Path
-    ) -> None:
-        """It says so itself."""
-        script = 'echo "steady.c: fatal error: error writing to x.s: No space left on device"'
-        full = scripted(facts, tmp_path, f"{script}; exit 1")
-        environment = {**ENVIRONMENT, "CC": full.compiler}
-        with pytest.raises(CompileError, match="No space left on device") as caught:
-            Compiler(full, Cache(tmp_path / "cache"), environment).shim()
-        assert caught.value.remedy.startswith("Make room on the disk of the cache")
-
-    @pytest.mark.faults
-    def test_a_compiler_that_fails_is_not_missing(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """Its own words are shown."""
-        broken = scripted(facts, tmp_path, 'echo "error: no cc1"; exit 1')
-        environment = {**ENVIRONMENT, "CC": broken.compiler}
-        with pytest.raises(CompileError, match="no cc1") as caught:
-            Compiler(broken, Cache(tmp_path / "cache"), environment).shim()
-        assert not caught.value.remedy
-
-    @pytest.mark.faults
-    def test_a_compiler_that_cannot_be_started_is_named(
-        self, facts: BuildFacts, tmp_path: Path
+    @pytest.mark.parametrize(
+        ("script", "message", "remedy"),
+        [
+            ('echo "error: No space left on device"', "No space left on", "Make room on the disk"),
+            ('echo "error: no cc1"', "no cc1", ""),
+            (None, "cc does not start", "Make it executable, or name another compiler with CC."),
+        ],
+    )
+    def test_a_compiler_that_fails_says_why(
+        self, facts: BuildFacts, tmp_path: Path, script: str | None, message: str, remedy: str
     ) -> None:
         """It is there, but of no use."""
         path = tmp_path / "cc"
-        path.write_bytes(b"\x7fELF, but not quite")
+        path.write_text("\x7fELF, but not" if script is None else f"#!/bin/sh\n{script}; exit 1\n")
         path.chmod(0o755)
-        with pytest.raises(CompileError, match="cc does not start") as caught:
+        with pytest.raises(CompileError, match=message) as caught:
             Compiler(facts, Cache(tmp_path / "cache"), {**ENVIRONMENT, "CC": str(path)}).shim()
-        assert "another compiler with CC" in caught.value.remedy
+        assert caught.value.remedy.startswith(remedy)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -641,7 +640,7 @@ def test_a_scripted_model_is_loaded_from_where_it_lies(
 ) -> None:
     """The path is given to the library, and is no part of it."""
     setup = (
-        f'auto jit_model = torch::jit::load("{MODEL_PATH}");\nauto x = torch::ones({{5, 2}});\n'
+        f'auto jit_model = torch::jit::load("{ARTEFACT_PATH}");\nauto x = torch::ones({{5, 2}});\n'
         "std::vector<torch::jit::IValue> inputs{torch::jit::IValue(x)};"
     )
     stmt = "auto y = jit_model.forward(inputs); seen += y.toTensor().numel();"

@@ -47,7 +47,7 @@ ADD = ModelLayer(
 def make_trace(name: str, *calls: tuple[ModelLayer, str], **fields: Any) -> ModelTrace:
     """A model that makes these calls."""
     trace = ModelTrace(
-        source=Source(name, f"models:{name}", "factory"),
+        source=Source(name, f"models:{name}"),
         calls=tuple(Call(*call) for call in calls),
         inputs=(attrs.evolve(IMAGE, name=""),),
         result=OUTPUT,

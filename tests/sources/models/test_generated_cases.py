@@ -9,9 +9,8 @@ import torch
 
 from core.types import Language
 from instruction_counts.sources.definitions import load
-from instruction_counts.sources.models.layers import Mode, read_trace
+from instruction_counts.sources.models.layers import Mode, read_trace, unique_layers
 from instruction_counts.sources.models.sources import Source
-from instruction_counts.sources.models.unique import unique_layers
 from instruction_counts.sources.models.writer import definition_file
 from tests.fixtures.models import small_models
 from worker import models
@@ -44,11 +43,10 @@ def test_each_case_can_be_repeated(
     monkeypatch.syspath_prepend(str(FIXTURES))
     monkeypatch.chdir(FIXTURES)
     monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", True)
-    source = Source("Net", f"small_models:{factory}", "factory")
+    source = Source("Net", f"small_models:{factory}")
     answer = models.trace(
         {
             "model": source.target,
-            "kind": "factory",
             "inputs": specs,
             "level": mode.level,
             "training": mode.training,

@@ -18,9 +18,15 @@ from core.types import AutogradMode, Case, Language
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.models.definition import of_model
-from instruction_counts.sources.models.layers import Mode, ModelLayer, ModelTrace, Result, Tensor
-from instruction_counts.sources.models.unique import unique_layers
-from instruction_counts.sources.models.writer import check_unedited, definition_file
+from instruction_counts.sources.models.layers import (
+    Mode,
+    ModelLayer,
+    ModelTrace,
+    Result,
+    Tensor,
+    unique_layers,
+)
+from instruction_counts.sources.models.writer import definition_file, labels
 from tests.sources.models.made import ADD, CONV, make_trace
 
 STRIDED = attrs.evolve(
@@ -165,42 +171,9 @@ def test_a_local_factory_is_found_from_where_the_file_lies(tmp_path: Path) -> No
     assert "sys.path" not in written(TRACES[1])
 
 
-def from_file(path: Path, folder: Path) -> str:
-    """The definition file of a model that lies in a file."""
-    trace = make_trace("Net", (ADD, ""))
-    source = attrs.evolve(trace.source, target=str(path), kind=path.suffix)
-    return written(attrs.evolve(trace, source=source), folder=folder)
-
-
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [
-        ("net.pt2", "torch.export.load({path!r}).module()"),
-        ("net.ts", "torch.jit.load({path!r}).eval()"),
-        ("net.onnx", "onnx2torch.convert({path!r}).eval()"),
-        # A path may have signs that code uses; each comes back as it was.
-        *(
-            (f"{name}/net.pt2", "torch.export.load({path!r})")
-            for name in ("a@b@c", "{net}", 'a"b', "it's", "#n: 1!r", "é 3")
-        ),
-    ],
-)
-def test_a_model_of_a_file_is_loaded_from_it(tmp_path: Path, name: str, code: str) -> None:
-    """Its place is relative to that of the definitions."""
-    path = tmp_path / name
-    found = cases(tmp_path, from_file(path, tmp_path))[0]
-
-    assert code.format(path=str(path)) in found.timer_args.setup
-
-
-@pytest.mark.parametrize("kind", ["factory", ".pt2"])
-def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path, kind: str) -> None:
+def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path) -> None:
     """A baseline holds in every checkout."""
-    content = (
-        written(make_trace("Net", (ADD, "")), folder=tmp_path)
-        if kind == "factory"
-        else from_file(tmp_path / "net.pt2", tmp_path)
-    )
+    content = written(make_trace("Net", (ADD, "")), folder=tmp_path)
     found = []
     for name in ("one", "another/below"):
         (tmp_path / name).mkdir(parents=True)
@@ -209,13 +182,37 @@ def test_a_model_in_another_folder_is_the_same_case(tmp_path: Path, kind: str) -
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("name", ["a@b@c", "{net}", 'a"b', "it's", "#n: 1!r", "é 3"])
+def test_a_folder_may_have_signs_that_code_uses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Each comes back as it was."""
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / name)
+    found = cases(tmp_path, written(make_trace("Net", (ADD, "")), folder=tmp_path))[0]
+
+    assert f"sys.path.insert(0, {str(tmp_path / name)!r})" in found.timer_args.setup
+
+
 @pytest.mark.parametrize("name", ["a\\b", "a\nb", "a'\"b", 'a"""b'])
-def test_a_path_that_no_file_could_hold_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_folder_that_no_file_could_name_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """With what to do."""
+    (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / name)
     with pytest.raises(UsageError, match="cannot be used in a definition file") as caught:
-        from_file(tmp_path / name / "n.pt2", tmp_path)
+        written(make_trace("Net", (ADD, "")), folder=tmp_path)
 
     assert "Rename it" in caught.value.remedy
+
+
+def test_an_exported_program_keeps_its_mode(tmp_path: Path) -> None:
+    """It has neither train() nor eval()."""
+    exported = make_trace("Net", (ADD, ""), has_mode=False)
+    whole = cases(tmp_path, written(exported))[0]
+
+    assert "model = models.Net()" in whole.timer_args.setup.splitlines()
 
 
 def whole_of(tmp_path: Path, *names: str) -> Case:
@@ -270,27 +267,28 @@ def test_the_head_says_how_to_write_it_again() -> None:
     assert "--input 'x=1:int64<5'" in head
 
 
-def test_a_file_as_it_was_written_may_be_replaced(tmp_path: Path) -> None:
-    """Nothing is lost; neither where there is none."""
-    path = tmp_path / "generated.py"
-    check_unedited(path)
-    path.write_text(written(*TRACES))
-    check_unedited(path)
-
-
 @pytest.mark.parametrize(
-    ("edit", "message"),
+    ("layer", "expected"),
     [
-        (lambda text: text.replace("torch.rand", "torch.ones"), "was edited"),
-        (lambda _: "BENCHMARKS = {}\n", "was not written by generate"),
+        (CONV, ("Models", "Conv2d", "3→4 3x3 s2 no bias · 1x3x8x8")),
+        (ADD, ("Models", "add", "add(a, b) · 2x2, 2x2")),
+        (
+            attrs.evolve(CONV, is_frozen=True),
+            ("Models", "Conv2d", "3→4 3x3 s2 no bias frozen · 1x3x8x8"),
+        ),
+        (
+            attrs.evolve(CONV, inputs=(Tensor("x", (1, 2), "int64", (1, 1), 5),)),
+            ("Models", "Conv2d", "3→4 3x3 s2 no bias · 1x2 int64 strided"),
+        ),
     ],
 )
-def test_a_file_that_was_edited_is_not_replaced(tmp_path: Path, edit: type, message: str) -> None:
-    """Unless that is asked for."""
-    path = tmp_path / "generated.py"
-    path.write_text(edit(written(*TRACES)))
+def test_a_layer_is_called_by_what_makes_it(layer: ModelLayer, expected: tuple[str, ...]) -> None:
+    """Its arguments and the shapes that go in."""
+    assert [expected] == labels([layer])
 
-    with pytest.raises(UsageError, match=message) as caught:
-        check_unedited(path)
 
-    assert "--force" in caught.value.remedy
+def test_two_layers_of_one_name_are_numbered() -> None:
+    """A label is used once."""
+    other = attrs.evolve(CONV, training=True)
+
+    assert [False, True] == [label[-1].endswith("(2)") for label in labels([CONV, other])]

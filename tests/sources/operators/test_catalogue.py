@@ -4,29 +4,27 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as some
 
 from instruction_counts.domain.build import Build, default_build
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.sources.operators.catalogue import (
     Argument,
     PublicOperator,
-    Sample,
     Schema,
+    coverage,
     load_public_operators,
-    load_samples,
     load_schemas,
 )
+from instruction_counts.sources.operators.entries import OperatorEntry
 from instruction_counts.system.cache import Cache
 
 FAKE_TORCH = """\
-class dtype:
-    pass
-
-float32 = dtype()
-
 from pathlib import Path
 from types import SimpleNamespace as Some
 
@@ -138,7 +136,7 @@ def test_a_schema_has_one_full_name(overload: str, expected: str) -> None:
     assert expected == Schema("add", overload, (), ()).full_name
 
 
-# Public operators and samples
+# Public operators
 
 
 @pytest.mark.parametrize(
@@ -156,59 +154,105 @@ def test_a_category_is_where_it_stands_and_what_it_does(
     assert expected == PublicOperator("torch.linalg.x", "torch.linalg", "x", tags, 0).category
 
 
-def test_a_torch_without_samples_says_so(build: Build) -> None:
-    """Not every build has the files that torch tests itself with."""
-    with pytest.raises(DataError, match="this torch has no samples of operators"):
-        load_samples(build, ["add"], "float32", 1)
+# Which of them have an entry
 
 
-def test_a_module_that_samples_need_is_named(build: Build, package: Path) -> None:
-    """With the command that installs it there."""
-    module = package / "testing" / "_internal" / "common_methods_invocations.py"
-    module.parent.mkdir(parents=True)
-    module.write_text("import expecttest_of_nobody")
-    with pytest.raises(DataError) as caught:
-        load_samples(build, ["add"], "float32", 1)
-
-    assert (
-        'build "made": torch\'s samples of operators need the module expecttest_of_nobody'
-        == caught.value.message
-    )
-    assert f"{sys.executable} -m pip install expecttest_of_nobody" == caught.value.remedy
+def public(name: str, native: str = "", uses: int = 0, *tags: str) -> PublicOperator:
+    """A public operator; its namespace is all but the last part of its name."""
+    return PublicOperator(name, name.rpartition(".")[0], native, tags, uses)
 
 
-@pytest.mark.parametrize("dtype", ["float99", "add", "__name__"])
-def test_a_dtype_that_is_none_is_refused(build: Build, dtype: str) -> None:
-    """With one that is."""
-    with pytest.raises(DataError, match=f"torch has no dtype '{dtype}'\n  For example: float32"):
-        load_samples(build, ["add"], dtype, 1)
+ADD = public("torch.add", "add", 5)
+METHOD = public("torch.Tensor.add", "add", 7)
+LOSS = public("torch.nn.functional.cross_entropy", "cross_entropy_loss")
 
 
-@pytest.mark.slow
-def test_the_installed_torch_tells_samples(cache: Cache) -> None:
-    """Of each variant no more than are wanted, by any of its names, and kept."""
-    names = ["torch.add", "linalg_norm", "nowhere"]
-    found = load_samples(default_build(), names, "float32", 2, cache)
-    scalar = {"tensor": [], "dtype": "float32", "requires_grad": False}
+@pytest.mark.parametrize(
+    ("entries", "operators", "named", "shared"),
+    [
+        # By its own name; methods are named without torch.
+        (["torch.add", "Tensor.add"], [ADD, METHOD], [METHOD, ADD], []),
+        # The entry of a function covers the method of the same native name, and not conversely.
+        (["torch.add"], [ADD, METHOD], [ADD], [METHOD]),
+        (["Tensor.add"], [ADD, METHOD], [METHOD], []),
+        # The native name is that of the build: not every function is called below as above.
+        (
+            [LOSS.name],
+            [LOSS, public("torch.cross_entropy_loss", "cross_entropy_loss")],
+            *([LOSS], [public("torch.cross_entropy_loss", "cross_entropy_loss")]),
+        ),
+        # torch.norm is deprecated and so not public, Tensor.norm is not.
+        (
+            ["torch.norm"],
+            [public("torch.Tensor.norm", "norm")],
+            *([], [public("torch.Tensor.norm", "norm")]),
+        ),
+        # No native name is no common name.
+        (
+            ["torch.unique"],
+            [public("torch.unique"), public("torch.lobpcg")],
+            *([public("torch.unique")], []),
+        ),
+    ],
+)
+def test_an_entry_covers_by_its_name_and_by_that_of_its_function(
+    entries: list[str],
+    operators: list[PublicOperator],
+    named: list[PublicOperator],
+    shared: list[PublicOperator],
+) -> None:
+    """Those called most come first."""
+    found = coverage(operators, [OperatorEntry(name, "x") for name in entries])
 
-    assert [("torch.add", 2, ""), ("linalg_norm", 2, "")] == [
-        (operator.name, len(operator.samples), operator.reason)
-        for operator in found
-        if not operator.variant
-    ]
-    assert Sample(scalar, (scalar,), {}) == found[0].samples[0]
-    assert found == load_samples(default_build(), names, "float32", 2, cache)
+    assert (named, shared) == (list(found.named), list(found.shared))
 
 
-@pytest.mark.slow
-def test_samples_require_a_gradient_where_there_is_one(cache: Cache) -> None:
-    """An index of the largest has none."""
-    names = ["torch.add", "torch.argmax"]
-    found = load_samples(default_build(), names, "float32", 1, cache, requires_grad=True)
+NAMES = some.sampled_from(["torch.a", "torch.b", "torch.fft.a", "torch.Tensor.a", "torch.Tensor.b"])
+OPERATORS = some.lists(
+    some.builds(public, NAMES, some.sampled_from(["", "a", "b"]), some.integers(0, 9)),
+    unique_by=lambda operator: operator.name,
+)
 
-    assert [("torch.add", True), ("torch.argmax", False)] == [
-        (operator.name, operator.samples[0].input["requires_grad"]) for operator in found
-    ]
+
+@given(OPERATORS, some.sets(NAMES))
+def test_every_operator_is_counted_once(operators: list[PublicOperator], names: set[str]) -> None:
+    """Whatever is covered."""
+    entries = [OperatorEntry(name.replace("torch.Tensor", "Tensor"), "x") for name in names]
+    found = coverage(operators, entries)
+    counted = Counter([*found.named, *found.shared, *found.uncovered])
+
+    assert Counter(operators) == Counter(found.public) == counted
+
+
+SOME = [
+    public("torch.linalg.norm", "", 0, "reduction"),
+    public("torch.add", "", 0, "pointwise"),
+    public("torch.Tensor.add", "", 0, "pointwise"),
+]
+
+
+@pytest.mark.parametrize(
+    ("patterns", "expected"),
+    [
+        ((), ["Tensor.add", "torch.add", "torch.linalg.norm"]),
+        (("pointwise",), ["Tensor.add", "torch.add"]),
+        (("torch.tensor",), ["Tensor.add"]),
+        (("torch, pointwise",), ["torch.add"]),
+        (("torch.*",), ["Tensor.add", "torch.linalg.norm"]),
+        (("reduction", "torch"), ["torch.add", "torch.linalg.norm"]),
+    ],
+)
+def test_a_category_is_asked_for_as_a_whole_or_by_a_part(
+    patterns: tuple[str, ...], expected: list[str]
+) -> None:
+    """Where operators stand, what they do, or both."""
+    assert expected == [entry.entry_name for entry in coverage(SOME, [], patterns).public]
+
+
+def test_a_category_that_there_is_not_tells_what_is_near() -> None:
+    """So that the next try is right."""
+    with pytest.raises(UsageError, match=r"--category 'reductions' .* Near: reduction"):
+        coverage(SOME, [], ["reductions"])
 
 
 # The real thing

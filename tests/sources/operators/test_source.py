@@ -11,7 +11,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.definitions import definitions
 from instruction_counts.sources.operators.entries import VARIANTS, ByVariant, OperatorEntry, Tensor
-from instruction_counts.sources.operators.source import remarks, selected
+from instruction_counts.sources.operators.source import operators, remarks, selected, shapes_of
 
 ENTRIES = tuple(
     OperatorEntry(name, category)
@@ -99,3 +99,32 @@ def test_what_operators_do_not_have_is_reported(
     made = definitions(entries, overrides, ()).values()
 
     assert expected == list(remarks(entries, overrides, made))
+
+
+def test_shapes_of_several_inputs_are_collected_by_name() -> None:
+    """Several of one input are several cases."""
+    assert {"x": [(32, 3), (1, 2)], "y": [()]} == shapes_of(["x=[32, 3]", "x=1,2", "y=[]"])
+
+
+def test_operators_are_asked_for_as_options_ask_for_them() -> None:
+    """Nothing stated is the typical shape; shapes of inputs take the place of named ones."""
+    assert Overrides() == operators("torch.add").overrides
+    assert VARIANTS == operators("*", shapes=["all"]).overrides.variants
+    expected = Overrides(dtypes=("int8",), inputs=({"x": (1, 2)}, {"x": (3,)}), seed=5)
+    asked = operators("*", dtypes=["int8"], inputs={"x": [[1, 2], (3,)]}, seed=5)
+    assert expected == asked.overrides
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"),
+    [
+        ({"shapes": ["tiny"]}, 'no shape "tiny"'),
+        ({"dtypes": ["float65"]}, r"no dtype .*(?s:.*)did you mean float64"),
+        ({"shapes": ["small"], "inputs": {"x": [(1,)]}}, "--input sets the shapes"),
+        ({"inputs": {"x": [(1,)] * 2, "y": [(1,)] * 3}}, "2 of x, 3 of y"),
+    ],
+)
+def test_what_cannot_be_asked_of_operators_is_refused(asked: dict[str, Any], expected: str) -> None:
+    """With what there is."""
+    with pytest.raises(UsageError, match=expected):
+        operators("torch.add", **asked)

@@ -1,0 +1,183 @@
+"""What cases are called: labels, languages, runtimes, autograd, and the key of them all.
+
+Modes are spelled in one way where people write them, in options, in YAML and in results:
+``python``, ``c++``; ``eager``, ``torchscript``, ``explicit`` and whatever else is registered;
+``forward``, ``backward``, ``explicit``.
+"""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, TypeAlias, TypeVar
+
+import attrs
+
+from core.errors import DefinitionError, quoted
+
+Label: TypeAlias = tuple[str, ...]
+"""The path of a benchmark in its tree: ``("Pointwise", "Math", "add")``."""
+
+WARM_LOOP = "warm loop"
+"""The usual kind of a case: its statement runs in a loop that is warm when it is counted."""
+
+
+class Language(enum.Enum):
+    """The language in which a statement is written."""
+
+    PYTHON = "Python"
+    CPP = "C++"
+
+    @classmethod
+    def parse(cls, value: object) -> Language:
+        """The language named by ``value``.
+
+        Accepts our members, their values, their names in any case, and the members of torch's own
+        ``torch.utils.benchmark.Language`` (recognised by name, so that torch need not be imported).
+        """
+        if isinstance(value, cls):
+            return value
+        name = value.name if isinstance(value, enum.Enum) else value
+        if isinstance(name, str):
+            for member in cls:
+                if name.lower() in (member.name.lower(), member.value.lower()):
+                    return member
+        raise DefinitionError("language", quoted(value), 'Language.PYTHON ("python") or "c++"')
+
+    @property
+    def option(self) -> str:
+        """How people write it: ``python`` or ``c++``."""
+        return self.value.lower()
+
+
+_further: dict[str, RuntimeMode] = {}
+
+
+class RuntimeMode(enum.Enum):
+    """How a statement is executed; explicit cases (`TimerArgs`) do not say.
+
+    These three are always there; `new` makes further ones, for `core.runtimes.register`.
+    """
+
+    EAGER = "Eager"
+    JIT = "TorchScript"
+    EXPLICIT = ""
+
+    def __reduce_ex__(self, protocol: object) -> tuple[type[RuntimeMode], tuple[str]]:
+        """By value: Python 3.11.2 copies members by name, and has none of a further one."""
+        del protocol
+        return RuntimeMode, (self._value_,)
+
+    @classmethod
+    def new(cls, name: str, value: str) -> RuntimeMode:
+        """A further mode, or the one that has this value: ``RuntimeMode(value)`` finds it."""
+        mode = cls._value2member_map_.get(value) or _further.get(value)
+        if mode is None:
+            mode = _further[value] = object.__new__(cls)
+            mode._name_, mode._value_ = name, value
+        assert isinstance(mode, cls)
+        return mode
+
+    @classmethod
+    def further(cls) -> tuple[RuntimeMode, ...]:
+        """Those that `new` made; iteration has the three above alone."""
+        return tuple(_further.values())
+
+    @classmethod
+    def _missing_(cls, value: object) -> RuntimeMode | None:
+        return _further.get(value) if isinstance(value, str) else None
+
+    @property
+    def option(self) -> str:
+        """How people write it: ``eager``, ``torchscript``, ``explicit``."""
+        return self.value.lower() or "explicit"
+
+
+class AutogradMode(enum.Enum):
+    """Whether the backward pass is part of the statement; explicit cases do not say."""
+
+    FORWARD = "Forward"
+    FORWARD_BACKWARD = "Forward + Backward"
+    EXPLICIT = ""
+
+    @property
+    def option(self) -> str:
+        """How people write it: ``forward``, ``backward``, ``explicit``."""
+        return self.value.lower().removeprefix("forward + ") or "explicit"
+
+
+Mode = TypeVar("Mode", Language, RuntimeMode, AutogradMode)
+
+
+def modes(kind: type[Mode]) -> tuple[Mode, ...]:
+    """All modes of a kind, further runtimes included, in the order in which reports list them."""
+    further: tuple[Any, ...] = RuntimeMode.further() if kind is RuntimeMode else ()
+    return tuple(kind) + further
+
+
+def by_option(kind: type[Mode]) -> dict[str, Mode]:
+    """The modes of a kind by their spelling."""
+    return {mode.option: mode for mode in modes(kind)}
+
+
+def mode_of(kind: type[Mode], option: object) -> Mode:
+    """The mode that is spelled so.
+
+    Raises:
+        ValueError: there is none.
+    """
+    for mode in modes(kind):
+        if mode.option == option:
+            return mode
+    raise ValueError(f"{option!r} is not a valid {kind.__name__}")
+
+
+def _language(value: object) -> Language:
+    return Language.parse(value)
+
+
+@attrs.frozen
+class AutoLabels:
+    """The labels that `core.expand.materialize` infers for a case."""
+
+    runtime: RuntimeMode
+    autograd: AutogradMode
+    language: Language = attrs.field(converter=_language)
+
+
+@attrs.frozen
+class CaseKey:
+    """What a case is called in every run and on every build; its code may change under it."""
+
+    label: Label
+    language: Language
+    runtime: RuntimeMode
+    autograd: AutogradMode
+    num_threads: int
+
+    @property
+    def modes(self) -> tuple[Language, RuntimeMode, AutogradMode]:
+        """Language, runtime and autograd."""
+        return self.language, self.runtime, self.autograd
+
+    @property
+    def path(self) -> str:
+        """The label as it is selected: ``Pointwise/Math/add``."""
+        return "/".join(self.label)
+
+    @property
+    def title(self) -> str:
+        """The case as people read it; the number of threads only where there are several."""
+        modes = [mode.value for mode in self.modes if mode.value]
+        threads = [f"{self.num_threads} threads"] if self.num_threads > 1 else []
+        return " · ".join([" / ".join(self.label), *modes, *threads])
+
+    @property
+    def as_values(self) -> dict[str, Any]:
+        """The key as files hold it, each part by its name; modes are spelled as options are."""
+        return {
+            "label": list(self.label),
+            "language": self.language.option,
+            "runtime": self.runtime.option,
+            "autograd": self.autograd.option,
+            "num_threads": self.num_threads,
+        }

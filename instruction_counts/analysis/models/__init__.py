@@ -1,1 +1,0 @@
-"""Models as sums of their layers."""

@@ -1,1 +1,0 @@
-"""What is known of operators, and of one over many sizes."""

@@ -1,0 +1,75 @@
+"""The kinds of cases that the fork engine counts; a further one is an entry, registered.
+
+A definition names the kind of a case: ``TimerArgs(..., kind="once")``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+
+from core.labels import WARM_LOOP
+from instruction_counts.engines import counting
+from instruction_counts.engines.counting import Counted, Loop
+
+Evaluate: TypeAlias = Callable[[Sequence[Mapping[str, Any]], Path, Loop], Counted]
+"""Makes a result of the answers of the children, and of what they dumped below a folder."""
+
+
+@attrs.frozen
+class Kind:
+    """How cases of a kind are counted, and how it is known what varies in them."""
+
+    name: str
+    task: str
+    """The task of the worker that counts one, in a child of the counting server."""
+    evaluate: Evaluate = attrs.field(eq=False, repr=False)
+    request: Mapping[str, Any] = attrs.field(factory=dict)
+    """What that task is told beside the case, such as what a child does before the windows."""
+    has_windows: bool = True
+    """Whether the statement runs in windows of a loop, whose own cost is subtracted."""
+    children: int = 1
+    """How many children count it. Without windows, only these can tell whether a count is exact."""
+
+
+def _windows(answers: Sequence[Mapping[str, Any]], folder: Path, loop: Loop) -> Counted:
+    return counting.evaluate(answers[0]["windows"], folder, loop)
+
+
+_KINDS = {
+    WARM_LOOP: Kind(
+        WARM_LOOP,
+        "counts",
+        _windows,
+        {
+            "pilot_runs": counting.PILOT_RUNS,
+            "pattern": counting.PATTERN,
+            "schedule": counting.SCHEDULE,
+        },
+    )
+}
+
+
+def register(kind: Kind) -> Kind:
+    """Add a kind.
+
+    Raises:
+        ValueError: there is one of that name.
+    """
+    if kind.name in _KINDS:
+        raise ValueError(f'the kind "{kind.name}" is registered already')
+    _KINDS[kind.name] = kind
+    return kind
+
+
+def unregister(kind: Kind) -> None:
+    """Remove a kind that was registered."""
+    del _KINDS[kind.name]
+
+
+def kind_named(name: str) -> Kind | None:
+    """The kind of that name; None where there is none."""
+    return _KINDS.get(name)

@@ -1,0 +1,160 @@
+"""Operators: which of a build have an entry, and one of them over a range of sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import attrs
+
+from core.api import GroupedBenchmark
+from core.expand import materialize
+from core.types import Label
+from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.records import Run
+from instruction_counts.domain.selection import Selection, select
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.observer import Observer
+from instruction_counts.sources.operators.calls import Overrides, calls
+from instruction_counts.sources.operators.catalogue import (
+    Coverage,
+    Schema,
+    coverage,
+    load_public_operators,
+    load_schemas,
+)
+from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
+from instruction_counts.sources.operators.entries import SIZE, OperatorEntry, Template
+from instruction_counts.sources.operators.reading import read_operators
+from instruction_counts.sources.operators.sizes import (
+    at_size,
+    check_sizes,
+    sizes_in,
+    templates,
+    usual_sizes,
+)
+from instruction_counts.sources.operators.source import remarks, selected, standard_file
+from instruction_counts.storage.store import Store
+from instruction_counts.system.cache import Cache
+
+
+@attrs.frozen
+class SizesRequest:
+    """Which operator, over which sizes."""
+
+    operator: str
+    modes: Selection
+    """Eager and forward, where it does not say."""
+    sizes: str = ""
+    """A range or a list, as the option is written; empty is what the entry suggests."""
+    scale: tuple[str, ...] = ()
+    """The shapes that grow; empty is what the entry suggests."""
+    overrides: Overrides = attrs.field(factory=Overrides)
+    operators_file: Path | None = None
+
+
+@attrs.frozen
+class MeasuredSizes:
+    """An operator that was measured at each size, and the size of each label."""
+
+    entry: OperatorEntry
+    sizes: tuple[int, ...]
+    size_of: Mapping[Label, int] = attrs.field(hash=False)
+    run: Run
+    is_sound: bool = True
+    """Whether the whole run is stored, and no build changed meanwhile."""
+
+
+def measure_sizes(
+    request: SizesRequest,
+    build: Build,
+    settings: MeasurementSettings,
+    store: Store,
+    observer: Observer,
+) -> MeasuredSizes:
+    """Measure an operator at each size.
+
+    Raises:
+        UsageError: there is no such operator, or no such sizes.
+        KeyboardInterrupt: it was interrupted; what was finished is stored.
+    """
+    entry = _one_entry(request.operator, request.operators_file)
+    shapes = templates(entry, request.scale)
+    stated = request.sizes or ("" if request.scale else entry.sizes)
+    sizes = sizes_in(stated) if stated else usual_sizes(shapes)
+    check_sizes(shapes, sizes)
+    observer.note(_shapes(shapes))
+    modes = attrs.evolve(
+        request.modes,
+        runtimes=request.modes.runtimes or ("Eager",),
+        autograds=request.modes.autograds or ("Forward",),
+    )
+    schemas = schemas_by_name(load_schemas(default_build(), Cache()))
+    by_size = over_sizes(
+        *(entry, request.overrides, shapes, sizes, schemas), named=bool(request.scale)
+    )
+    made = {label: group for several in by_size.values() for label, group in several.items()}
+    for line in remarks((entry,), request.overrides, made.values()):
+        observer.note(line)
+    runner = BuildRunner.of([build], settings, observer, store)
+    measured = runner.run(runner.orders(select(materialize(made), modes)))
+    if measured.interrupted:
+        raise KeyboardInterrupt
+    size_of = {label: size for size, several in by_size.items() for label in several}
+    return MeasuredSizes(entry, tuple(sizes), size_of, measured.run, measured.is_sound)
+
+
+def over_sizes(
+    entry: OperatorEntry,
+    asked: Overrides,
+    shapes: Mapping[str, Template],
+    sizes: Sequence[int],
+    schemas: Mapping[str, Sequence[Schema]],
+    *,
+    named: bool,
+) -> dict[int, dict[Label, GroupedBenchmark]]:
+    """The definitions of an operator at each of ``sizes``.
+
+    Labels have the shapes that grow where these are ``named``, and the dtype that was asked for:
+    what is another case has another label.
+    """
+    made: dict[int, dict[Label, GroupedBenchmark]] = {}
+    growing = [_shapes(shapes)] if named else []
+    for size in sizes:
+        variant = ", ".join([*growing, f"{SIZE}={size}"])
+        found = calls(entry, attrs.evolve(asked, inputs=(at_size(shapes, size),)))
+        renamed = [attrs.evolve(call, variant=variant) for call in found]
+        made[size] = definitions_of(renamed, schemas)
+    return made
+
+
+def _shapes(shapes: Mapping[str, Template]) -> str:
+    return ", ".join(f"{name}={_shape(shape)}" for name, shape in shapes.items())
+
+
+def _shape(shape: Sequence[int | str]) -> str:
+    return f"[{', '.join(map(str, shape))}]"
+
+
+def _one_entry(operator: str, file: Path | None) -> OperatorEntry:
+    entries = selected(read_operators(file or standard_file()), (operator,))
+    exact = [entry for entry in entries if entry.name.lower() == operator.lower()]
+    if len(exact or entries) > 1:
+        names = ", ".join(entry.name for entry in entries[:5])
+        raise UsageError(f"{operator} matches several operators: {names}", "Name one of them.")
+    return (exact or list(entries))[0]
+
+
+def find_coverage(
+    build: Build, categories: Sequence[str] = (), file: Path | None = None
+) -> Coverage:
+    """The coverage of the public operators of ``build``, all or those of some categories.
+
+    Raises:
+        BuildError: the build cannot be asked.
+        DataError: the file of operators is not one.
+        UsageError: there is no such category.
+    """
+    entries = read_operators(file or standard_file())
+    return coverage(load_public_operators(build, Cache()), entries, categories)

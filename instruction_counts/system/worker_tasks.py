@@ -1,0 +1,106 @@
+"""What a worker can be asked to do: the table of its tasks.
+
+A task is a function of a module in `worker/`, or of one that is registered from outside. It takes
+the request, and in a child of a server also the `Shim`; what it returns is the answer.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import attrs
+
+from instruction_counts.system.places import HOME
+
+FOLDER = HOME / "worker"
+
+
+@attrs.frozen
+class Task:
+    """A task, by the name of its function."""
+
+    name: str
+    module: Path
+    """The file of the module that it is a function of."""
+    in_child: bool = False
+    """Whether it is carried out in a child of a server, which imported torch."""
+    while_counting: bool = False
+    """Whether that is the server under Callgrind."""
+
+    @property
+    def request(self) -> dict[str, str]:
+        """What a request for it says; the module that counts needs no name."""
+        request = {"task": self.name}
+        return request if self.module == COUNTED[0] else {**request, "module": self.module.stem}
+
+
+_STEADY = Path(__file__).parents[1] / "engines" / "native" / "steady.c"
+COUNTED = tuple(FOLDER / f"{name}.py" for name in ("main", "cpython", "method_cache", "names"))
+"""What a process that counts executes; an edit of anything else moves no count."""
+
+
+def _task(name: str, module: str, *, in_child: bool = False) -> Task:
+    return Task(name, FOLDER / f"{module}.py", in_child)
+
+
+_TASKS = {
+    task.name: task
+    for task in (
+        Task("counts", COUNTED[0], in_child=True, while_counting=True),
+        _task("times", "times", in_child=True),
+        _task("artefact", "artefacts", in_child=True),
+        _task("output", "outputs", in_child=True),
+        _task("resources", "resources", in_child=True),
+        _task("executed", "executed", in_child=True),
+        _task("identify", "identity"),
+        _task("measure", "times"),
+        _task("capability", "capability"),
+        _task("find", "source_lines"),
+        _task("locate", "catalogue"),
+        _task("absent", "catalogue"),
+        _task("schemas", "catalogue"),
+        _task("public_operators", "catalogue"),
+        _task("trace", "models"),
+    )
+}
+
+
+def register(task: Task) -> Task:
+    """Add a task.
+
+    Raises:
+        ValueError: there is one of that name, or another module that is called like its own.
+    """
+    same = [other for other in _TASKS.values() if other.module.stem == task.module.stem]
+    if task.name in _TASKS or any(other.module != task.module for other in same):
+        raise ValueError(f'the task "{task.name}" of {task.module.name} is registered already')
+    _TASKS[task.name] = task
+    return task
+
+
+def unregister(task: Task) -> None:
+    """Remove a task that was registered."""
+    del _TASKS[task.name]
+
+
+def task_named(name: str) -> Task:
+    """The task of that name."""
+    return _TASKS[name]
+
+
+def counting_digest() -> str:
+    """What tells one program that counts from another: of all that its counting process executes.
+
+    An edit of anything else, such as a task that never runs there, does not change it.
+    """
+    digest = hashlib.sha256()
+    for path in (*COUNTED, _STEADY):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def modules_of_servers(*, counting: bool) -> tuple[Path, ...]:
+    """The files of the tasks that children of a server can be asked for."""
+    tasks = [task for task in _TASKS.values() if task.in_child]
+    return tuple(dict.fromkeys(task.module for task in tasks if task.while_counting is counting))

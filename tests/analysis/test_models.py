@@ -1,0 +1,194 @@
+"""Models in results: what a run holds of them, their sums, and what a change means for them."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from core.facts import Operator
+from core.types import AutogradMode, Language
+from instruction_counts.analysis.attribution.layers import Layer
+from instruction_counts.analysis.models import Amount, Models, measured, models_in, predict
+from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.records import Record
+from tests.fakes import failed, make_record
+from tests.sources.models.made import (
+    BACKWARD,
+    CONV_1,
+    CPP,
+    RECORDS,
+    RELU,
+    WHOLE,
+    cost,
+    layer_record,
+    spent,
+    whole_record,
+)
+
+
+def test_each_layer_counts_as_often_as_it_is_called() -> None:
+    """Instructions and times alike; those of other models do not count."""
+    assert Amount(390, 3 * 1e-3 + 2e-3 + 4 * 1e-4) == predict(measured(RECORDS, "Net")).layers
+
+
+def test_layers_of_a_type_are_one_line_and_the_dearest_is_first() -> None:
+    """With its calls, and how many layers these are."""
+    types = predict(measured(RECORDS, "Net")).types
+
+    assert [("Conv2d", 4, 2, 350), ("ReLU", 4, 1, 40)] == [
+        (predicted.type, predicted.calls, predicted.unique, predicted.cost.instructions)
+        for predicted in types
+    ]
+
+
+def test_unexplained_is_what_the_whole_costs_beyond_its_layers() -> None:
+    """Python between them, for one."""
+    assert 110 == predict(measured(RECORDS, "Net")).unexplained.instructions
+
+
+def test_unexplained_instructions_are_listed_by_where_they_are_spent() -> None:
+    """The largest part first; a layer that is called twice is taken off twice."""
+    conv = layer_record("one", spent(100, kernels=80, interpreter=20), {"Net": 2})
+    whole = whole_record("Net", spent(500, kernels=150, interpreter=350))
+
+    prediction = predict(measured([conv, whole], "Net"))
+
+    assert ((Layer.INTERPRETER, 310), (Layer.KERNELS, -10)) == prediction.beyond
+    assert 300 == prediction.unexplained.instructions
+
+
+def test_where_functions_of_a_layer_are_unknown_nothing_is_attributed_by_place() -> None:
+    """The rest would look as if it lay where only this layer lies."""
+    whole = whole_record("Net", spent(500, interpreter=500))
+
+    assert () == predict(measured([CONV_1, whole], "Net")).beyond
+
+
+def test_nothing_is_unexplained_where_the_whole_was_not_measured() -> None:
+    """Shares are of the sum then."""
+    prediction = predict(measured([CONV_1], "Other"))
+
+    assert prediction.unexplained.instructions is None
+    assert 100 == prediction.total.instructions
+
+
+def test_what_was_not_measured_is_reported() -> None:
+    """A sum without it would be too small in silence."""
+    bad = layer_record("bad", failed(), {"Net": 1})
+
+    prediction = predict(measured([*RECORDS, bad], "Net"))
+
+    assert (bad,) == prediction.missing
+    assert 390 == prediction.layers.instructions
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [(cost(100), Amount(200, None)), (cost(None, 1e-3), Amount(None, 2e-3))],
+)
+def test_a_run_without_times_or_counts_has_the_others(outcome: Outcome, expected: Amount) -> None:
+    """Neither stands for the other."""
+    record = layer_record("one", outcome, {"Net": 2})
+
+    assert expected == predict(measured([record], "Net")).layers
+
+
+def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
+    """An index is part of both."""
+    both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
+    whole = whole_record("Net", cost(900), **BACKWARD)
+    records = [WHOLE, whole, CONV_1, both, RELU]
+
+    prediction = predict(measured(records, "Net", autograd=AutogradMode.FORWARD_BACKWARD))
+
+    assert 300 + 40 == prediction.layers.instructions
+    assert 900 == prediction.whole.instructions
+
+
+def test_layers_that_count_with_their_forward_pass_are_reported() -> None:
+    """Who reads a sum of both has to know what is no such sum."""
+    both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
+
+    found = measured([CONV_1, both, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD)
+
+    assert (RELU,) == predict(found).forward_only
+    assert found.has_autograd is True
+
+
+def test_what_was_not_measured_is_not_reported_as_forward() -> None:
+    """It is in no sum."""
+    both = layer_record("one", cost(300), {"Net": 1}, **BACKWARD)
+    bad = layer_record("bad", failed(), {"Net": 1})
+
+    prediction = predict(measured([both, bad], "Net", autograd=AutogradMode.FORWARD_BACKWARD))
+
+    assert () == prediction.forward_only
+    assert (bad,) == prediction.missing
+
+
+def test_one_language_is_added_up() -> None:
+    """The other is another model."""
+    cpp = layer_record("one", cost(80), {"Net": 3}, **CPP)
+
+    assert 240 == predict(measured([*RECORDS, cpp], "Net", Language.CPP)).layers.instructions
+
+
+def test_a_run_of_forward_alone_has_no_backward() -> None:
+    """Its numbers would pass for others."""
+    assert not measured(RECORDS, "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
+
+
+def test_a_whole_model_with_backward_is_enough() -> None:
+    """Each of its layers may have none."""
+    whole = whole_record("Net", cost(900), **BACKWARD)
+
+    assert measured([whole, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
+
+
+def test_models_are_found_in_layers_and_wholes() -> None:
+    """Each once, in order."""
+    lonely = whole_record("Lonely", cost(1))
+
+    assert ("Net", "Other", "Lonely") == models_in([*RECORDS, lonely])
+
+
+def test_other_cases_name_no_model() -> None:
+    """Whatever their metadata is."""
+    uses = [{"model": "Net", "path": "", "count": 1}]
+    metadata = {"uses": uses, "model": {"name": "Net"}}
+    operator = attrs.evolve(make_record("add"), subject=Operator("torch.add"), metadata=metadata)
+
+    assert () == models_in([make_record("a", metadata=metadata), operator])
+
+
+# What a change means for models
+
+CONV = layer_record("one", cost(100), {"Net": 3, "Other": 1})
+TEN = layer_record("relu", cost(10), {"Net": 10})
+
+
+@pytest.mark.parametrize(
+    ("others", "changed", "by", "expected"),
+    [
+        # As often as the layer is called, as a share of the model as it was measured.
+        (
+            [CONV, TEN, whole_record("Net", cost(1000))],
+            *(CONV, 10, ["+3.0% of Net (3 calls)", "+10.0% of Other (1 call)"]),
+        ),
+        # Without the whole model, the sum of its layers stands for it.
+        ([TEN], TEN, -1, ["-10.0% of Net (10 calls)"]),
+        # A small share has more digits.
+        ([TEN, whole_record("Net", cost(10**7))], TEN, 1, ["+0.0001% of Net (10 calls)"]),
+        # No layer, no change, or not in base.
+        ([CONV], make_record("add"), 5, []),
+        ([CONV], CONV, 0, []),
+        ([CONV], None, None, []),
+    ],
+)
+def test_a_change_of_a_layer_is_a_share_of_each_model_that_uses_it(
+    others: list[Record], changed: Record | None, by: int | None, expected: list[str]
+) -> None:
+    """Of its instructions in base."""
+    found = Models(others).impacts(changed, by)
+
+    assert expected == [impact.text for impact in found]

@@ -1,0 +1,32 @@
+"""How modes are spelled."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from core.labels import by_option, modes
+from core.types import AutogradMode, Language, RuntimeMode
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [
+        (Language, ["python", "c++"]),
+        (RuntimeMode, ["eager", "torchscript", "explicit"]),
+        (AutogradMode, ["forward", "backward", "explicit"]),
+    ],
+)
+def test_modes_are_spelled_as_people_write_them(kind: Any, expected: list[str]) -> None:
+    """In options, in YAML and in results alike; those that are always there come first."""
+    assert dict(zip(expected, kind, strict=True)).items() <= by_option(kind).items()
+    assert expected == list(by_option(kind))[: len(expected)]
+
+
+def test_a_further_runtime_is_spelled_too() -> None:
+    """Nobody else has to know of it."""
+    mode = RuntimeMode.new("DREAMT", "Dreamt")
+
+    assert mode is by_option(RuntimeMode)["dreamt"]
+    assert mode in modes(RuntimeMode)

@@ -1,0 +1,54 @@
+"""The program as a process of its own, and what it is given."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+MAIN = [sys.executable, str(ROOT / "main.py")]
+
+
+def run(
+    args: Sequence[str | Path], folder: Path | None = None, **variables: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the program to its end, with these variables beside those of the environment."""
+    return called([*MAIN, *map(str, args)], folder, variables)
+
+
+def in_shell(
+    script: str, args: Sequence[str | Path], folder: Path | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a script of bash in which ``{}`` is the program with its arguments."""
+    command = shlex.join([*MAIN, *map(str, args)])
+    return called(["bash", "-c", script.replace("{}", command)], folder)
+
+
+def called(
+    command: Sequence[str], folder: Path | None = None, variables: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run any command to its end."""
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, **(variables or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def write_definitions(folder: Path, **statements: str) -> str:
+    """A definition file with a case for each statement; its path."""
+    path = folder / "cases.py"
+    cases = {label: textwrap.dedent(stmt) for label, stmt in statements.items()}
+    path.write_text(
+        "from core.api import TimerArgs\n"
+        f"BENCHMARKS = {{label: TimerArgs(stmt) for label, stmt in {cases!r}.items()}}\n"
+    )
+    return str(path)

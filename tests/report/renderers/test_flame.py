@@ -1,0 +1,67 @@
+"""Two sides as one tree: nothing is lost, however stacks recur and however many there are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.report.renderers.html import flame
+
+FRAMES = [{"name": name, "file": "lib"} for name in "abcde"]
+STACKS = st.dictionaries(
+    st.lists(st.integers(0, 4), min_size=1, max_size=6).map(tuple), st.integers(1, 10**6)
+)
+
+
+def tree(*sides: dict[tuple[int, ...], int]) -> dict[str, list[Any]]:
+    """The tree of these stacks."""
+    profiles = [{"samples": [*side], "weights": [*side.values()]} for side in sides]
+    found = flame.tree({"profiles": profiles, "shared": {"frames": FRAMES}})
+    assert found is not None
+    return found
+
+
+def too_wide(found: dict[str, list[Any]], side: str) -> list[int]:
+    """Nodes whose children are wider than they are."""
+    below = [0] * len(found["name"])
+    for node, parent in enumerate(found["parent"][1:], 1):
+        below[parent] += found[side][node]
+    return [node for node, width in enumerate(found[side]) if below[node] > width]
+
+
+@given(STACKS, STACKS)
+def test_the_widths_of_each_side_add_up_to_its_count(
+    base: dict[tuple[int, ...], int], new: dict[tuple[int, ...], int]
+) -> None:
+    """With recursion, too: a function that calls itself is a node below itself."""
+    found = tree(base, new)
+
+    assert (sum(base.values()), sum(new.values())) == (found["base"][0], found["new"][0])
+    assert [] == too_wide(found, "base") + too_wide(found, "new")
+
+
+def test_what_is_too_small_to_be_seen_is_merged_and_not_dropped() -> None:
+    """Five to the fifth stacks are more than a page draws."""
+    places = range(5)
+    stacks = {
+        (a, b, c, d, e): 1 + (a + b + c + d + e) % 3
+        for a in places
+        for b in places
+        for c in places
+        for d in places
+        for e in places
+    }
+    found = tree(stacks)
+
+    assert len(found["name"]) < 1.2 * flame._MOST_NODES
+    assert sum(stacks.values()) == found["new"][0]
+    assert [] == too_wide(found, "new")
+    assert any("smaller" in name for name in found["name"])
+
+
+def test_a_document_without_stacks_has_no_tree() -> None:
+    """Nor has one whose file of profiles is empty."""
+    assert flame.tree(None) is None
+    assert flame.tree({"profiles": [], "shared": {"frames": []}}) is None

@@ -1,0 +1,182 @@
+"""Pages in a real browser: from disk, without a request, by mouse and keyboard."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from instruction_counts.report.renderers import html
+from tests.report.renderers.pages import document
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium: apt-get install chromium"),
+]
+
+ARGUMENTS = [
+    *("--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update"),
+    *(["--no-sandbox"] if os.geteuid() == 0 else []),
+]
+HOSTILE = [
+    "</script><script>document.title='taken'</script>",
+    '"><img src=x onerror="document.title=\'taken\'">',
+    "{{ 7 * 7 }} ${document.title='taken'}",
+    "\x1b[31mred\x1b[0m \u202etxet\u2066 \U0001f525",
+    "<!-- ]]> &amp; ' `",
+    "a" * 10_000,
+]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, without a window."""
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        with contextlib.closing(found):
+            yield found
+
+
+class Opened:
+    """A page from disk, with all that it complained of and asked for."""
+
+    def __init__(self, page: Any, path: Path) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda message: self.complaints.append(message.text))
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.goto(path.as_uri())
+        page.wait_for_selector("#icicle .slice")
+
+    @property
+    def asked_for(self) -> list[str]:
+        """What it loaded beside itself, and what it carries in itself."""
+        inside = ("file:", "data:", "blob:")
+        return [url for url in self.requests[1:] if not url.startswith(inside[1:])]
+
+
+@pytest.fixture
+def open_page(browser: Any, tmp_path: Path) -> Iterator[Any]:
+    """Opens a document as a page."""
+    with contextlib.ExitStack() as pages:
+
+        def opened(text: str = "mm", *, width: int = 1280, scheme: str = "light") -> Opened:
+            path = tmp_path / "report.html"
+            path.write_text(html.render(document(text)), encoding="utf-8", errors="replace")
+            size = {"width": width, "height": 900}
+            page = pages.enter_context(
+                contextlib.closing(browser.new_page(viewport=size, color_scheme=scheme))
+            )
+            return Opened(page, path)
+
+        yield opened
+
+
+def names(opened: Opened) -> list[str]:
+    """The cases that the first table shows, in their order."""
+    rows = opened.page.locator("section").first.locator("tbody .row:not([hidden]) .unfold")
+    return [str(text) for text in rows.all_inner_texts()]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+def test_a_page_complains_of_nothing_and_asks_for_nothing(
+    open_page: Any, width: int, scheme: str
+) -> None:
+    """Nor is it wider than its window."""
+    opened = open_page(width=width, scheme=scheme)
+
+    assert ([], []) == (opened.complaints, opened.asked_for)
+    assert width >= opened.page.evaluate("document.documentElement.scrollWidth")
+
+
+@pytest.mark.parametrize(
+    "text", HOSTILE, ids=["script", "image", "template", "codes", "marks", "long"]
+)
+def test_text_from_outside_is_shown_as_text(open_page: Any, text: str) -> None:
+    """Nothing of it is executed, in whatever place it stands."""
+    opened = open_page(text)
+
+    assert "taken" != opened.page.title()
+    assert 0 == opened.page.locator("img").count()
+    assert [] == opened.complaints
+    shown = text.replace("\x1b", r"\x1b").replace("\u202e", r"\u202e").replace("\u2066", r"\u2066")
+    assert shown[:200] in names(opened)[1]
+
+
+def test_a_column_is_sorted_by_its_numbers(open_page: Any) -> None:
+    """Upwards, and then downwards."""
+    opened = open_page()
+    base = opened.page.locator("section").first.get_by_role("button", name="base")
+
+    base.click()
+    assert ["mm", "Add", "Mul"] == names(opened)
+    base.press("Enter")
+    assert ["Mul", "Add", "mm"] == names(opened)
+
+
+def test_rows_are_filtered_by_what_stands_in_them(open_page: Any) -> None:
+    """All words have to be there."""
+    opened = open_page()
+    opened.page.fill("#filter", "mul +3,000")
+
+    assert ["Mul"] == names(opened)
+    assert "1 of 4 rows" == opened.page.inner_text("#matches")
+
+
+def test_a_row_unfolds_by_keyboard(open_page: Any) -> None:
+    """And folds again."""
+    opened = open_page()
+    button = opened.page.locator("button.unfold").first
+    details = opened.page.get_by_text("torch/Add.py:1").first
+
+    button.press("Enter")
+    assert details.is_visible()
+    button.press(" ")
+    assert not details.is_visible()
+
+
+def test_a_function_is_found_and_zoomed_to(open_page: Any) -> None:
+    """What it costs on both sides is said, and the whole graph comes back."""
+    opened = open_page()
+    opened.page.fill("#find", "malloc")
+
+    assert "1 found" == opened.page.inner_text("#found")
+    opened.page.locator("#hits button").first.press("Enter")
+    assert "malloc 0 → 60 (+60) new lib" == opened.page.inner_text("#chosen")
+    opened.page.click("#whole")
+    assert "all 510 → 600 (+90)" == opened.page.inner_text("#chosen")
+
+
+def test_the_flame_graph_is_as_wide_as_either_side_or_the_change(open_page: Any) -> None:
+    """A function that base does not have is not in its graph."""
+    opened = open_page()
+    for side, functions in (("new", 5), ("base", 4), ("difference", 4)):
+        opened.page.click(f"[data-side={side}]")
+
+        playwright.expect(opened.page.locator("#icicle .slice")).to_have_count(functions)
+
+
+def test_axe_finds_nothing_serious(open_page: Any) -> None:
+    """In either scheme."""
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    for scheme in ("light", "dark"):
+        opened = open_page(scheme=scheme)
+        found = axe.run(opened.page).response["violations"]
+
+        assert [] == [
+            (rule["id"], [node["html"][:200] for node in rule["nodes"]])
+            for rule in found
+            if rule["impact"] in {"serious", "critical"}
+        ]

@@ -1,0 +1,39 @@
+"""One operator over many sizes."""
+
+from __future__ import annotations
+
+import pytest
+
+from instruction_counts.session.operators import over_sizes
+from instruction_counts.sources.operators.calls import Overrides
+from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
+
+NEG = OperatorEntry("torch.neg", "arithmetic", {"input": Tensor((8, 64))})
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "named", "expected"),
+    [
+        ((), False, ("N=16",)),
+        (("float64",), False, ("N=16", "float64")),
+        ((), True, ("input=[N, 64], N=16",)),
+    ],
+)
+def test_what_is_another_case_has_another_label(
+    dtypes: tuple[str, ...], named: bool, expected: tuple[str, ...]
+) -> None:
+    """Else other code would be stored as the next run of the same case."""
+    found = over_sizes(
+        NEG, Overrides(dtypes=dtypes), {"input": ("N", 64)}, [16, 32], {}, named=named
+    )
+    assert ("arithmetic", "torch.neg", *expected) == next(iter(found[16]))
+
+
+def test_the_size_of_a_case_is_known() -> None:
+    """Whatever its label; a label has one size."""
+    found = over_sizes(NEG, Overrides(), {"input": ("N", 64)}, [16, 32], {}, named=True)
+    assert [(16, (16, 64)), (32, (32, 64))] == [
+        (size, record.subject.shapes["input"])
+        for size, several in found.items()
+        for record in several.values()
+    ]

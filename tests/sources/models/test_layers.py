@@ -1,0 +1,39 @@
+"""Layers are kept once, with all their places."""
+
+from __future__ import annotations
+
+import attrs
+
+from core.facts import Use
+from instruction_counts.sources.models.layers import unique_layers
+from tests.sources.models.made import ADD, CONV, make_trace
+
+
+def test_equal_layers_are_kept_once_across_models() -> None:
+    """With how often each place calls them."""
+    traces = [
+        make_trace("A", (CONV, "one"), (ADD, ""), (CONV, "two"), (CONV, "one")),
+        make_trace("B", (CONV, "first")),
+    ]
+
+    conv, add = unique_layers(traces)
+
+    assert CONV == conv.layer
+    assert (Use("A", "one", 2), Use("A", "two", 1), Use("B", "first", 1)) == conv.uses
+    assert ADD == add.layer
+    assert (Use("A", "", 1),) == add.uses
+
+
+def test_the_calls_of_a_model_are_those_of_all_its_places() -> None:
+    """Other models do not count."""
+    layers = unique_layers([make_trace("A", (ADD, "x"), (ADD, "y")), make_trace("B", (ADD, "z"))])
+
+    assert [(2, 1, 0)] == [tuple(layer.calls_of(name) for name in "ABC") for layer in layers]
+
+
+def test_layers_of_other_shapes_are_other_layers() -> None:
+    """They cost something else."""
+    (tensor,) = CONV.inputs
+    larger = attrs.evolve(CONV, inputs=(attrs.evolve(tensor, shape=(2, 3, 8, 8)),))
+
+    assert 2 == len(unique_layers([make_trace("A", (CONV, ""), (larger, ""))]))

@@ -1,0 +1,53 @@
+"""The table of tasks: what a worker can be asked to do, and where."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+from pathlib import Path
+
+import pytest
+
+from instruction_counts.system import worker_tasks
+from instruction_counts.system.worker_tasks import COUNTED, FOLDER, Task, counting_digest
+
+
+@pytest.mark.parametrize("task", worker_tasks._TASKS.values(), ids=lambda task: task.name)
+def test_a_task_is_a_function_of_its_module(task: Task) -> None:
+    """The one that counts is told by its name alone."""
+    functions = [
+        node.name
+        for node in ast.parse(task.module.read_text()).body
+        if isinstance(node, ast.FunctionDef)
+    ]
+
+    assert ("count_in_child" if task.name == "counts" else task.name) in functions
+
+
+def test_only_what_counts_is_given_to_a_counting_server() -> None:
+    """It could not load anything else."""
+    assert {COUNTED[0]} == {*worker_tasks.modules_of_servers(counting=True)}
+    assert not {*COUNTED} & {*worker_tasks.modules_of_servers(counting=False)}
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.name)
+def test_an_edit_of_what_never_counts_changes_no_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: Path
+) -> None:
+    """It is part of each fingerprint, so that an edit of the rest is seen."""
+    before = counting_digest()
+    shutil.copytree(FOLDER, tmp_path / "worker")
+    copies = tuple(tmp_path / "worker" / counted.name for counted in COUNTED)
+    monkeypatch.setattr(worker_tasks, "COUNTED", copies)
+    with (tmp_path / "worker" / path.name).open("a") as stream:
+        stream.write("# edited\n")
+
+    assert (before != counting_digest()) is (path in COUNTED)
+
+
+@pytest.mark.parametrize("module", ["/elsewhere/other.py", "/elsewhere/times.py"])
+def test_a_name_is_registered_once(module: str) -> None:
+    """Of a task, and of a module: both lie in the folder of a server."""
+    name = "times" if module.endswith("other.py") else "another"
+    with pytest.raises(ValueError, match="is registered already"):
+        worker_tasks.register(Task(name, Path(module)))
