@@ -38,6 +38,7 @@ from instruction_counts.report.gate import (
 )
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.checking import (
+    Check,
     CheckRequest,
     accept_run,
     check_build,
@@ -195,6 +196,18 @@ def check(
                 layouts=layouts,
                 time_budget_s=time_budget,
             )
+    return conclude(found, outputs, limit)
+
+
+def conclude(found: Check, outputs: Outputs, limit: int | None = None) -> ExitCode:
+    """Show the check, and only then write its files: what it says is never lost with them.
+
+    One that was interrupted shows what was found until then; files stay those of the last check
+    that ended.
+
+    Raises:
+        UsageError: a file cannot be written, or no case was compared, and so nothing passed.
+    """
     document = check_document(found.gate, interrupted=found.interrupted)
     if found.interrupted:
         console.show(document, limit)

@@ -25,7 +25,7 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.run import run_document
-from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.builds import MeasuredRun, MeasurementSettings
 from instruction_counts.session.cases import load_cases
 from instruction_counts.session.running import RunRequest, run_cases
 from instruction_counts.sources.definitions import Definitions
@@ -115,6 +115,11 @@ def command(
         if measured.interrupted:
             hint = stored_run.go_on(measured.run_id, written)
             console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
+    return exit_code(measured)
+
+
+def exit_code(measured: MeasuredRun) -> ExitCode:
+    """What a script learns; results that did not arrive in the database or a file are an error."""
     if measured.interrupted:
         return ExitCode.INTERRUPTED
     if measured.has_failed_cases:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.run_command import _exit_code
+from instruction_counts.cli.run_command import exit_code
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.session.builds import MeasuredRun
-from tests.fakes import OK, failed, make_order, make_record, make_run
+from tests.fakes import OK, exporter_to, failed, make_order, make_record, make_run
 
 
 def test_a_run_that_is_not_stored_is_no_success() -> None:
@@ -16,7 +18,7 @@ def test_a_run_that_is_not_stored_is_no_success() -> None:
     run = make_run(make_record("a"))
     measured = MeasuredRun(run, (make_order("a"),), is_stored=False)
 
-    assert ExitCode.ERROR == _exit_code(measured, delivered=True)
+    assert ExitCode.ERROR == exit_code(measured)
 
 
 def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() -> None:
@@ -26,9 +28,7 @@ def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() 
         MeasuredRun(run, tuple(make_order(label) for label in labels)) for labels in ("a", "ab")
     ]
 
-    assert [ExitCode.OK, ExitCode.CASES_FAILED] == [
-        _exit_code(measured, delivered=True) for measured in asked
-    ]
+    assert [ExitCode.OK, ExitCode.CASES_FAILED] == [exit_code(measured) for measured in asked]
 
 
 @pytest.mark.parametrize(
@@ -36,10 +36,11 @@ def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() 
     [(OK, False, ExitCode.ERROR), (failed(), False, 4), (OK, True, 130)],
 )
 def test_a_run_whose_results_did_not_arrive_is_no_success(
-    outcome: Outcome, interrupted: bool, code: int
+    tmp_path: Path, outcome: Outcome, interrupted: bool, code: int
 ) -> None:
-    """In a file, or at a webhook; what went wrong before that is reported first."""
+    """In a file; what went wrong before that is reported first."""
     run = make_run(make_record("a", outcome=outcome))
-    measured = MeasuredRun(run, (make_order("a"),), interrupted=interrupted)
+    unsaved = frozenset([exporter_to(tmp_path / "r.json")])
+    measured = MeasuredRun(run, (make_order("a"),), interrupted=interrupted, unsaved=unsaved)
 
-    assert code == _exit_code(measured, delivered=False)
+    assert code == exit_code(measured)

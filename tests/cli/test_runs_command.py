@@ -15,7 +15,6 @@ from pathlib import Path
 import attrs
 import pytest
 from instruction_counts.cli.shown_run import show_run
-from instruction_counts.report.exporting import Exporter
 
 from core.types import Language
 from instruction_counts.domain.records import Run
@@ -24,7 +23,7 @@ from instruction_counts.storage.json_files import read_json, to_json
 from instruction_counts.storage.store import Store
 from tests.analysis.made_operators import RUN as OPERATORS
 from tests.cli.program import Answer, Program
-from tests.fakes import FINGERPRINT, failed, make_record, make_run
+from tests.fakes import FINGERPRINT, exporter_to, failed, make_record, make_run
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = attrs.evolve(
@@ -212,7 +211,7 @@ def test_an_unknown_form_is_refused(runs: Program, tmp_path: Path) -> None:
 def test_imported_runs_get_numbers(runs: Program, tmp_path: Path, db: Path) -> None:
     """One a line, in the order of the files."""
     for name, run in (("a.json", FIRST), ("b.json.gz", SECOND)):
-        Exporter(tmp_path / name).update(run, final=True)
+        exporter_to(tmp_path / name).update(run, final=True)
 
     assert "3\n4\n" == runs.output("import", tmp_path / "b.json.gz", tmp_path / "a.json")
     assert {1: FIRST, 2: SECOND, 3: SECOND, 4: FIRST} == dict(sorted(stored(db).items()))
@@ -220,7 +219,7 @@ def test_imported_runs_get_numbers(runs: Program, tmp_path: Path, db: Path) -> N
 
 def test_an_import_makes_the_database(runs: Program, tmp_path: Path) -> None:
     """It may be the first that is stored."""
-    Exporter(tmp_path / "a.json").update(FIRST, final=True)
+    exporter_to(tmp_path / "a.json").update(FIRST, final=True)
     imported = runs.output("import", tmp_path / "a.json", "--db", tmp_path / "new.db")
 
     assert "1\n" == imported
@@ -231,7 +230,7 @@ def test_a_file_that_cannot_be_read_stops_an_import_before_it_begins(
     runs: Program, tmp_path: Path, db: Path
 ) -> None:
     """No part of it has to be taken back."""
-    Exporter(tmp_path / "a.json").update(FIRST, final=True)
+    exporter_to(tmp_path / "a.json").update(FIRST, final=True)
     (tmp_path / "b.json").write_text("{")
     runs.error("import", tmp_path / "a.json", tmp_path / "b.json")
 

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
-from instruction_counts.analysis.attribution.functions import difference
-from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Details, Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.callgrind.reading import read
-from instruction_counts.session.explaining import (
-    explain_sides,
-    write_callgrind,
-    write_speedscope,
-)
-from tests.builders import costs_of, cpp, side
+from instruction_counts.session.explaining import explain_sides
+from tests.builders import cpp, side
 
 ADD = Selection(only=("Group/add",))
 
@@ -70,43 +59,3 @@ def test_what_cannot_be_explained_says_why(label: str, new: Side, message: str) 
     """With how to narrow it, a label that is near, or how the case ended."""
     with pytest.raises(UsageError, match=message):
         explain_sides([made(1), new], Selection(only=(label,)))
-
-
-# For other programs
-
-
-def test_both_files_are_over_the_same_number_of_runs(tmp_path: Path) -> None:
-    """So that they can be compared side by side."""
-    base, new = (costs_of({"f": 10 * runs}, runs=runs) for runs in (4, 10))
-    paths = write_callgrind(tmp_path / "out", "a case", base, new)
-
-    assert ["callgrind.out.base", "callgrind.out.new"] == [path.name for path in paths]
-    assert [(200, ("Runs", "20"))] * 2 == [
-        (profile.totals, *profile.descriptions) for profile in map(read, paths)
-    ]
-
-
-def test_flame_graphs_are_written_whole(tmp_path: Path) -> None:
-    """The file is what the document is."""
-    found = difference(None, costs_of({"f": 10}))
-    write_speedscope(tmp_path / "flame.json", "a case", found)
-
-    assert speedscope("a case", found) == json.loads((tmp_path / "flame.json").read_text())
-
-
-@pytest.mark.parametrize(
-    ("write", "option"),
-    [
-        (lambda path: write_callgrind(path, "a case", costs_of({}), costs_of({})), "--callgrind"),
-        (lambda path: write_speedscope(path, "a case", difference(None, None)), "--speedscope"),
-    ],
-    ids=["callgrind", "speedscope"],
-)
-def test_a_place_that_takes_no_file_is_an_error_in_use(
-    write: Callable[[Path], object], option: str, tmp_path: Path
-) -> None:
-    """With the option that named it."""
-    (tmp_path / "file").touch()
-
-    with pytest.raises(UsageError, match=option):
-        write(tmp_path / "file" / "below")
