@@ -107,7 +107,7 @@ class CheckRequest:
         raise UsageError(
             f"{self.file} was recorded under different conditions:\n  {texts}",
             f"{instead}, or make a new baseline:",
-            "baseline accept RUN",
+            "baseline accept FILE RUN",
         )
 
     def check(self, compared: Compared) -> Check:
