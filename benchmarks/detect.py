@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Any
 
 import attrs
-import yaml
 from rich.console import Console
 from rich.table import Table
 
@@ -143,13 +142,9 @@ def edits(folder: Path) -> Iterator[Experiment]:
 
 def compare(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
     """The cases of one comparison, as the program writes them."""
-    builds = [
-        {"name": build.name, "python": str(build.python), "env": dict(build.env)}
-        for build in (experiment.base, experiment.build)
-    ]
-    (folder / "builds.yaml").write_text(yaml.safe_dump({"builds": builds}), encoding="utf-8")
+    builds = injected.write_builds(folder, experiment.base, experiment.build)
     command = [sys.executable, "main.py", "compare", "base", "new"]
-    command += ["--builds", str(folder / "builds.yaml"), "--output", str(folder / "found.json")]
+    command += ["--builds", str(builds), "--output", str(folder / "found.json")]
     command += [*experiment.cases, *experiment.min_effect, "--db", str(folder / "runs.db")]
     if experiment.language != "both":
         command += ["--language", experiment.language]

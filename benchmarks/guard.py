@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import attrs
-import yaml
 from rich.console import Console
 from rich.table import Table
 
@@ -92,9 +91,7 @@ def accept(folder: Path) -> Path:
 def check(trial: Trial, baseline: Path, layouts: int) -> Checked:
     """Check the build of ``trial`` once."""
     folder = baseline.parent
-    config, summary = folder / "build.yaml", folder / "summary.md"
-    build = {"name": "new", "python": str(trial.build.python), "env": dict(trial.build.env)}
-    config.write_text(yaml.safe_dump({"builds": [build]}), encoding="utf-8")
+    config, summary = injected.write_builds(folder, trial.build), folder / "summary.md"
     summary.unlink(missing_ok=True)
     options = ["--builds", str(config), "--layouts", str(layouts), "--output", str(summary)]
     begin = time.perf_counter()

@@ -14,6 +14,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import yaml
+
 from instruction_counts.domain.build import Build
 
 _WRAPPED = """\
@@ -111,6 +113,17 @@ __asm__(
     ".size FUNCTION, .-FUNCTION\\n"
 );
 """
+
+
+def write_builds(folder: Path, *builds: Build) -> Path:
+    """The file that `--builds` takes."""
+    path = folder / "builds.yaml"
+    entries = [
+        {"name": build.name, "python": str(build.python), "env": dict(build.env)}
+        for build in builds
+    ]
+    path.write_text(yaml.safe_dump({"builds": entries}), encoding="utf-8")
+    return path
 
 
 def wrapped(name: str, python: str, folder: Path, functions: Sequence[str]) -> Build:

@@ -30,9 +30,8 @@ from core.checks import (
 )
 from core.errors import Broken, DefinitionError, deferrable, is_deferring, quoted
 from core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
-from core.invocation import call_model
 from core.labels import WARM_LOOP, AutogradMode, AutoLabels, Label, Language, RuntimeMode
-from core.signature import Signature
+from core.signature import Signature, call_model
 from core.variants import pair_lines, parse_block
 
 __all__ = [

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from core.api import GroupedBenchmark, TimerArgs
-from core.invocation import with_backward
 from core.runtimes import Runtime, asked_for
+from core.signature import with_backward
 from core.types import AutogradMode, AutoLabels, Case, FlatDefinition, Label, Language, RuntimeMode
 
 

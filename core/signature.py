@@ -1,4 +1,4 @@
-"""The signature of a benchmark: ``f(a, b) -> y``."""
+"""The signature of a benchmark, ``f(a, b) -> y``, and the code that follows from it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import attrs
 
 from core.errors import DefinitionError, quoted
+from core.labels import Language
 
 _SIGNATURE = re.compile(r"f\((?P<args>[^()]*)\)\s*->\s*(?P<output>.*)")
 _EXPECTED = '"f(a, b, …) -> output" or "f(a, b, …) -> None"'
@@ -48,3 +49,26 @@ def parse_signature(text: str) -> Signature:
 
 def _is_name(text: str) -> bool:
     return text.isidentifier() and not keyword.iskeyword(text)
+
+
+def call_model(signature: Signature, language: Language) -> str:
+    """The statement that calls ``model``."""
+    args = ", ".join(signature.args)
+    if language is Language.PYTHON:
+        return f"{assign(signature, language)}model({args})"
+    return f"{assign(signature, language)}model->forward({args});"
+
+
+def with_backward(stmt: str, tensor: str, language: Language, gradient: str = "") -> str:
+    """``stmt``, followed by the backward pass from ``tensor``.
+
+    ``gradient`` names the gradient of the output; a scalar needs none.
+    """
+    end = ";" if language is Language.CPP else ""
+    return f"{stmt}\n{tensor}.backward({gradient}){end}"
+
+
+def assign(signature: Signature, language: Language) -> str:
+    """What precedes a call to keep its output."""
+    keyword = "auto " if language is Language.CPP else ""
+    return "" if signature.output is None else f"{keyword}{signature.output} = "

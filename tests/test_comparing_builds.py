@@ -12,10 +12,10 @@ from typing import Any
 
 import attrs
 import pytest
-import yaml
 
 from benchmarks import injected
 from instruction_counts import cli
+from instruction_counts.domain.build import Build
 
 pytestmark = [
     pytest.mark.slow,
@@ -73,14 +73,11 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     more = "\ntorch.relu = lambda x: x - 1\ntorch.only_in_new = torch.abs\n"
     site.write_text(site.read_text() + more)
     slower = injected.slower("new", sys.executable, folder / "slower")
-    builds = [
-        {"name": "base", "python": sys.executable},
-        {"name": "new", "python": sys.executable, "env": {**wrapped.env, **slower.env}},
-    ]
-    (folder / "builds.yaml").write_text(yaml.safe_dump({"builds": builds}))
+    new = Build("new", sys.executable, env={**wrapped.env, **slower.env})
+    builds = injected.write_builds(folder, Build("base", sys.executable), new)
     (folder / "cases.py").write_text(_CASES)
     database, output = folder / "runs.db", folder / "compared.json"
-    command = ["compare", "base", "new", "--builds", str(folder / "builds.yaml")]
+    command = ["compare", "base", "new", "--builds", str(builds)]
     command += ["--definitions", str(folder / "cases.py"), "--layouts", "1", "--no-times"]
     command += ["--time-budget", "1h"]
     command += ["--db", str(database), "--output", str(output)]

@@ -7,10 +7,9 @@ import textwrap
 
 import attrs
 
-from core.invocation import assign
 from core.labels import Language
 from core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
-from core.signature import Signature
+from core.signature import Signature, assign
 
 CPP_INCLUDES = "#include <vector>\n#include <torch/script.h>"
 

@@ -13,7 +13,7 @@ from typing import Any
 from instruction_counts.builds.hermetic import environment, interpreter_of, start_remedy
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError
-from instruction_counts.domain.outcomes import FailureKind
+from instruction_counts.domain.outcomes import FailureKind, Machine
 from instruction_counts.system.work_folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess
 from instruction_counts.system.worker_tasks import COUNTED, FOLDER, task_named
@@ -80,3 +80,12 @@ def ask(
                 raise BuildError(message, last or "It printed nothing.") from error
             what = f"{interpreter} does not work: {error} {last}".rstrip()
             raise BuildError(f'build "{build.name}": {what}', start_remedy(what)) from error
+
+
+def measure_machine(build: Build, core: int | None = None) -> Machine:
+    """What one core can do with the torch of ``build``: ``core``, or any. It takes seconds.
+
+    Raises:
+        BuildError, DataError: the build does not work, or has no torch.
+    """
+    return Machine(**inquire(build, "capability", {"core": core}))

@@ -30,7 +30,7 @@ _COMMANDS = {
     "list": "List the selected cases.",
     "operators": "List operators and their coverage; measure one over many sizes.",
     "show": "Show the code of a case as it will be executed.",
-    "runs": "List, show, check, export, import, tag and delete stored runs.",
+    "runs": "List, show, export, import, tag and delete stored runs.",
     "selftest": "Check that counts repeat on this machine.",
     "cache": "Show or clear what is kept between runs.",
     "generate": "Split models into their unique layers, as a definition file.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 
 import click
@@ -10,17 +11,20 @@ from instruction_counts.cli import console
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import store_option
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.cli.runs import check, files, tags
-from instruction_counts.domain.errors import UsageError
+from instruction_counts.cli.runs_files import export, import_files
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.report import runs as report
 from instruction_counts.report.run import run_document
+from instruction_counts.report.visible import visible_line
 from instruction_counts.storage.store import Store
 
+_existing = functools.partial(Store.open, must_exist=True)
 
-@click.group("runs", cls=Group)
+
+@click.group("runs", cls=Group, commands=[export, import_files])
 def command() -> None:
-    """List, show, check, export, import, tag and delete stored runs.
+    """List, show, export, import, tag and delete stored runs.
 
     Each run is stored as it proceeds. RUN is its number or one of its tags.
     """
@@ -61,13 +65,20 @@ def delete(names: tuple[str, ...], yes: bool, db: str | None) -> None:
     """Delete runs with all that was measured in them."""
     with _existing(db) as store:
         numbers = list(dict.fromkeys(store.resolve(name) for name in names))
-        titles = [report.title(store.summary(number)) for number in numbers]
+        titles = [_title(store, number) for number in numbers]
         if not yes and not _agreed(titles):
             console.note("Nothing was deleted.")
             return
         for number, title in zip(numbers, titles, strict=True):
             store.delete(number)
             console.note(f"Deleted: {title}")
+
+
+def _title(store: Store, number: int) -> str:
+    try:
+        return visible_line(report.title(store.summary(number)))
+    except DataError:  # it is damaged: all the more it can be deleted
+        return f"run {number}"
 
 
 def _agreed(titles: list[str]) -> bool:
@@ -78,9 +89,24 @@ def _agreed(titles: list[str]) -> bool:
     return click.confirm("Delete for good?", err=True)
 
 
-def _existing(db: str | None) -> Store:
-    return Store.open(db, must_exist=True)
+@command.command("tag")
+@click.argument("run")
+@click.argument("name")
+@click.option("--force", is_flag=True, help="Move the tag if another run has it.")
+@store_option
+def tag(run: str, name: str, force: bool, db: str | None) -> None:
+    """Give a run a NAME that stands for its number in all commands."""
+    with _existing(db) as store:
+        number = store.resolve(run)
+        store.tag(number, name, force=force)
+    console.note(f"Run {number} has the tag {name}")
 
 
-for _subcommand in (check.check, files.export, files.import_files, tags.tag, tags.untag):
-    command.add_command(_subcommand)
+@command.command("untag")
+@click.argument("name")
+@store_option
+def untag(name: str, db: str | None) -> None:
+    """Remove the tag NAME; the run stays."""
+    with _existing(db) as store:
+        store.untag(name)
+    console.note(f"No run has the tag {name} any more")

@@ -25,8 +25,6 @@ def show_places(
     written = [path for path, exporter in files.items() if exporter not in measured.unsaved]
     for path in written:
         say(f"Saved: {path}")
-    if not measured.is_stored:
-        console.error(not_stored(written))
     if measured.run_id is not None and measured.is_stored:
         say(saved(store, measured.run_id))
         for path in files:
@@ -48,15 +46,6 @@ def saved(store: Store, run_id: int) -> str:
         sides = (shlex.quote(_side(*pair)) for pair in ((before, this), (this, before)))
         hint = f" Compare: {program_name()} compare {' '.join(sides)}"
     return f"Saved as run {run_id}.{hint}"
-
-
-def not_stored(files: Iterable[Path]) -> str:
-    """What can be done where ``files`` hold what the store does not."""
-    file = next(_readable(files), None)
-    if file is None:
-        return "The run is not stored as a whole, and no JSON file has it (--output)."
-    command = f"{program_name()} runs import {shlex.quote(str(file))}"
-    return f"The run is not stored as a whole. When the database can be written: {command}"
 
 
 def kept(run_id: int, file: Path) -> str:

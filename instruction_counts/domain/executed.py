@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 import attrs
 
+from instruction_counts.domain.bounds import Count
+
 
 @attrs.frozen(order=True)
 class PythonFunction:
@@ -20,13 +22,13 @@ class PythonFunction:
     file: str
     """Relative to where its package is installed: ``torch/nn/modules/linear.py``; ``<case>`` for
     the statement, ``<generated>`` for code that no file holds."""
-    line: int
+    line: Count
     """Where it begins; 0 where no file holds it."""
     name: str
     """``Linear.forward``."""
     digest: str
     """Of what it does, wherever it stands; empty for the statement."""
-    bytecodes: int
+    bytecodes: Count
 
     @property
     def place(self) -> str:
@@ -42,7 +44,7 @@ class OperatorCalls:
     """``aten::add``."""
     backward: bool
     """Whether a node of the backward graph calls it."""
-    calls: int
+    calls: Count
 
 
 @attrs.frozen

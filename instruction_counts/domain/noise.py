@@ -6,6 +6,8 @@ import enum
 
 import attrs
 
+from instruction_counts.domain.bounds import Count, Share
+
 
 def _is_share(_: object, field: attrs.Attribute[float], value: float) -> None:
     if not 0 <= value <= 1:  # NaN is not, either
@@ -19,11 +21,11 @@ class Noise:
     It belongs to the record that it was measured for, and is stored and exported with it.
     """
 
-    server_spread: float = attrs.field(default=0.0, validator=_is_share)
+    server_spread: Share = attrs.field(default=0.0, validator=_is_share)
     """Relative spread over fresh servers of one layout."""
-    layout_spread: float = attrs.field(default=0.0, validator=_is_share)
+    layout_spread: Share = attrs.field(default=0.0, validator=_is_share)
     """Relative spread over layouts."""
-    layouts: int = 0
+    layouts: Count = 0
     """In how many further layouts it was counted; 0 says that nothing is known of layouts."""
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import enum
 import statistics
 from collections.abc import Sequence
+from typing import Annotated
 
 import attrs
 
+from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds
 from instruction_counts.domain.durations import span
 from instruction_counts.domain.executed import Executed, ExecutedDigests
 from instruction_counts.domain.intervals import median_interval
@@ -66,8 +68,8 @@ class Failure:
 class Window:
     """One counted stretch: ``runs`` iterations of the statement in a loop."""
 
-    runs: int
-    instructions: int
+    runs: Positive
+    instructions: Count
     metrics: Amounts = NO_AMOUNTS
     """What else was counted in it, as far as the engine can see that."""
 
@@ -84,8 +86,8 @@ class Instructions:
     per_run: int
     exact: bool
     windows: tuple[Window, ...]
-    spread: int = 0
-    loop: int = 0
+    spread: Count = 0
+    loop: Count = 0
     all_threads_per_run: int | None = None
     """Over all threads, where a case has several; ``per_run`` is the calling thread's share."""
     varying: tuple[str, ...] = ()
@@ -98,19 +100,19 @@ class Times:
     There can be thousands of them: ``values_s`` is empty where they are kept elsewhere (`Details`).
     """
 
-    median_s: float
-    iqr_s: float
-    mean_s: float
-    min_s: float
-    max_s: float
-    p90_s: float
+    median_s: Annotated[float, Bounds(above=0)]
+    iqr_s: Seconds
+    mean_s: Seconds
+    min_s: Seconds
+    max_s: Seconds
+    p90_s: Seconds
     """The time that 90% do not exceed; between two values, on the line from one to the next."""
-    p99_s: float
+    p99_s: Seconds
     """The same for 99%."""
-    median_bounds_s: tuple[float, float] | None
+    median_bounds_s: tuple[Seconds, Seconds] | None
     """Of the median at 95%; None where there are too few values (see `median_interval`)."""
-    runs: int
-    values_s: tuple[float, ...] = ()
+    runs: Positive
+    values_s: tuple[Seconds, ...] = ()
 
     @classmethod
     def of(cls, values_s: Sequence[float], runs: int) -> Times:
@@ -161,9 +163,9 @@ class FunctionCost:
 class CallCost:
     """All calls from one function to another, over the ``runs`` of a `FunctionCosts`."""
 
-    caller: int
+    caller: Count
     """Position in `FunctionCosts.costs`."""
-    callee: int
+    callee: Count
     calls: int
     instructions: int
     """Inclusive: of the callee and of everything below it."""
@@ -177,7 +179,7 @@ class FunctionCosts:
     engine does not tell.
     """
 
-    runs: int
+    runs: Positive
     costs: tuple[FunctionCost, ...]
     calls: tuple[CallCost, ...] = ()
 
@@ -188,12 +190,12 @@ class TensorValue:
 
     name: str
     """The variable, such as ``z``; ``w.grad`` for a gradient."""
-    shape: tuple[int, ...]
+    shape: tuple[Count, ...]
     dtype: str
     """As torch writes it, without ``torch.``: ``float32``."""
     digest: str
     """SHA-256 of all values in order, 16 digits; equal only if every bit is."""
-    nans: int
+    nans: Count
     sample: str
     """Values at evenly spaced places, the first included: little-endian float64 in base64, two for
     each complex number. All values, where there are few."""
@@ -214,9 +216,9 @@ class Output:
 class Machine:
     """What one core of the machine can do, as torch measured it."""
 
-    copy_bytes_per_s: int
+    copy_bytes_per_s: Count
     """Bytes read and bytes written, while tensors larger than the caches are copied."""
-    matmul_flops_per_s: int
+    matmul_flops_per_s: Count
     """Of products of float32 matrices."""
 
 
@@ -225,7 +227,7 @@ class Details:
     """What is large in an outcome, and seldom asked for."""
 
     functions: FunctionCosts | None = None
-    times_s: tuple[float, ...] = ()
+    times_s: tuple[Seconds, ...] = ()
     executed: Executed | None = None
 
 
@@ -240,8 +242,8 @@ class Outcome:
     """Where the instructions went; None where that is not known, or kept elsewhere."""
     output: Output | None = None
     failure: Failure | None = None
-    duration_s: float = 0.0
-    attempts: int = 1
+    duration_s: Seconds = 0.0
+    attempts: Positive = 1
     metrics: Amounts = NO_AMOUNTS
     """What else is known of one run; see `instruction_counts.domain.metrics`."""
     resources_reason: str | None = None
@@ -249,7 +251,7 @@ class Outcome:
 
     None where they were not asked for, or the case is not eager Python.
     """
-    skipped_by_budget_s: float | None = None
+    skipped_by_budget_s: Seconds | None = None
     """The budget of time that was used up before this could start; None for all else."""
     executed: Executed | None = None
     """What one iteration executes; None where that is not known, or kept elsewhere."""

@@ -9,6 +9,7 @@ import attrs
 
 from core.facts import ExpectedTensor, Subject
 from core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
+from instruction_counts.domain.bounds import Positive
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Machine, Outcome
@@ -25,7 +26,7 @@ class Record:
     language: Language
     runtime: RuntimeMode
     autograd: AutogradMode
-    num_threads: int
+    num_threads: Positive
     definition_hash: str
     build: str
     stmt: str
@@ -103,7 +104,7 @@ _MOST_NAMED, _MOST_SHOWN = 10, 3
 class ChangedFiles:
     """Files of a build that were added, removed or written while it was measured."""
 
-    number: int
+    number: Positive
     first: tuple[str, ...]
     """The first of them, in alphabetical order."""
 

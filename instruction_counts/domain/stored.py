@@ -22,7 +22,7 @@ class RunSummary:
     state: str
     """``running``, ``complete``, ``interrupted``, or ``killed``: its process ended before it.
 
-    On a server and of earlier versions, a killed run looks like a running one.
+    On a server, a killed run looks like a running one.
     """
     engine: str
     builds: Mapping[str, str]
@@ -32,17 +32,6 @@ class RunSummary:
     failed: int
     changed_files: Mapping[str, ChangedFiles] = attrs.field(factory=dict)
     """As `Run` has them."""
-
-
-@attrs.frozen
-class RunCheck:
-    """What is wrong with a stored run."""
-
-    run_id: int
-    cases: int
-    """How many there are."""
-    problems: tuple[str, ...] = ()
-    """Empty where all of it is as it was stored."""
 
 
 @attrs.frozen

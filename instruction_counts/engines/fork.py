@@ -61,8 +61,7 @@ from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profi
 from instruction_counts.engines.fork_counts import CaseCounts, Child
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
 from instruction_counts.engines.fork_server import ForkServer, ServerStartError
-from instruction_counts.engines.once import Once
-from instruction_counts.engines.waiting import Waiting
+from instruction_counts.engines.shared import Once, Waiting
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.work_folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
@@ -382,7 +381,7 @@ class ForkEngine:
                 f'Build "{self._facts.build.name}" cannot be started through links: its counts may '
                 "differ from those of a copy at another path, mostly by less than 1%."
             )
-        if not self._counts.ready["holds_caches"]:
+        if not self._counts.ready.get("holds_caches", True):
             self._notice(
                 "The caches of this interpreter "
                 f"({self._facts.fingerprint.implementation} {self._facts.fingerprint.python}) "

@@ -17,7 +17,7 @@ from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork_processes import remove_dumps
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.kinds import Kind, kind_named
-from instruction_counts.engines.once import Once
+from instruction_counts.engines.shared import Once
 from instruction_counts.system.worker_process import WorkerError
 
 Child: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -90,8 +90,9 @@ class CaseCounts:
                 raise WorkerError(Failure(FailureKind.COMPILE, _REMOVED))
             others = counting.others_in(dumps, answer["pid"]) if kind.has_windows else 0
             if case is not None and self._profile.callgrind_out is not None:
-                last = self._server.folder / f"{answer['windows'][-1]['dump']}-01"
-                shutil.copy(last, self._profile.callgrind_out / callgrind_name(case))
+                last = [answer, *answer.get("windows", ())][-1]["dump"]
+                path = self._profile.callgrind_out / callgrind_name(case)
+                shutil.copy(self._server.folder / f"{last}-01", path)
         finally:
             for answered in answers:
                 remove_dumps(dumps, answered["pid"])

@@ -11,7 +11,6 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.server_folder import ServerFolder
-from instruction_counts.engines.turns import Turns
 from instruction_counts.system.processes import kill, start
 from instruction_counts.system.work_folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerProcess
@@ -45,7 +44,6 @@ class ForkProcesses:
         self._facts, self._profile = facts, profile
         self._links = facts.links(_PADDING * profile.layout)
         self._folder, self._libraries = folder, libraries
-        self._turns = Turns()
 
     def server(self, role: str, notice: Callable[[str], None]) -> ForkServer:
         """A server of that role in a folder of its own, not started yet.
@@ -77,8 +75,7 @@ class ForkProcesses:
             lambda pid: remove_dumps(folder / "dumps", pid),
             self._refusal,
             lambda why: notice(f'The server that {what} on build "{name}" is started again: {why}'),
-            self._turns,
-            lambda text: text if links is None else links.told(text, folder),
+            told=lambda text: text if links is None else links.told(text, folder),
         )
 
     @property

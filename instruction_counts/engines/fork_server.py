@@ -16,7 +16,6 @@ from typing import Any
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.server_folder import ServerFolder
-from instruction_counts.engines.turns import Turns
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, ending, failure_of
 
 _CHANNEL_TIMEOUT_S = 60.0
@@ -42,15 +41,8 @@ class _ServerDiedError(WorkerError):
     """The server ended, and with it the child that was waited for; ``failure`` is the server's."""
 
 
-class _FolderLostError(WorkerError):
-    """The folder of the server was deleted while several tasks were carried out."""
-
-
-_FOLDER_GONE = Failure(FailureKind.EXIT, "its working folder was deleted")
-_DELETED = Failure(
-    FailureKind.EXCEPTION, "the statement deleted the folder that it was measured in"
-)
-"""Not worth a retry."""
+_DELETED = Failure(FailureKind.EXIT, "the folder that it was measured in was deleted")
+"""By the statement itself, or by one beside it: each is tried again."""
 
 
 class ForkServer:
@@ -59,8 +51,8 @@ class ForkServer:
     ``start`` makes the process; ``serve`` is the request that makes it a server. ``sweep`` is
     called with the process number of each child that failed, to remove what it left behind.
     ``refusal`` says why no server may start, if there is a reason; it is asked before each start,
-    and after it. ``notice`` learns why a server is started again. Servers whose cases could delete
-    each other's folders share ``turns``. ``told`` makes what its cases say that of the build.
+    and after it. ``notice`` learns why a server is started again. ``told`` makes what its cases say
+    that of the build.
     """
 
     def __init__(
@@ -71,12 +63,10 @@ class ForkServer:
         sweep: Callable[[int], None] = lambda _: None,
         refusal: Callable[[], str] = lambda: "",
         notice: Callable[[str], None] = lambda _: None,
-        turns: Turns | None = None,
         told: Callable[[str], str] = lambda text: text,
     ) -> None:
         self.folder = folder.path
         self._server_folder = folder
-        self._turns = turns or Turns()
         self._told = told
         self.cores: Sequence[int] = ()
         """Where it gets ready and waits; its children have cores of their own."""
@@ -128,8 +118,8 @@ class ForkServer:
         ``files`` are what the case needs, ``made`` is what it makes and where that is to go; the
         case finds each under a name that is of the same length for every case and machine. A server
         that has died is started again, and the task tried once more. So is one whose folder was
-        deleted; the task that did that fails. ``left_running`` learns how many processes the case
-        left running; they were ended.
+        deleted, with which the task fails. ``left_running`` learns how many processes the case left
+        running; they were ended.
 
         Raises:
             WorkerError: the child crashed, timed out, or described a failure.
@@ -145,12 +135,10 @@ class ForkServer:
                     shutil.move(request.path_of(name, path.suffix), path)
                 return answer
             finally:
-                request.remove()  # in its turn: whoever is alone finds a folder that nobody changes
+                request.remove()
 
         try:
             return self._in_folder(carry_out)
-        except _FolderLostError:
-            return self._in_folder(carry_out, alone=True)
         except _ServerDiedError:
             if self._closed:
                 raise
@@ -168,34 +156,28 @@ class ForkServer:
             with self._lock:
                 self._drop()
 
-    def _in_folder(
-        self, carry_out: Callable[[], dict[str, Any]], *, alone: bool = False
-    ) -> dict[str, Any]:
+    def _in_folder(self, carry_out: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The answer of a task that leaves the folder as it is.
 
         Raises:
-            _FolderLostError: the folder is gone, and another task may have deleted it.
-            WorkerError: the task deleted it, or failed.
+            WorkerError: the folder was deleted, or the task failed.
         """
-        with self._turns.taken(alone=alone) as turn:
+        self._ensure_folder()
+        made_before = self._server_folder.times_made
+        try:
+            return carry_out()
+        finally:
             self._ensure_folder()
-            made_before = self._server_folder.times_made
-            try:
-                return carry_out()
-            finally:
-                self._ensure_folder()
-                # Asked last: another lane may have found it gone, and made it again, meanwhile.
-                if self._server_folder.times_made != made_before and not self._closed:
-                    raise (
-                        _FolderLostError(_DELETED) if not turn.was_alone else WorkerError(_DELETED)
-                    )
+            # Asked last: another lane may have found it gone, and made it again, meanwhile.
+            if self._server_folder.times_made != made_before and not self._closed:
+                raise WorkerError(_DELETED)
 
     def _ensure_folder(self) -> None:
         """Start again in a new folder where the old one is gone."""
         with self._lock:
             if not (self._closed or self._server_folder.is_intact):
                 self._drop()
-                self._ended = _FOLDER_GONE
+                self._ended = _DELETED
                 self._server_folder.make_again()
 
     def _attempt(

@@ -278,11 +278,7 @@ def to_json(baseline: Baseline) -> str:
     )
     opening = json.dumps(head, indent=1).removesuffix("\n}")
     body = ",\n  ".join(lines)
-    return (
-        f'{opening},\n "cases": [\n  {body}\n ]\n}}\n'
-        if body
-        else f'{opening},\n "cases": []\n}}\n'
-    )
+    return f'{opening},\n "cases": [\n  {body}\n ]\n}}\n'
 
 
 def read_baseline(path: Path) -> Baseline:
@@ -312,31 +308,25 @@ class _File:
 
 def _baseline(data: Any, _: Any) -> Baseline:
     file = _CONVERTER.structure(data, _File)
-    places = {case.key: place for place, case in reversed([*enumerate(file.cases)])}
-    refuse(
-        Mismatch("unique cases", "a duplicate case", ("cases", place))
-        for place, case in enumerate(file.cases)
-        if places[case.key] != place
-    )
-    return Baseline(file.head, {case.key: case for case in file.cases})
+    cases: dict[CaseKey, BaselineCase] = {}
+    for place, case in enumerate(file.cases):
+        if case.key in cases:
+            raise Mismatch("unique cases", "a duplicate case", ("cases", place))
+        cases[case.key] = case
+    return Baseline(file.head, cases)
 
 
 def sorted_keys(keys: Mapping[CaseKey, object]) -> Iterator[CaseKey]:
     """The keys in the order of the file."""
-    return iter(sorted(keys, key=_order))
 
+    def order(key: CaseKey) -> tuple[object, ...]:
+        return key.label, *(mode.value for mode in key.modes), key.num_threads
 
-def _order(key: CaseKey) -> tuple[object, ...]:
-    return key.label, *(mode.value for mode in key.modes), key.num_threads
+    return iter(sorted(keys, key=order))
 
 
 def _amounts(data: Any) -> Amounts:
-    if not isinstance(data, dict):
-        raise Mismatch("a mapping of numbers by the names of metrics")
-    for name, number in data.items():
-        if type(number) not in {int, float}:
-            raise Mismatch("a number", at=(name,))
-    return Amounts(data)
+    return Amounts(_CONVERTER.structure(data, dict[str, int | float]))
 
 
 _CONVERTER = strict_converter()

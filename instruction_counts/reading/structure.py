@@ -41,51 +41,61 @@ was expected. This is the one means of validation; nothing takes files apart by 
 from __future__ import annotations
 
 import contextlib
-import enum
-import functools
 import json
-import math
 import reprlib
-import types
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar
 
 import attrs
 import cattrs
-from cattrs import cols
-from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
 from core.errors import quoted
-from core.labels import Mode, by_option
-from core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.bounds import INTEGER, Bounds
 from instruction_counts.domain.errors import DataError, Problem, ValidationError
-from instruction_counts.reading.documents import HALF, is_json, read, read_text
+from instruction_counts.reading.converter import (
+    bounds_of,
+    finite_number,
+    ignore_other_fields,
+    is_inline,
+    names_of,
+    paths_from,
+    require_version,
+    strict_converter,
+)
+from instruction_counts.reading.documents import is_json, read, read_text
+from instruction_counts.reading.forms import (
+    Check,
+    Inline,
+    Mismatch,
+    Parsed,
+    Several,
+    Steps,
+    Text,
+    among,
+    refuse,
+)
 from instruction_counts.reading.nodes import Node, one_of, path_to
 
+__all__ = [
+    "Check",
+    "Inline",
+    "Mismatch",
+    "Parsed",
+    "Several",
+    "Text",
+    "among",
+    "bounds_of",
+    "ignore_other_fields",
+    "located",
+    "read_as",
+    "refuse",
+    "require_version",
+    "strict_converter",
+    "structured",
+    "structured_values",
+]
+
 T = TypeVar("T")
-Steps: TypeAlias = tuple[str | int, ...]
-_folder: ContextVar[Path] = ContextVar("folder")
-
-
-class Mismatch(ValueError):  # noqa: N818 - a finding, which gets its place later
-    """A value is not what was expected; ``at`` leads from where it was read to the value."""
-
-    def __init__(self, expected: str, found: str | None = None, at: Steps = ()) -> None:
-        super().__init__(expected, found, at)
-        self.expected, self.found, self.at = expected, found, at
-
-
-def refuse(mismatches: Iterable[Mismatch]) -> None:
-    """Raise all of them at once, if there are any."""
-    found = tuple(mismatches)
-    if found:
-        raise ExceptionGroup("mismatches", found)
-
-
-# Reading
 
 
 def read_as(
@@ -104,7 +114,7 @@ def read_as(
     """
     if as_json or (as_json is None and is_json(path)):
         # It may be large, and is read without places as long as it is right.
-        with contextlib.suppress(*_WRONG, DataError, RecursionError), _paths_from(path.parent):
+        with contextlib.suppress(*_WRONG, DataError, RecursionError), paths_from(path.parent):
             return converter.structure(_plain(read_text(path)), kind)
     return structured(read(path, remedy, as_json=as_json), kind, converter, remedy)
 
@@ -125,7 +135,7 @@ def structured(
         ValidationError: it holds something else; all of it is named.
     """
     try:
-        with _paths_from(Path(node.file).parent if folder is None else folder):
+        with paths_from(Path(node.file).parent if folder is None else folder):
             return converter.structure(node.plain, kind)
     except _WRONG as error:
         raise located(node, _flat(error, ()), remedy) from error
@@ -166,17 +176,8 @@ def _problem(node: Node, mismatch: Mismatch) -> Problem:
 _WRONG = (ExceptionGroup, cattrs.BaseValidationError, ValueError, TypeError, KeyError)
 
 
-@contextlib.contextmanager
-def _paths_from(folder: Path) -> Iterator[None]:
-    token = _folder.set(folder)
-    try:
-        yield
-    finally:
-        _folder.reset(token)
-
-
 def _plain(text: str) -> Any:
-    return json.loads(text, object_pairs_hook=_once, parse_constant=_number)
+    return json.loads(text, object_pairs_hook=_once, parse_constant=finite_number)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -196,7 +197,7 @@ def _flat(error: BaseException, steps: Steps, kind: Any = None) -> Iterator[Mism
     elif isinstance(error, Mismatch):
         yield Mismatch(error.expected, error.found or key, (*steps, *error.at))
     elif isinstance(error, cattrs.ForbiddenExtraKeysError):
-        known = list(_names(error.cl))
+        known = list(names_of(error.cl))
         for name in sorted(error.extra_fields):
             yield Mismatch(one_of(known, name), f'a field "{name}"', (*steps, name))
     elif isinstance(error, KeyError):
@@ -210,7 +211,7 @@ def _steps(error: BaseException, kind: Any) -> tuple[Steps, str | None]:
     steps: Steps = ()
     key: str | None = None
     for note in getattr(error, "__notes__", ()):
-        if isinstance(note, cattrs.AttributeValidationNote) and not _is_inline(note.type):
+        if isinstance(note, cattrs.AttributeValidationNote) and not is_inline(note.type):
             steps = (*steps, _alias(kind, note.name))
         elif isinstance(note, cattrs.IterableValidationNote):
             steps = (*steps, note.index)
@@ -221,343 +222,3 @@ def _steps(error: BaseException, kind: Any) -> tuple[Steps, str | None]:
 def _alias(kind: Any, name: str) -> str:
     field = attrs.fields_dict(kind).get(name) if attrs.has(kind) else None
     return name if field is None or field.alias is None else field.alias
-
-
-# Types that say more
-
-
-@attrs.frozen
-class Check:
-    """What a value has to fulfil beside its type: ``Annotated[int, Check(…)]``."""
-
-    holds: Callable[[Any], object]
-    expected: str | Callable[[Any], str]
-    """As an error says it, or what makes it of the value."""
-    found: str | None = None
-    """What an error calls the value, where it is not shown as it is."""
-
-    def mismatch(self, value: Any) -> Mismatch:
-        """That ``value`` does not fulfil it."""
-        expected = self.expected if isinstance(self.expected, str) else self.expected(value)
-        return Mismatch(expected, self.found)
-
-
-@attrs.frozen
-class Parsed:
-    """A value that a function makes of the plain one, and refuses by a ValueError."""
-
-    parse: Callable[[Any], Any]
-    expected: str = ""
-    """As an error says it; what the ValueError says where this is empty."""
-
-    def __call__(self, value: Any, _: Any = None) -> Any:
-        """The value, as a hook of a converter."""
-        try:
-            return self.parse(value)
-        except Mismatch:
-            raise
-        except ValueError as error:
-            raise Mismatch(self.expected or str(error)) from error
-
-
-def among(options: Collection[str]) -> Check:
-    """For one of several words, which may become more; the nearest is offered."""
-    return Check(lambda word: word in options, lambda word: one_of(options, word))
-
-
-Text: TypeAlias = Annotated[str, Check(str.strip, "a non-empty string")]
-_ALONE, _INLINE = object(), object()
-Several: TypeAlias = Annotated[tuple[T, ...], _ALONE]
-Inline: TypeAlias = Annotated[T, _INLINE]
-
-
-# Converters
-
-
-def require_version(
-    converter: cattrs.Converter, kind: type[attrs.AttrsInstance], field: str, supported: int
-) -> None:
-    """Let values of ``kind`` be read only from mappings whose ``field`` says ``supported``.
-
-    The version is checked first: a file of another version is refused for that reason alone.
-    """
-    plain = converter.get_structure_hook(kind)
-    is_kept = field in _names(kind)
-
-    def checked(data: Any, kind: Any) -> Any:
-        if not isinstance(data, dict):
-            raise Mismatch("a mapping")
-        if field not in data:
-            raise Mismatch(f'a field "{field}"', "none")
-        if type(data[field]) is not int or data[field] != supported:
-            raise Mismatch(f"{supported}, the only supported version", at=(field,))
-        rest = {name: value for name, value in data.items() if is_kept or name != field}
-        return plain(rest, kind)
-
-    converter.register_structure_hook(kind, checked)
-
-
-def ignore_other_fields(converter: cattrs.Converter, kind: type[attrs.AttrsInstance]) -> None:
-    """Let values of ``kind`` be read from mappings that hold more than their fields."""
-    converter.register_structure_hook(kind, _class_hook(kind, converter, is_strict=False))
-
-
-def strict_converter() -> cattrs.Converter:
-    """A converter for what the head of this module describes."""
-    converter = cattrs.Converter(forbid_extra_keys=True, use_alias=True)
-    for kind, name in ((str, "a string"), (bool, "true or false")):
-        converter.register_structure_hook(kind, functools.partial(_scalar, name))
-    converter.register_structure_hook(int, _integer)
-    converter.register_structure_hook(float, _number)
-    converter.register_structure_hook(Path, _path)
-    converter.register_unstructure_hook(Path, str)
-    converter.register_structure_hook_factory(_is_enum, lambda _: _member)
-    for mode in (Language, RuntimeMode, AutogradMode):
-        converter.register_structure_hook(mode, _mode)
-        converter.register_unstructure_hook(mode, lambda mode: mode.option)
-    for is_meant, plain, expected, make in (
-        (cols.is_mapping, dict, "a mapping", cols.mapping_structure_factory),
-        (cols.is_sequence, list, "a list", cols.list_structure_factory),
-        (_is_tuple, list, "a list", cols.homogenous_tuple_structure_factory),
-    ):
-        converter.register_structure_hook_factory(is_meant, _guarded(plain, expected, make))
-    converter.register_structure_hook_factory(attrs.has, _class_hook)
-    converter.register_structure_hook_factory(_is_literal, lambda _: _literal)
-    converter.register_structure_hook_factory(_is_union, _union_hook)
-    converter.register_structure_hook_factory(_is_annotated, _annotated_hook)
-    converter.register_unstructure_hook_factory(_has_inline, _flattening)
-    return converter
-
-
-def _is_tuple(kind: Any) -> bool:
-    return get_origin(kind) is tuple and get_args(kind)[1:] == (...,)
-
-
-def _is_enum(kind: Any) -> bool:
-    return isinstance(kind, type) and issubclass(kind, enum.Enum)
-
-
-def _is_literal(kind: Any) -> bool:
-    return get_origin(kind) is Literal
-
-
-def _is_annotated(kind: Any) -> bool:
-    return get_origin(kind) is Annotated
-
-
-def _is_union(kind: Any) -> bool:
-    return get_origin(kind) in {Union, types.UnionType}
-
-
-def _is_inline(kind: Any) -> bool:
-    return _is_annotated(kind) and _INLINE in kind.__metadata__
-
-
-def _scalar(expected: str, value: Any, kind: Any) -> Any:
-    if type(value) is not kind:
-        raise Mismatch(expected)
-    if kind is str and not value.isascii() and HALF.search(value):  # no file takes it again
-        raise Mismatch(expected, "an unpaired surrogate")
-    return value
-
-
-def _integer(value: Any, _: Any) -> int:
-    if type(value) is not int:
-        raise Mismatch("a whole number")
-    if not INTEGER.hold(value):
-        raise Mismatch("a whole number of at most 64 bits", f"{value.bit_length() + 1} bits")
-    return value
-
-
-def _number(value: Any, _: Any = None) -> float:
-    try:
-        if type(value) in {int, float} and math.isfinite(value):
-            return float(value)
-    except OverflowError:  # an integer that no float can be
-        pass
-    raise Mismatch("a number")
-
-
-def _path(value: Any, _: Any) -> Path:
-    if not isinstance(value, str) or not value.strip():
-        raise Mismatch("a non-empty string")
-    if "\0" in value:
-        raise Mismatch("a path without null characters")
-    try:
-        return _folder.get(Path()) / Path(value).expanduser()
-    except RuntimeError:
-        raise Mismatch("a path in a home directory that exists") from None
-
-
-def _member(value: Any, kind: Any) -> Any:
-    try:
-        return kind(value)
-    except ValueError:
-        raise Mismatch(one_of([str(member.value) for member in kind], value)) from None
-
-
-def _mode(value: Any, kind: type[Mode]) -> Mode:
-    names = by_option(kind)
-    if not isinstance(value, str) or value not in names:
-        raise Mismatch(one_of(names, value))
-    return names[value]
-
-
-def _literal(value: Any, kind: Any) -> Any:
-    known = get_args(kind)
-    if not any(type(value) is type(one) and value == one for one in known):
-        raise Mismatch(one_of([_as_written(one) for one in known], value))
-    return value
-
-
-def _as_written(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
-
-
-def _guarded(plain: type, expected: str, make: Callable[..., Any]) -> Callable[..., Any]:
-    def factory(kind: Any, converter: cattrs.Converter) -> Any:
-        inner = make(kind, converter)
-
-        def hook(value: Any, kind: Any) -> Any:
-            if not isinstance(value, plain):
-                raise Mismatch(expected)
-            return inner(value, kind)
-
-        return hook
-
-    return factory
-
-
-def bounds_of(kind: Any) -> Bounds | None:
-    """What a number of an annotated type has to be, where that says so."""
-    notes = get_args(kind)[1:] if _is_annotated(kind) else ()
-    return next((note for note in notes if isinstance(note, Bounds)), None)
-
-
-def _annotated_hook(kind: Any, converter: cattrs.Converter) -> Any:
-    plain, *notes = get_args(kind)
-    parsed = next((note for note in notes if isinstance(note, Parsed)), None)
-    inner = parsed or converter.get_structure_hook(plain)
-    checks = [note for note in notes if isinstance(note, Check)]
-    if bounds := bounds_of(kind):
-        name = "a whole number" if plain is int else "a number"
-        checks.append(Check(bounds.hold, f"{name}, {bounds}"))
-    is_scalar = plain in {str, int, float, bool}
-    is_alone = _ALONE in notes
-
-    def hook(value: Any, _: Any) -> Any:
-        if is_alone and not isinstance(value, list):
-            value = [value]
-        try:
-            found = inner(value, plain)
-        except Mismatch as error:
-            if checks and is_scalar and error.found is None:
-                raise checks[0].mismatch(value) from None
-            raise
-        for check in checks:
-            if not check.holds(found):
-                raise check.mismatch(value)
-        return found
-
-    return hook
-
-
-# Unions
-
-
-def _union_hook(kind: Any, converter: cattrs.Converter) -> Any:
-    """Takes the first member that has the form of the value."""
-    members = [member for member in get_args(kind) if member is not types.NoneType]
-    is_optional = len(members) < len(get_args(kind))
-    hooks = [(_form(member), converter.get_structure_hook(member), member) for member in members]
-    expected = ", or ".join(dict.fromkeys(name for (_, name), _, _ in hooks))
-
-    def hook(value: Any, _: Any) -> Any:
-        if value is None and is_optional:
-            return None
-        for (forms, _name), structure, member in hooks:
-            is_meant = isinstance(value, forms) and (type(value) is not bool or bool in forms)
-            if is_meant or len(hooks) == 1:  # whose own message says more
-                return structure(value, member)
-        raise Mismatch(expected)
-
-    return hook
-
-
-def _form(kind: Any) -> tuple[tuple[type, ...], str]:
-    """The plain values that a type is written as, and what they are called."""
-    plain, *notes = get_args(kind) if _is_annotated(kind) else (kind,)
-    if _ALONE in notes:
-        alone, name = _form(get_args(plain)[0])
-        return (*alone, list), f"{name}, or a list"
-    if _is_literal(plain):
-        known = get_args(plain)
-        return tuple({type(one) for one in known}), " or ".join(map(_as_written, known))
-    if attrs.has(plain) or cols.is_mapping(plain):
-        return (dict,), "a mapping"
-    if _is_tuple(plain) or cols.is_sequence(plain):
-        return (list,), "a list"
-    return _SCALARS.get(str if _is_enum(plain) else plain, ((object,), "another value"))
-
-
-_SCALARS: Mapping[Any, tuple[tuple[type, ...], str]] = {
-    str: ((str,), "a string"),
-    Path: ((str,), "a string"),
-    bool: ((bool,), "true or false"),
-    int: ((int,), "a whole number"),
-    float: ((int, float), "a number"),
-}
-
-
-# Classes
-
-
-def _names(kind: Any) -> Iterator[str]:
-    """The fields of a class as files name them; those of what is inline stand for it."""
-    inlined = _inlined(kind)
-    for field in attrs.fields(kind):
-        if not field.eq:  # no part of the value
-            continue
-        yield from inlined.get(field.name, [field.alias or field.name])
-
-
-def _inlined(kind: Any) -> Mapping[str, Sequence[str]]:
-    return {
-        field.name: [part.alias or part.name for part in attrs.fields(get_args(field.type)[0])]
-        for field in attrs.fields(attrs.resolve_types(kind))
-        if _is_inline(field.type)
-    }
-
-
-def _has_inline(kind: Any) -> bool:
-    return isinstance(kind, type) and attrs.has(kind) and bool(_inlined(kind))
-
-
-def _class_hook(kind: Any, converter: cattrs.Converter, *, is_strict: bool = True) -> Any:
-    inlined = _inlined(kind)
-    inner = make_dict_structure_fn(kind, converter, _cattrs_forbid_extra_keys=is_strict)
-
-    def hook(value: Any, kind: Any) -> Any:
-        if not isinstance(value, dict):
-            raise Mismatch("a mapping")
-        for name, parts in inlined.items():
-            if is_strict and name in value:
-                raise Mismatch(one_of(list(_names(kind)), name), f'a field "{name}"', (name,))
-            below = {part: value[part] for part in parts if part in value}
-            value = {part: value[part] for part in value if part not in below} | {name: below}
-        return inner(value, kind)
-
-    return hook
-
-
-def _flattening(kind: Any, converter: cattrs.Converter) -> Any:
-    inlined = _inlined(kind)
-    inner = make_dict_unstructure_fn(kind, converter)
-
-    def hook(value: Any) -> dict[str, Any]:
-        flat: dict[str, Any] = {}
-        for name, below in inner(value).items():
-            flat |= below if name in inlined else {name: below}
-        return flat
-
-    return hook

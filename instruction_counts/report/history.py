@@ -28,6 +28,7 @@ from instruction_counts.report.document import (
     Row,
     Table,
     Unit,
+    Value,
 )
 from instruction_counts.session.bisecting import Found, FoundChange
 
@@ -36,7 +37,7 @@ FORMAT_VERSION = 1
 
 WIDTH = 80
 MOST_PLOTS = 8
-"""So many cases are plotted; of more, each has a table of its counts."""
+"""So many cases are plotted; of more, each has a line."""
 _CHANGED = "files of the build changed during the run"
 
 StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]]
@@ -45,10 +46,10 @@ StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]
 
 def history(series: Sequence[Series], causes: StepCauses) -> Document:
     """Each case with its counts and steps."""
-    sections = [_plot(case, causes) for case in series]
+    plotted = tuple(_plot(case, causes) for case in series[:MOST_PLOTS])
     return Document(
         "history",
-        sections=tuple(sections if len(series) <= MOST_PLOTS else map(_table, series)),
+        sections=plotted if len(series) <= MOST_PLOTS else (_overview(series),),
         data={
             "format_version": FORMAT_VERSION,
             "cases": [_series_data(case, causes) for case in series],
@@ -75,7 +76,7 @@ def _change(base: int, new: int) -> str:
     return f"{base:,} → {new:,}  {new - base:+,}{relative}"
 
 
-def _is_better(change: int) -> Role:
+def _role(change: int) -> Role:
     return Role.BAD if change > 0 else Role.GOOD
 
 
@@ -121,7 +122,7 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Line]:
     for step in segment.steps:
         base, new = segment.points[step.before], segment.points[step.after]
         sure = "" if step.confirmed else "  one count only"
-        yield Line(f"{_change(step.base, step.new)}{sure}", _is_better(step.change), 2)
+        yield Line(f"{_change(step.base, step.new)}{sure}", _role(step.change), 2)
         yield Line(f"before  {title_of_point(base)}", indent=4)
         yield Line(f"after   {title_of_point(new)}", indent=4)
         between = step.after - step.before - 1
@@ -135,67 +136,33 @@ def _steps(segment: Segment, causes: StepCauses) -> Iterator[Line]:
         yield Line("no step", indent=2)
 
 
-# Rows
+# Tables
 
 
-@attrs.frozen
-class _CountRow:
-    """A count, or a time that the case was not counted, with what is to be said of it."""
-
-    point: StoredCount
-    segment: int
-    level: int | None
-    remark: str
-    step: Step | None = None
-
-
-def _rows(series: Series) -> Iterator[_CountRow]:
-    for number, segment in enumerate(series.segments, 1):
-        steps = {step.after: step for step in segment.steps}
-        for place, point in enumerate(segment.points):
-            remarks = [f"not comparable: {reason}" for reason in segment.apart] if not place else []
-            if place in segment.outliers:
-                remarks.append("outlier")
-            if point.has_changed_files:
-                remarks.append(_CHANGED)
-            step = steps.get(place)
-            if step is not None:
-                remarks.append(f"{step.change:+,} {step.relative:+.2%}")
-            level = segment.level_at(place).count
-            yield _CountRow(point, number, level, " · ".join(remarks), step)
-    for point in series.uncounted:
-        yield _CountRow(point, 0, None, point.failure or point.status.value)
-
-
-def _table(series: Series) -> Table:
-    """A row for each count of a case."""
+def _overview(series: Sequence[Series]) -> Table:
+    """A row for each case, with its last step."""
     columns = (
-        Column("started_at", "started (UTC)"),
-        Column("run", "run", Unit.COUNT),
-        Column("torch", "torch"),
-        Column("torch_git", "commit"),
-        Column("count", "count", Unit.COUNT),
-        Column("remark", ""),
+        Column("case", ""),
+        Column("counts", "counts", Unit.COUNT),
+        Column("latest", "latest", Unit.COUNT),
+        Column("steps", "steps", Unit.COUNT),
+        Column("last_step", "last step"),
     )
-    return Table(series.key.path, series.key.title, columns, tuple(map(_row, _rows(series))))
+    return Table("cases", "", columns, tuple(map(_case_row, series)))
 
 
-def _row(row: _CountRow) -> Row:
-    counted, torch = row.point.instructions, row.point.fingerprint
-    role = Role.WARNING if row.remark else Role.PLAIN
-    return Row(
-        (
-            Cell(row.point.started_at.replace("T", " ")[:16] or "–"),
-            Cell(row.point.run_id),
-            Cell(torch.torch),
-            Cell(torch.torch_git[:10]),
-            Cell(
-                None if counted is None else counted.per_run,
-                approximate=counted is not None and not counted.exact,
-            ),
-            Cell(row.remark, role if row.step is None else _is_better(row.step.change)),
-        )
-    )
+def _case_row(series: Series) -> Row:
+    points = [point for segment in series.segments for point in segment.points]
+    steps = [(segment, step) for segment in series.segments for step in segment.steps]
+    latest = count_of(max(points, key=lambda point: point.run_id)).per_run if points else None
+    last = Cell("")
+    if steps:
+        segment, step = max(steps, key=lambda pair: pair[0].points[pair[1].after].run_id)
+        text = f"{_change(step.base, step.new)} in {title_of_point(segment.points[step.after])}"
+        last = Cell(text, _role(step.change))
+    title = series.key.title
+    cells = (Cell(title), Cell(len(points)), Cell(latest), Cell(len(steps)), last)
+    return Row(cells, title)
 
 
 _CASE = ("label", "language", "runtime", "autograd", "num_threads")
@@ -204,23 +171,39 @@ _FIGURES = ("count", "spread", "level", "remark")
 
 
 def _records(series: Sequence[Series]) -> Table:
-    """A record for each count of all cases."""
+    """A record for each count of all cases, and for each time that one was not counted."""
     columns = tuple(Column(name, name) for name in (*_CASE, *_RECORD, *_FIGURES))
-    rows = []
-    for case in series:
-        key = {**case.key.as_values, "label": case.key.path}
-        for row in _rows(case):
-            point, counted = row.point, row.point.instructions
-            torch = point.fingerprint
-            values = (
-                *(key[name] for name in _CASE),
-                *(row.segment, point.started_at, point.run_id, point.build),
-                *(torch.torch, torch.torch_git),
-                *((None, None) if counted is None else (counted.per_run, counted.spread)),
-                *(row.level, row.remark),
-            )
-            rows.append(Row(tuple(map(Cell, values))))
-    return Table("counts", "", columns, tuple(rows))
+    rows = tuple(Row(tuple(map(Cell, record))) for case in series for record in _of_case(case))
+    return Table("counts", "", columns, rows)
+
+
+def _of_case(series: Series) -> Iterator[tuple[Value, ...]]:
+    values = {**series.key.as_values, "label": series.key.path}
+    key = tuple(values[name] for name in _CASE)
+    for number, segment in enumerate(series.segments, 1):
+        for place, point in enumerate(segment.points):
+            counted, level = count_of(point), segment.level_at(place).count
+            remark = " · ".join(_remarks(segment, place))
+            yield (*key, number, *_run(point), counted.per_run, counted.spread, level, remark)
+    for point in series.uncounted:
+        yield (*key, 0, *_run(point), None, None, None, point.failure or point.status.value)
+
+
+def _run(point: StoredCount) -> tuple[Value, ...]:
+    torch = point.fingerprint
+    return point.started_at, point.run_id, point.build, torch.torch, torch.torch_git
+
+
+def _remarks(segment: Segment, place: int) -> Iterator[str]:
+    if not place:
+        yield from (f"not comparable: {reason}" for reason in segment.apart)
+    if place in segment.outliers:
+        yield "outlier"
+    if segment.points[place].has_changed_files:
+        yield _CHANGED
+    for step in segment.steps:
+        if step.after == place:
+            yield f"{step.change:+,} {step.relative:+.2%}"
 
 
 # JSON

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeAlias
 import attrs
 
 from core.types import Case, CaseKey
-from instruction_counts.builds.capability import measure_machine
+from instruction_counts.builds.inquiry import measure_machine
 from instruction_counts.builds.probing import BuildFacts, probe
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import UsageError

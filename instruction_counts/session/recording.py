@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Protocol
 
 import attrs
@@ -12,8 +14,10 @@ import attrs
 from core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.records import Identity, Record, Run
+from instruction_counts.domain.records import Complete, Identity, Record, Run
 from instruction_counts.session.observer import Observer
+from instruction_counts.storage.json_files import keep
+from instruction_counts.system.program import program_name
 
 _PAUSE = 20
 """How often as long as it took to learn that nothing can be stored, nothing is tried again."""
@@ -44,12 +48,17 @@ class Recorder(Protocol):
 
 @attrs.define
 class Recording:
-    """A run that is being stored; that it cannot be stored ends no run."""
+    """A run that is being stored; that it cannot be stored ends no run.
+
+    What the store does not have in the end is kept in a file, which is named.
+    """
 
     run_id: int
     _recorder: Recorder
     _observer: Observer
     _clock: Callable[[], float] = time.monotonic
+    _keep: Callable[[Run, Complete], Path | None] = keep
+    """Writes a run to a file, if there is room for one."""
     _waiting: dict[Identity, Record] = attrs.field(factory=dict, init=False)
     """The records that are not stored yet."""
     _next: float = attrs.field(default=0.0, init=False)
@@ -105,11 +114,18 @@ class Recording:
                 interrupted=interrupted or not is_whole,
             )
             self.is_complete = is_whole
-        if not is_whole:
-            lost = len(run.cases) - len(kept)
-            self._observer.error(f"{lost} of {len(run.cases)} results are not stored: {error}")
-        elif not self.is_complete:
-            self._observer.error(f"The end of run {self.run_id} is not stored: {error}")
+        if self.is_complete:
+            return
+        file = self._keep(run, self._recorder.completed)
+        again = (
+            f"All of its results are in {file}. When the database can be written: "
+            f"{program_name()} runs import {shlex.quote(str(file))}"
+            if file is not None
+            else "No file could be written either."
+        )
+        self._observer.error(
+            f"Run {self.run_id} is not stored as a whole: {error.message}\n  {again}"
+        )
 
     def _tell(self, error: UsageError) -> None:
         if not self._is_reported:

@@ -1,23 +1,31 @@
 """Result files: a run as JSON, and the way back.
 
-JSON schema history: 1, the first. ``schema.json`` beside this module describes it.
+History of the schema: 1, the first. docs/reference/result-files.md describes it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import json
 import os
 import re
+import secrets
+import tempfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.reading.contents import read_bytes
-from instruction_counts.storage.conversion import head_to_values, record_to_values, run_from_values
-from instruction_counts.storage.garbage import no_garbage
+from instruction_counts.reading.structure import structured_values
+from instruction_counts.storage.documents import CHECKED, CONVERTER, dumps, no_garbage, parsed
+from instruction_counts.system.files import write_atomically
+from instruction_counts.system.folders import make_data_folder
 
 SCHEMA_VERSION = 1
 LARGEST_VARIABLE = "INSTRUCTION_COUNTS_MAX_FILE_MIB"
@@ -25,14 +33,12 @@ LARGEST_VARIABLE = "INSTRUCTION_COUNTS_MAX_FILE_MIB"
 _LARGEST_MIB = 1024
 """About 20,000 cases with their costs by function. 2 MB of gzip's can unpack to GBs."""
 _REMEDY = "Was it written by --output? If so, it is damaged or incomplete: measure again."
+_EDITED = (
+    "Was it edited? Restore it, or measure again; only JSON files that --output or `runs export` "
+    "wrote can be read."
+)
 _GZIP = 16
 """Added to the size of zlib's window, it asks for gzip's format."""
-_ESCAPES = re.compile(
-    r"""\\(?:[^u]                                         # of another kind: a backslash, above all
-    |u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}  # a pair
-    |(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2}))""",
-    re.VERBOSE,
-)
 
 
 def to_json(run: Run, complete: Complete = as_it_is) -> str:
@@ -44,42 +50,24 @@ def from_json(text: str, name: str) -> Run:
     """A run from the text of a JSON file called ``name``.
 
     Raises:
-        DataError: the text is no JSON, of another schema version, or does not fit the schema.
+        DataError: the text is no JSON, or of another schema version.
+        ValidationError: it holds no run; the place of each problem is named.
     """
     with no_garbage():
-        return _run_of(_parsed(text, name), name)
-
-
-def _run_of(data: Any, name: str) -> Run:
-    version = data.get("schema_version") if isinstance(data, dict) else None
-    if type(version) is not int or version != SCHEMA_VERSION:
-        raise DataError(
-            f"{name}: schema_version is {version!r}, and this program reads {SCHEMA_VERSION}",
-            "Use the version of instruction-counts that wrote the file, or measure again.",
-        )
-    try:
-        return run_from_values(data, name)
-    except RecursionError as error:
-        raise DataError(f"{name} is nested too deep", _REMEDY) from error
-
-
-def _parsed(text: str, name: str) -> Any:
-    def refuse(constant: str) -> None:
-        raise ValueError(f"{constant} is no number of JSON")
-
-    try:
-        return json.loads(_without_surrogates(text), parse_constant=refuse)
-    except ValueError as error:
-        raise DataError(f"{name} is not JSON: {error}", _REMEDY) from error
-    except RecursionError as error:
-        raise DataError(f"{name} is nested too deep", _REMEDY) from error
-
-
-def _without_surrogates(text: str) -> str:
-    # No file and no terminal takes half of a pair. What is measured has question marks, too.
-    if "\\ud" not in text and "\\uD" not in text:
-        return text
-    return _ESCAPES.sub(lambda escape: "?" if escape["half"] else escape[0], text)
+        try:
+            values = parsed(text)
+            version = values.pop("schema_version", None) if isinstance(values, dict) else None
+            if type(version) is not int or version != SCHEMA_VERSION:
+                raise DataError(
+                    f"{name}: schema_version is {version!r}, and this program reads "
+                    f"{SCHEMA_VERSION}",
+                    "Use the version of instruction-counts that wrote the file, or measure again.",
+                )
+            return structured_values(values, name, Run, CHECKED, _EDITED)
+        except ValueError as error:
+            raise DataError(f"{name} is not JSON: {error}", _REMEDY) from error
+        except RecursionError as error:
+            raise DataError(f"{name} is nested too deep", _REMEDY) from error
 
 
 def read_json(path: Path) -> Run:
@@ -119,20 +107,16 @@ def is_file_name(text: str) -> bool:
 
 def record_to_json(record: Record) -> str:
     """One case as the JSON object that stands in ``cases``."""
-    try:
-        return json.dumps(record_to_values(record), allow_nan=False)
-    except ValueError as error:
-        raise DataError(
-            f"{' / '.join(record.label)} holds a number that JSON does not know: {error}",
-            "Measure it again.",
-        ) from error
+    return dumps(record)
 
 
 def json_parts(run: Run, complete: Complete = as_it_is) -> Iterator[str]:
     """The text of `to_json`, a case at a time."""
-    # A case at a time: with their costs per function, those of a large run need not fit in memory.
-    head = {"schema_version": SCHEMA_VERSION, **head_to_values(run)}
-    opening = json.dumps(head, indent=2, allow_nan=False).removesuffix("\n}")
+    # With their costs per function, the cases of a large run need not fit in memory.
+    head: dict[str, Any] = CONVERTER.unstructure(attrs.evolve(run, cases=()))
+    del head["cases"]
+    opening = json.dumps({"schema_version": SCHEMA_VERSION, **head}, indent=2, allow_nan=False)
+    opening = opening.removesuffix("\n}")
     yield f'{opening},\n  "cases": [\n    '
     for place, record in enumerate(run.cases):
         yield (",\n    " if place else "") + record_to_json(complete(record))
@@ -145,3 +129,28 @@ def compressed_parts(run: Run, complete: Complete = as_it_is) -> Iterator[bytes]
     for part in json_parts(run, complete):
         yield compressor.compress(part.encode())
     yield compressor.flush()
+
+
+def keep(run: Run, complete: Complete) -> Path | None:
+    """Write a run that cannot be stored to a file of its own; None where no folder takes one.
+
+    It is in the user's data folder, or with temporary files. Details that cannot be read any more
+    are missing.
+    """
+
+    def completed(record: Record) -> Record:
+        try:
+            return complete(record)
+        except DataError:
+            return record
+
+    def temporary() -> Path:
+        return Path(tempfile.gettempdir())
+
+    name = f"not-stored-{secrets.token_hex(4)}.json.gz"
+    for folder in (functools.partial(make_data_folder, "--db"), temporary):
+        with contextlib.suppress(OSError, UsageError):
+            path = folder() / name
+            write_atomically(path, compressed_parts(run, completed))
+            return path
+    return None

@@ -6,61 +6,38 @@ at once: writers take turns, readers see a state that was whole.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+import difflib
+import sqlite3
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import attrs
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Connection, delete, insert, select, update
 
 from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import Details, Machine
+from instruction_counts.domain.outcomes import Details
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.domain.stored import RunCheck, RunSummary, StoredCount
-from instruction_counts.storage.garbage import no_garbage
-from instruction_counts.storage.store_check import check_runs, file_problems
-from instruction_counts.storage.store_database import LOCK_TIMEOUT_S, Database
-from instruction_counts.storage.store_errors import (
-    check_tag,
-    no_such_name,
-    no_such_run,
-    require_run,
-    understood,
-)
-from instruction_counts.storage.store_reading import (
-    case_keys,
-    changed_files_of,
-    find_run,
-    read_builds,
-    stored_counts,
-    summaries,
-)
-from instruction_counts.storage.store_rows import (
-    read_details,
-    read_records,
-)
-from instruction_counts.storage.store_running import RunningRuns
-from instruction_counts.storage.store_spool import Spool
-from instruction_counts.storage.store_tables import (
-    runs,
-    tags,
-)
-from instruction_counts.storage.store_writing import (
-    head_values,
-    insert_run,
-    put_builds,
-    put_in_order,
-    put_noises,
-    put_record,
-    sweep,
-)
+from instruction_counts.domain.stored import RunSummary, StoredCount
+from instruction_counts.storage import queries
+from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
+from instruction_counts.storage.documents import no_garbage
+from instruction_counts.storage.json_files import is_file_name
+from instruction_counts.storage.queries import no_such_run, understood
+from instruction_counts.storage.running import RunningRuns
+from instruction_counts.storage.spool import Spool
+from instruction_counts.storage.tables import runs, tags
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"
 """Not stored, as a process cannot say it of itself."""
+
+_LIST = "Stored runs and their tags:"
+_MOST_DIGITS = 18
+"""A number with more of them may not fit into a column."""
 
 
 class Store:
@@ -85,11 +62,11 @@ class Store:
     ) -> Self:
         """The store in a file, at a URL of PostgreSQL or SQLite, or the user's own.
 
-        It is made where there is none, unless ``must_exist``, and migrated where it is older.
+        It is made where there is none, unless ``must_exist``.
 
         Raises:
             UsageError: there is none, or can be none.
-            DataError: it cannot be reached or written, is damaged, or is of a newer program.
+            DataError: it cannot be reached or written, is damaged, or has another format.
         """
         return cls(Database.at(where, must_exist=must_exist, lock_timeout_s=lock_timeout_s))
 
@@ -116,8 +93,8 @@ class Store:
     def begin(self, run: Run) -> int:
         """Store a run that starts, with the cases that it has already; returns its number."""
         with self._database.writing() as connection:
-            run_id = insert_run(connection, run, RUNNING)
-        self._running.begin(run_id)
+            run_id = _insert(connection, run, RUNNING)
+            self._running.begin(run_id)  # before anybody can see it
         return run_id
 
     def add(self, run_id: int, record: Record) -> Record:
@@ -127,18 +104,18 @@ class Store:
         again, also where a server has gone away since.
         """
         with self._database.writing() as connection:
-            put_record(connection, run_id, record)
+            queries.put_record(connection, run_id, record)
         if self._spool is not None:
             try:
                 self._spool.put(run_id, record.identity, record.outcome.details)
-            except OSError:
+            except sqlite3.Error:
                 return record  # there is no room for it but in memory
         return record.without_details(run_id)
 
     def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
         """Store what was seen to move the counts of cases of a stored run."""
-        with self._database.writing() as connection:
-            put_noises(connection, run_id, build, noises)
+        with self._database.writing() as connection, understood(self.name, run_id):
+            queries.put_noises(connection, run_id, build, noises)
 
     def finish(self, run_id: int, run: Run, *, interrupted: bool) -> None:
         """Store how a run ended, and what is known of it only now.
@@ -147,14 +124,12 @@ class Store:
         """
         with self._database.writing() as connection:
             state = INTERRUPTED if interrupted else COMPLETE
-            changed = connection.execute(
-                update(runs).where(runs.c.id == run_id).values(head_values(run, state))
-            )
-            if not changed.rowcount:
+            head = queries.head_values(run, state)
+            if not connection.execute(
+                update(runs).where(runs.c.id == run_id).values(head)
+            ).rowcount:
                 raise no_such_run(run_id)
-            put_builds(connection, run_id, run.builds)
-            put_in_order(connection, run_id, run)
-            sweep(connection)
+            queries.put_in_order(connection, run_id, run)
         self._running.finish(run_id)
 
     # Whole runs
@@ -170,7 +145,7 @@ class Store:
                 "the run holds one case on one build twice", "Remove one of them from the file."
             )
         with self._database.writing() as connection:
-            return insert_run(connection, run, COMPLETE)
+            return _insert(connection, run, COMPLETE)
 
     def load(self, run_id: int, *, details: bool = True) -> Run:
         """A stored run, as it was measured; without ``details`` a tenth of it (see `completed`).
@@ -183,22 +158,7 @@ class Store:
             understood(self.name, run_id),
             no_garbage(),
         ):
-            head = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
-            if head is None:
-                raise no_such_run(run_id)
-            records = read_records(connection, run_id, details=details)
-            if len(records) != head.cases:
-                raise ValueError(f"of its {head.cases} cases {len(records)} are found")
-            return Run(
-                tool_version=head.tool_version,
-                engine=head.engine,
-                builds=read_builds(connection, run_id),
-                cases=records,
-                started_at=head.started_at,
-                machine=None if head.machine is None else Machine(**head.machine),
-                changed_files=changed_files_of(head),
-                package_folders=head.package_folders,
-            )
+            return queries.read_run(connection, run_id, details=details)
 
     def details(self, run_id: int, build: str, key: CaseKey) -> Details:
         """What is large in the outcome of a case; nothing where it is not stored (any more)."""
@@ -207,21 +167,21 @@ class Store:
             understood(self.name, run_id),
             no_garbage(),
         ):
-            return read_details(connection, run_id, build, key) or Details()
+            return queries.read_details(connection, run_id, build, key)
 
     def completed(self, record: Record) -> Record:
         """The record with its details, which are read from the run that it is stored in."""
         if record.stored_in is None:
             return record
         if self._spool is not None:
-            with suppress(OSError):
+            with suppress(sqlite3.Error):
                 spooled = self._spool.get(record.stored_in, record.identity)
                 if spooled is not None:
                     return record.with_details(spooled)
         return record.with_details(self.details(record.stored_in, record.build, record.key))
 
     def delete(self, run_id: int) -> None:
-        """Remove a run, its tags, and what no other run refers to.
+        """Remove a run with its tags.
 
         Raises:
             UsageError: there is no such run.
@@ -229,20 +189,27 @@ class Store:
         with self._database.writing() as connection:
             if not connection.execute(delete(runs).where(runs.c.id == run_id)).rowcount:
                 raise no_such_run(run_id)
-            sweep(connection)
         self._running.finish(run_id)
         with suppress(DataError):  # another process may be busy; then a later time will do
             self._database.give_back_space()
 
     def summaries(self) -> tuple[RunSummary, ...]:
         """All runs, the newest first."""
-        with self._database.reading() as connection:
-            found = summaries(connection)
-        return tuple(self._with_its_end(run) for run in found)
+        found = self._summaries()
+        killed = {
+            run.id for run in found if run.state == RUNNING and self._running.is_abandoned(run.id)
+        }
+        if not killed:
+            return found
+        # One may have come to its end between these two looks.
+        return tuple(
+            attrs.evolve(run, state=KILLED) if run.state == RUNNING and run.id in killed else run
+            for run in self._summaries()
+        )
 
-    def _with_its_end(self, run: RunSummary) -> RunSummary:
-        is_killed = run.state == RUNNING and self._running.is_abandoned(run.id)
-        return attrs.evolve(run, state=KILLED) if is_killed else run
+    def _summaries(self) -> tuple[RunSummary, ...]:
+        with self._database.reading() as connection, no_garbage():
+            return queries.summaries(connection, self.name)
 
     def summary(self, run_id: int) -> RunSummary:
         """One run.
@@ -255,20 +222,12 @@ class Store:
             raise no_such_run(run_id)
         return found
 
-    def file_problems(self) -> tuple[str, ...]:
-        """What SQLite finds wrong in the file; nothing for a server."""
-        return tuple(file_problems(self._database))
-
-    def check(self, run_ids: Collection[int]) -> Iterator[RunCheck]:
-        """What is wrong with each of these runs: everything in them is read."""
-        yield from check_runs(self._database, run_ids)
-
     # Cases over many runs
 
     def case_keys(self) -> tuple[CaseKey, ...]:
         """The cases that any run holds, in the order in which they were first stored."""
         with self._database.reading() as connection:
-            return tuple(dict.fromkeys(case_keys(connection).values()))
+            return queries.case_keys(connection)
 
     def counts(
         self, names: Collection[CaseKey], *, last_runs: int | None = None
@@ -279,14 +238,14 @@ class Store:
         windows, times and outputs are not read. ``last_runs`` are so many runs, the newest.
         """
         with self._database.reading() as connection:
-            return tuple(stored_counts(connection, self.name, set(names), last_runs))
+            return tuple(queries.stored_counts(connection, self.name, set(names), last_runs))
 
     # Names
 
     def find(self, text: str) -> int | None:
         """The number of the run that ``text`` names by its number or its tag, if there is one."""
         with self._database.reading() as connection:
-            return find_run(connection, text)
+            return _number_of(connection, text)
 
     def resolve(self, text: str) -> int:
         """The number of the run that ``text`` names.
@@ -295,9 +254,9 @@ class Store:
             UsageError: there is none; with tags that are spelled similarly.
         """
         with self._database.reading() as connection:
-            found = find_run(connection, text)
+            found = _number_of(connection, text)
             if found is None:
-                raise no_such_name(connection, f'there is no stored run "{text}"', text)
+                raise _no_such_name(connection, f'there is no stored run "{text}"', text)
             return found
 
     def tag(self, run_id: int, name: str, *, force: bool = False) -> None:
@@ -306,9 +265,10 @@ class Store:
         Raises:
             UsageError: there is no such run, it can be no tag, or another run has it.
         """
-        check_tag(name)
+        _check_tag(name)
         with self._database.writing() as connection:
-            require_run(connection, run_id)
+            if connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is None:
+                raise no_such_run(run_id)
             holder = connection.scalar(select(tags.c.run_id).where(tags.c.name == name))
             if holder not in {None, run_id} and not force:
                 raise UsageError(f'run {holder} has the tag "{name}"', "Move it with --force.")
@@ -323,4 +283,55 @@ class Store:
         """
         with self._database.writing() as connection:
             if not connection.execute(delete(tags).where(tags.c.name == name)).rowcount:
-                raise no_such_name(connection, f'no run has the tag "{name}"', name)
+                raise _no_such_name(connection, f'no run has the tag "{name}"', name)
+
+
+def _insert(connection: Connection, run: Run, state: str) -> int:
+    """Add a run with its records; returns its number."""
+    key = connection.execute(insert(runs), queries.head_values(run, state)).inserted_primary_key
+    assert key is not None, "one row was inserted"
+    for record in run.cases:
+        queries.put_record(connection, int(key[0]), record)
+    return int(key[0])
+
+
+def _number_of(connection: Connection, text: str) -> int | None:
+    """The number of the run that ``text`` names by its number or its tag, if there is one."""
+    if text.isascii() and text.isdecimal():
+        if len(text) > _MOST_DIGITS:
+            return None
+        query = select(runs.c.id).where(runs.c.id == int(text))
+    elif not text.isprintable():  # it may be no text for a database
+        return None
+    else:
+        query = select(tags.c.run_id).where(tags.c.name == text)
+    found = connection.scalar(query)
+    return None if found is None else int(found)
+
+
+def _no_such_name(connection: Connection, problem: str, name: str) -> UsageError:
+    """The error ``problem``, with tags that are spelled like ``name``."""
+    near = difflib.get_close_matches(name, connection.scalars(select(tags.c.name)))
+    if near:
+        return UsageError(problem, f"Similar tags: {', '.join(near)}")
+    return UsageError(problem, _LIST, "runs list")
+
+
+def _check_tag(name: str) -> None:
+    """Refuse what would be taken for something else than a tag.
+
+    Raises:
+        UsageError: it is not a valid tag.
+    """
+    if not name or not name.isprintable() or name != name.strip() or set(name) & {":", "/"}:
+        raise UsageError(
+            f"{name!r} is not a valid tag",
+            "A tag is one or more words, without colons and slashes.",
+        )
+    if is_file_name(name):
+        raise UsageError(f'"{name}" is not a valid tag', "It would be taken for a file.")
+    if name.isdecimal() or name.startswith("-"):
+        raise UsageError(
+            f'"{name}" is not a valid tag',
+            "It would be taken for the number of a run, or for an option.",
+        )

@@ -1,9 +1,14 @@
-"""The name that this program was started with, for messages that say how to go on."""
+"""Where this program lies, and the name that it was started with."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+
+import core
+
+HOME = Path(core.__file__).resolve().parents[1]
+"""Holds ``core``, ``definitions`` and ``worker``: the checkout, or the installed package."""
 
 PROGRAM = "instruction-counts"
 """The name of the installed program."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.system.places import HOME
+from instruction_counts.system.program import HOME
 
 FOLDER = HOME / "worker"
 

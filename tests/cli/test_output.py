@@ -62,7 +62,10 @@ def test_a_file_is_written_beside_the_screen(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "problem"),
     [
-        ("r", "--output {}/r: unknown format\n  End the name in .txt, .md, .json, .csv, .xml."),
+        (
+            "r",
+            "--output {}/r: unknown format\n  End the name in .txt, .md, .html, .json, .csv, .xml.",
+        ),
         ("r.JSON", "unknown format"),
         (".json", "unknown format"),
         ("r.speedscope", "unknown format"),

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.run_command import exit_code
-from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.session.builds import MeasuredRun
-from tests.fakes import OK, exporter_to, failed, make_order, make_record, make_run
+from tests.fakes import failed, make_order, make_record, make_run
 
 
 def test_a_run_that_is_not_stored_is_no_success() -> None:
@@ -29,18 +24,3 @@ def test_what_failed_before_and_is_not_selected_now_is_no_failure_of_this_run() 
     ]
 
     assert [ExitCode.OK, ExitCode.CASES_FAILED] == [exit_code(measured) for measured in asked]
-
-
-@pytest.mark.parametrize(
-    ("outcome", "interrupted", "code"),
-    [(OK, False, ExitCode.ERROR), (failed(), False, 4), (OK, True, 130)],
-)
-def test_a_run_whose_results_did_not_arrive_is_no_success(
-    tmp_path: Path, outcome: Outcome, interrupted: bool, code: int
-) -> None:
-    """In a file; what went wrong before that is reported first."""
-    run = make_run(make_record("a", outcome=outcome))
-    unsaved = frozenset([exporter_to(tmp_path / "r.json")])
-    measured = MeasuredRun(run, (make_order("a"),), interrupted=interrupted, unsaved=unsaved)
-
-    assert code == exit_code(measured)

@@ -14,11 +14,12 @@ from pathlib import Path
 
 import attrs
 import pytest
-from instruction_counts.cli.shown_run import show_run
 
 from core.types import Language
+from instruction_counts.cli import console
 from instruction_counts.domain.records import Run
 from instruction_counts.report import operators
+from instruction_counts.report.run import run_document
 from instruction_counts.storage.json_files import read_json, to_json
 from instruction_counts.storage.store import Store
 from tests.analysis.made_operators import RUN as OPERATORS
@@ -125,8 +126,10 @@ def test_what_cannot_be_printed_is_escaped(runs: Program, db: Path) -> None:
 
     for command in (["list"], ["show", "3"]):
         out = runs.output(*command)
-        assert "\\ud800" in out.replace("\n", "").replace(" ", "")
+        assert "\\x1b[31m?" in out.replace("\n", "").replace(" ", "")
         assert "\x1b" not in out
+    deleted = runs("delete", "3", "--yes").err
+    assert "Deleted: run 3 (0 cases, \\x1b[31m?\\n)\n" == deleted
 
 
 # show
@@ -138,12 +141,13 @@ def test_a_run_is_shown_by_number_and_by_tag(runs: Program, name: str) -> None:
     lines = runs.output("show", name).splitlines()
 
     assert [
-        "run 1 · complete · started 2026-01-02 03:04 UTC · engine timer · instruction-counts 0.1.0",
+        "run 1 · complete · started 2026-01-02 03:04 UTC · engine timer ·",
+        "instruction-counts 0.1.0",
         "tags: baseline",
-        "default: torch 2.13.0+cpu · Python 3.11.7 · A Processor · valgrind-3.19.0",
+        "torch 2.13.0+cpu · Python 3.11.7 · A Processor · valgrind-3.19.0",
         "failed  Top / bad · Python: ValueError: bad   (stmt line 1: x + y)",
         "2 cases: 1 ok · 1 failed",
-    ] == [*lines[:3], *lines[-2:]]
+    ] == [*lines[:4], *lines[-2:]]
     assert any("8,899" in line for line in lines)
 
 
@@ -153,8 +157,8 @@ def test_operators_are_shown_as_when_they_were_measured(
     """Forward and backward apart, with what the machine can do."""
     with Store.open(db) as store:
         store.import_run(OPERATORS)
-    show_run(OPERATORS)
-    measured = capsys.readouterr().out
+    console.show(run_document(OPERATORS))
+    measured = capsys.readouterr().out.partition("\n\n")[2]
 
     assert measured == runs.output("show", "3").partition("\n\n")[2]
     assert operators.machine_line(OPERATORS.machine) in measured
@@ -166,7 +170,7 @@ def test_an_empty_run_is_shown(runs: Program, db: Path) -> None:
         store.finish(store.begin(make_run()), make_run(), interrupted=True)
     out = runs.output("show", "3")
 
-    assert "run 3 · interrupted · engine timer" == out.partition(" · instr")[0]
+    assert "run 3 · interrupted · engine timer" == out.splitlines()[0].partition(" · instr")[0]
     assert "No case was measured." == out.splitlines()[-1]
 
 
@@ -200,12 +204,12 @@ def test_a_run_is_exported_in_every_form(runs: Program, tmp_path: Path) -> None:
 
     assert to_json(FIRST) == gzip.decompress(files[0].read_bytes()).decode()
     assert 2 == len(rows)
-    assert "**default**" == files[2].read_text()[:11]
+    assert "**torch 2.13.0+cpu" == files[2].read_text()[:18]
 
 
 def test_an_unknown_form_is_refused(runs: Program, tmp_path: Path) -> None:
     """With the known ones."""
-    assert ".json, .json.gz, .csv, .md" in runs.error("export", "1", tmp_path / "x.xlsx")
+    assert ".txt, .md, .html, .json, .csv" in runs.error("export", "1", tmp_path / "x.xlsx")
 
 
 def test_imported_runs_get_numbers(runs: Program, tmp_path: Path, db: Path) -> None:

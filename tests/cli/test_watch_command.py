@@ -19,8 +19,7 @@ import attrs
 import pytest
 
 from benchmarks import injected
-from instruction_counts.history.watching import State
-from instruction_counts.session.watch_state import held, write_state
+from instruction_counts.session.watch_state import held
 from tests.cli.program import Program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,13 +61,6 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
 def test_what_makes_no_sense_is_refused(args: list[str], message: str, watch: Program) -> None:
     """With what to do."""
     assert message in watch.error(*args)
-
-
-def test_a_state_of_another_watch_is_refused(tmp_path: Path, watch: Program) -> None:
-    """Else builds of this one would be taken for seen."""
-    write_state(tmp_path / "state.json", State("another"))
-
-    assert "belongs to another watch" in watch.error("--command", "true")
 
 
 def test_a_state_belongs_to_one_database(tmp_path: Path, watch: Program) -> None:
@@ -166,62 +158,28 @@ def watching_process(tmp_path: Path) -> Iterator[Callable[[str], Watching]]:
         watcher.process.wait(300)
 
 
-SIGNALS = pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-
-
-@SIGNALS
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_watch_goes_round_until_it_is_interrupted(
     number: signal.Signals, watching_process: Callable[[str], Watching]
 ) -> None:
-    """What comes later is seen, what was seen is not tried again, and the place is kept."""
-    watch = watching_process("echo {commit} >> made; exit 4")
-    first = watch.until(lambda: watch.seen == ["c1"] and watch.looks >= 3)
-    (watch.folder / "commits").write_text("c1\nc2\n")
-    second = watch.until(lambda: watch.seen == ["c1", "c2"])
-    code, output = watch.ended_by(number)
-
-    assert first is True, output
-    assert second is True, output
-    assert 130 == code, output
-    assert ["c1", "c2"] == watch.seen
-    assert ["c1", "c2"] == (watch.folder / "made").read_text().split()
-    assert "Traceback" not in output
-
-
-@SIGNALS
-def test_a_build_at_hand_is_not_taken_for_seen(
-    number: signal.Signals, watching_process: Callable[[str], Watching]
-) -> None:
-    """An interrupted watch begins with it again."""
-    command = "if [ {commit} = c2 ]; then touch making; exec sleep 300; fi; exit 4"
+    """A list that fails once does not end it; a build at hand at the end is not taken for seen."""
+    command = "[ {commit} = c3 ] && touch making && exec sleep 300; echo {commit} >> made; exit 4"
     watch = watching_process(command)
-    watch.until(lambda: watch.seen == ["c1"])
-    (watch.folder / "commits").write_text("c1\nc2\n")
+    commits = watch.folder / "commits"
+    first = watch.until(lambda: watch.seen == ["c1"] and watch.looks >= 3)
+    commits.unlink()
+    looks = watch.looks
+    goes_on = watch.until(lambda: watch.looks >= looks + 3)
+    commits.write_text("c1\nc2\nc3\n")
     making = watch.until((watch.folder / "making").exists)
     code, output = watch.ended_by(number)
 
-    assert making is True, output
+    assert [True] * 3 == [first, goes_on, making], output
     assert 130 == code, output
-    assert ["c1"] == watch.seen, output
-    assert "Traceback" not in output
-
-
-def test_a_list_that_fails_once_does_not_end_an_endless_watch(
-    watching_process: Callable[[str], Watching],
-) -> None:
-    """It may come back; only a single look ends with it."""
-    watch = watching_process("exit 4 # {commit}")
-    watch.until(lambda: watch.seen == ["c1"])
-    (watch.folder / "commits").unlink()
-    looks = watch.looks
-    goes_on = watch.until(lambda: watch.looks >= looks + 3)
-    (watch.folder / "commits").write_text("c1\nc2\n")
-    sees = watch.until(lambda: watch.seen == ["c1", "c2"])
-    _, output = watch.ended_by(signal.SIGINT)
-
-    assert goes_on is True
-    assert sees is True
+    assert ["c1", "c2"] == watch.seen
+    assert ["c1", "c2"] == (watch.folder / "made").read_text().split()
     assert "--command ends with 1" in output
+    assert "Traceback" not in output
 
 
 def venv_of(folder: Path, functions: list[str]) -> None:

@@ -271,7 +271,7 @@ def _executed() -> Iterator[Any]:
     for line in OWN:
         given = line.arguments or []
         if " ".join(given).startswith(SAFE):
-            marks = [pytest.mark.slow] if SLOW in given else []
+            marks = [pytest.mark.slow] if SLOW in " ".join(given) else []
             yield pytest.param([str(ROOT / "main.py"), *given], id=" ".join(given), marks=marks)
     for block in BLOCKS:
         if block.executed and block.language == "python":

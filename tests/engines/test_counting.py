@@ -131,7 +131,10 @@ def test_the_windows_are_kept_in_their_order() -> None:
 )
 def test_a_count_is_exact_if_all_windows_agree(pairs: list[tuple[int, int]], exact: bool) -> None:
     """Of each length among themselves."""
-    assert exact == counted(*totals(*pairs)).instructions.exact
+    instructions = counted(*totals(*pairs)).instructions
+
+    assert exact == instructions.exact
+    assert exact is not bool(instructions.varying)
 
 
 def test_the_spread_is_that_of_the_estimates() -> None:
@@ -163,37 +166,19 @@ def test_no_more_than_three_functions_are_named() -> None:
     assert ("f8", "f7", "f6") == counted(*windows).instructions.varying
 
 
-@pytest.mark.parametrize("runs", [(1, 2), (10, 20)], ids=["exact", "no whole slope"])
-def test_windows_that_agree_name_no_function(runs: tuple[int, int]) -> None:
-    """None of them varies."""
-    assert () == counted(*totals(*zip(runs * 2, (5, 9) * 2, strict=True))).instructions.varying
-
-
 # The empty loop
 
 
 def test_the_empty_loop_is_subtracted() -> None:
-    """And reported."""
-    result = counted(*totals((10, 500), (20, 1_000)), loop=Loop(per_run=8))
-
-    assert 42 == result.instructions.per_run
-    assert 8 == result.instructions.loop
-
-
-def test_the_empty_loop_less_itself_is_nothing() -> None:
-    """By function, too."""
-    windows = [Dumped(runs, {LOOP: 7 + 22 * runs, HOOK: 90}) for runs in (10, 20)]
-    result = counted(*windows, loop=per_run_loop(counted(*windows)))
-
-    assert 0 == result.instructions.per_run
-    assert () == result.functions.costs
-
-
-def test_the_empty_loop_is_known_by_function() -> None:
-    """What cancels is no part of it."""
+    """And reported; less itself it is nothing, by function, too."""
     windows = [Dumped(runs, {LOOP: 7 + 22 * runs, HOOK: 90, ADD: 3 * runs}) for runs in (10, 20)]
+    loop = per_run_loop(counted(*windows))
+    nothing = counted(*windows, loop=loop)
+    result = counted(*totals((10, 500), (20, 1_000)), loop=loop)
 
-    assert Loop(25, {LOOP: 22, ADD: 3}) == per_run_loop(counted(*windows))
+    assert Loop(25, {LOOP: 22, ADD: 3}) == loop
+    assert (25, 25) == (result.instructions.per_run, result.instructions.loop)
+    assert (0, ()) == (nothing.instructions.per_run, nothing.functions.costs)
 
 
 # Functions
@@ -255,17 +240,13 @@ def test_a_function_that_calls_itself_is_not_counted_twice() -> None:
 # Threads
 
 
-def test_one_thread_has_no_count_over_all() -> None:
-    """It would say the same again."""
-    assert None is counted(*totals((10, 100), (20, 200))).instructions.all_threads_per_run
-
-
 def test_the_calling_thread_is_counted_by_itself() -> None:
-    """And all threads together, by another name."""
-    instructions = counted(*totals((10, 300), (20, 600))).with_others(25.0).instructions
+    """And all threads together, by another name, which one thread does not have."""
+    alone = counted(*totals((10, 300), (20, 600)))
+    instructions = alone.with_others(25.0).instructions
 
-    assert 30 == instructions.per_run
-    assert 55 == instructions.all_threads_per_run
+    assert None is alone.instructions.all_threads_per_run
+    assert (30, 55) == (instructions.per_run, instructions.all_threads_per_run)
 
 
 def test_other_threads_are_those_of_the_process_but_its_first(tmp_path: Path) -> None:
@@ -325,15 +306,11 @@ def test_a_dump_that_is_missing_or_cut_off_is_an_error(tmp_path: Path, share: fl
 RETRIES = [2**power - 8 for power in range(4, 12)]
 
 
-def test_windows_of_both_lengths_come_equally_often() -> None:
-    """A drift would otherwise become a slope."""
-    assert PATTERN.count(1) == PATTERN.count(2)
-
-
-def test_every_cost_has_its_place_in_the_schedule() -> None:
-    """The last one takes what is left, and the others grow."""
+def test_the_plan_is_whole() -> None:
+    """Windows of both lengths come equally often, and every cost has its place."""
     limits = [limit for limit, _, _ in SCHEDULE[:-1] if limit is not None]
 
+    assert PATTERN.count(1) == PATTERN.count(2)
     assert sorted(limits) == limits
     assert SCHEDULE[-1][0] is None
     assert len(SCHEDULE) - 1 == len(limits)
@@ -377,16 +354,13 @@ def calls_of(result: Counted) -> dict[tuple[str, str], tuple[int, int]]:
 
 
 def test_calls_are_those_of_the_additional_runs() -> None:
-    """A call whose number does not grow, as that from the loop, keeps what more it costs."""
-    calls = calls_of(counted(calling(10, 2), calling(20, 2)))
+    """A call whose number does not grow, as that from the loop, keeps what more it costs.
 
-    assert {(ADD.name, INNER.name): (20, 200), (LOOP.name, ADD.name): (0, 220)} == calls
-
-
-def test_a_function_without_cost_of_its_own_can_call() -> None:
-    """It is listed, so that its calls have a caller."""
+    Its caller is listed, though nothing is spent in it.
+    """
     result = counted(calling(10, 2), calling(20, 2))
 
+    assert {(ADD.name, INNER.name): (20, 200), (LOOP.name, ADD.name): (0, 220)} == calls_of(result)
     assert [0] == [cost.exclusive for cost in result.functions.costs if cost.function == LOOP.name]
 
 

@@ -186,26 +186,32 @@ def windows_of(program: Path, folder: Path, *arguments: str) -> tuple[str, Windo
 # ---- blocks -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("size", [0, *SIZES])
-def test_malloc_aligns_every_size_to_16_bytes(library: Library, size: int) -> None:
-    """Any type may be stored in a block."""
-    blocks = [library.get("malloc", size) for _ in range(5)]
-    misaligned = [block % 16 for block in blocks]
-    library.free(*blocks)
-    assert [0] * 5 == misaligned
+PAGE = os.sysconf("SC_PAGESIZE")
 
 
-@pytest.mark.parametrize("name", ["memalign", "aligned_alloc", "posix_memalign"])
-@pytest.mark.parametrize("alignment", [8, 16, 32, 64, 128, 4096, 2 * MIB])
-def test_memalign_and_its_kin_give_the_alignment_asked_for(
-    library: Library, name: str, alignment: int
+@pytest.mark.parametrize(
+    ("name", "arguments", "alignment"),
+    [
+        ("malloc", (), 16),  # any type may be stored in a block
+        *(
+            (name, (alignment,), alignment)
+            for name in ("memalign", "aligned_alloc", "posix_memalign")
+            for alignment in (8, 16, 32, 64, 128, 4096, 2 * MIB)
+        ),
+        ("valloc", (), PAGE),
+        ("pvalloc", (), PAGE),
+    ],
+)
+def test_blocks_have_the_alignment_asked_for(
+    library: Library, name: str, arguments: tuple[int, ...], alignment: int
 ) -> None:
-    """Whatever the size, and for several live blocks at once."""
-    blocks = [library.get(name, alignment, size) for size in SIZES]
+    """Whatever the size, and for several live blocks at once; each has an address of its own."""
+    sizes = [0, 0, *SIZES]
+    blocks = [library.get(name, *arguments, size) for size in sizes]
     misaligned = [block % alignment for block in blocks]
     library.free(*blocks)
-    assert 0 not in blocks
-    assert [0] * len(SIZES) == misaligned
+    assert len(sizes) == len({*blocks} - {0})
+    assert [0] * len(sizes) == misaligned
 
 
 @pytest.mark.parametrize(
@@ -221,22 +227,6 @@ def test_an_invalid_alignment_is_refused(library: Library, name: str, alignment:
     assert errno.EINVAL == ctypes.get_errno()
 
 
-@pytest.mark.parametrize("name", ["valloc", "pvalloc"])
-def test_valloc_and_pvalloc_align_to_pages(library: Library, name: str) -> None:
-    """Both give whole pages their address."""
-    block = library.get(name, 100)
-    library.free(block)
-    assert 0 == block % os.sysconf("SC_PAGESIZE")
-
-
-def test_pvalloc_rounds_its_size_up_to_pages(library: Library) -> None:
-    """The rest of the last page may be used."""
-    block = library.get("pvalloc", 1)
-    usable = library.usable(block)
-    library.free(block)
-    assert usable >= os.sysconf("SC_PAGESIZE")
-
-
 @pytest.mark.parametrize("size", [0, *SIZES, 100 * MIB, GIB])
 def test_the_first_and_last_byte_of_a_block_can_be_used(library: Library, size: int) -> None:
     """From the empty block to a gigabyte."""
@@ -246,13 +236,6 @@ def test_the_first_and_last_byte_of_a_block_can_be_used(library: Library, size: 
     first = ctypes.string_at(block, min(size, 1))
     library.free(block)
     assert b"\2"[: min(size, 1)] == first
-
-
-def test_empty_blocks_have_addresses_of_their_own(library: Library) -> None:
-    """malloc(0) can be told apart and freed."""
-    blocks = [library.get("malloc", 0) for _ in range(10)]
-    library.free(*blocks)
-    assert 10 == len({*blocks} - {0})
 
 
 ABSURD = [1 << 47, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
@@ -319,9 +302,17 @@ def test_the_usable_size_covers_the_request(library: Library, size: int, alignme
     assert [bytes([number]) * usable[0] for number in range(3)] == kept
 
 
-def test_the_usable_size_of_no_block_is_zero(library: Library) -> None:
-    """As in the C library."""
-    assert 0 == library.usable(None)
+def test_usable_sizes_are_those_of_classes(library: Library) -> None:
+    """1153 to 1280 bytes are one class, pvalloc rounds to pages; no block has nothing to use."""
+    blocks = [
+        library.get("realloc", None, 100),
+        library.get("malloc", 1153),
+        library.get("pvalloc", 1),
+    ]
+    usable = [library.usable(block) for block in (None, *blocks)]
+    library.free(*blocks)
+    assert [0, 112, 1280] == usable[:3]
+    assert usable[3] >= PAGE
 
 
 def test_the_first_blocks_of_a_window_lie_where_they_have_to(library: Library) -> None:
@@ -388,14 +379,6 @@ def test_realloc_stays_in_place_within_a_class(library: Library) -> None:
     moved = library.get("realloc", block, 1280)
     library.free(moved)
     assert block == moved
-
-
-def test_realloc_of_no_block_allocates(library: Library) -> None:
-    """As in the C library."""
-    block = library.get("realloc", None, 100)
-    usable = library.usable(block)
-    library.free(block)
-    assert 112 == usable
 
 
 def test_realloc_to_zero_bytes_frees(library: Library) -> None:
@@ -672,20 +655,14 @@ def test_memcmp_compares_as_bytes_do(
 
 
 def test_the_clock_measures_seconds(library: Library) -> None:
-    """Of real time, asleep or not."""
-    library.c.steady_clock_begin()
-    time.sleep(0.02)
-    library.c.steady_clock_end()
-    assert library.c.steady_clock_s() >= 0.02
-
-
-def test_the_clock_forgets_the_window_before(library: Library) -> None:
-    """The empty one after a long one is short."""
-    for seconds in (0.2, 0):
+    """Of real time, asleep or not; the empty window after a long one is short."""
+    seconds = []
+    for pause in (0.2, 0):
         library.c.steady_clock_begin()
-        time.sleep(seconds)
+        time.sleep(pause)
         library.c.steady_clock_end()
-    assert library.c.steady_clock_s() < 0.2
+        seconds.append(library.c.steady_clock_s())
+    assert seconds[0] >= 0.2 > seconds[1]
 
 
 def test_outside_valgrind_the_requests_do_nothing(library: Library) -> None:
@@ -732,29 +709,20 @@ def measured(build: Build, tmp_path_factory: pytest.TempPathFactory) -> tuple[st
 
 
 @needs_valgrind
-def test_each_window_is_dumped_under_its_number(measured: tuple[str, Windows]) -> None:
-    """From zero on."""
-    assert {f"window {number}" for number in range(5)} == measured[1].keys()
+def test_windows_count_what_is_in_them(measured: tuple[str, Windows]) -> None:
+    """Each is dumped under its number: a thousand no-ops more, then n, 2n and 4n runs.
 
-
-@needs_valgrind
-def test_a_window_counts_exactly_the_instructions_in_it(measured: tuple[str, Windows]) -> None:
-    """A thousand no-ops more are a thousand instructions more."""
-    assert 1000 == measured[1]["window 1"] - measured[1]["window 0"]
-
-
-@needs_valgrind
-def test_windows_grow_in_proportion_to_their_runs(measured: tuple[str, Windows]) -> None:
-    """From n to 2n costs half of 2n to 4n."""
-    once, twice, four_times = (measured[1][f"window {number}"] for number in (2, 3, 4))
+    It keeps the allocations in it, neither those before it nor those of its own dump; a reset
+    forgets them.
+    """
+    printed, windows = measured
+    nothing, thousand, once, twice, four_times = (
+        windows.pop(f"window {number}") for number in range(5)
+    )
+    assert 1000 == thousand - nothing
     assert 2 * (twice - once) == four_times - twice
-
-
-@needs_valgrind
-def test_a_window_keeps_the_allocations_in_it(measured: tuple[str, Windows]) -> None:
-    """Neither those before it nor those of its own dump; a reset forgets them."""
-    expected = "5 0,0,0 0,0,0 20,50500,10 40,101000,20 80,202000,40 0\n"
-    assert expected == measured[0]
+    assert not windows
+    assert "5 0,0,0 0,0,0 20,50500,10 40,101000,20 80,202000,40 0\n" == printed
 
 
 @needs_valgrind

@@ -69,7 +69,7 @@ def test_an_engine_measures_runtimes_in_their_languages(shown: str, folder: Path
     """Beside eager, and not in C++; what the build does not have is skipped with the reason."""
     document = json.loads((folder / "a.json").read_text())
     counts = {
-        (case["language"], case["runtime"]): (case["instructions"] or {}).get("per_run")
+        (case["language"], case["runtime"]): (case["outcome"]["instructions"] or {}).get("per_run")
         for case in document["cases"]
     }
 
@@ -112,8 +112,9 @@ def test_a_metric_is_stored(program: Program, folder: Path) -> None:
     program("runs", "import", "first.json", "--db", "again.db")
     program("runs", "export", "1", "again.json", "--db", "again.db")
     cases = json.loads((folder / "again.json").read_text())["cases"]
+    outcomes = [case["outcome"] for case in cases]
 
-    assert [{"shine": 5}] * 3 == [case["metrics"] for case in cases if case["status"] == "ok"]
+    assert [{"shine": 5}] * 3 == [found["metrics"] for found in outcomes if found["status"] == "ok"]
 
 
 @pytest.mark.usefixtures("shown")

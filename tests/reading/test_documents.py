@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import DataError, ValidationError
 from instruction_counts.reading import documents
-from instruction_counts.reading.nodes import Node
+from instruction_counts.reading.nodes import Node, Problems
+from instruction_counts.reading.structure import strict_converter, structured
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
@@ -178,3 +179,18 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """With the reason that the system gives."""
     with pytest.raises(DataError, match="No such file"):
         documents.read(tmp_path / "none.yaml")
+
+
+def test_all_problems_are_reported_in_the_order_of_their_lines(
+    read: Callable[[str], Node],
+) -> None:
+    """Once each, in one message for the whole file."""
+    found = read("a: 1\nb: 2\n")
+    problems = Problems()
+    problems.note(found.below(["b"]), "a string")
+    problems.attempt(lambda: structured(found, Mapping[str, str], strict_converter()))
+    with pytest.raises(ValidationError) as caught:
+        problems.raise_any()
+
+    assert ["$.a", "$.b"] == [problem.path for problem in caught.value.problems]
+    Problems().raise_any()

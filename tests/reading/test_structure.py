@@ -125,14 +125,8 @@ def test_whatever_a_file_holds_it_is_the_value_or_refused(folder: Path, value: A
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("[]", "1:1: $\n  found     [] (list)\n  expected  a mapping"),
         ('{"parts": {}}', "1:11: $.parts\n  found     {} (dict)\n  expected  a list"),
-        ('{"parts": "abc"}', '1:11: $.parts\n  found     "abc"\n  expected  a list'),
         ('{"parts": [{}]}', '1:12: $.parts[0]\n  found     none\n  expected  a field "name"'),
-        (
-            '{"parts":\n [{"name": 1}]}',
-            "2:12: $.parts[0].name\n  found     1 (int)\n  expected  a string",
-        ),
         (
             '{"by_name": {"a b": {"name": "a", "size": true}}}',
             '$.by_name["a b"].size\n  found     True (bool)\n  expected  a whole number',
@@ -142,7 +136,6 @@ def test_whatever_a_file_holds_it_is_the_value_or_refused(folder: Path, value: A
             '{"parts": [{"nmae": "a", "name": "a"}]}',
             '$.parts[0].nmae\n  found     a field "nmae"\n  expected  one of name,',
         ),
-        ('{"parts": [],\n"parts": []}', '2:1: $.parts\n  found     "parts" again, first in line 1'),
     ],
 )
 def test_what_is_wrong_is_named_with_its_place(
@@ -178,9 +171,9 @@ def test_an_error_comes_back_from_a_pickle(tmp_path: Path) -> None:
     assert "Do this." == error.remedy
 
 
-@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan, 10**400])
 def test_a_number_has_an_end(number: float) -> None:
-    """Others cannot be written to JSON."""
+    """Others cannot be written to JSON, or are no float."""
     with pytest.raises(Mismatch):
         CONVERTER.structure(number, float)
 
@@ -346,15 +339,6 @@ def test_every_mismatch_of_a_file_is_named(
 
     assert len(expected) == len(said)
     assert all(text in problem for text, problem in zip(expected, said, strict=True)), said
-
-
-@pytest.mark.parametrize("number", [10**400, -(10**400)])
-def test_a_number_that_no_float_can_be_is_refused(tmp_path: Path, number: int) -> None:
-    """Python reads as many digits as it likes."""
-    path = tmp_path / "a.json"
-    path.write_text(f'{{"parts": [{{"name": "a", "share": {number}}}]}}', encoding="utf-8")
-    with pytest.raises(ValidationError, match="expected  a number"):
-        read_as(path, Whole, CONVERTER)
 
 
 def test_other_fields_are_ignored_where_that_is_wanted() -> None:

@@ -10,17 +10,16 @@ import pytest
 from core.types import Case
 from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.analysis.verdicts.difference import Verdict
-from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.metrics import Amounts
+from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
-from instruction_counts.domain.selection import Selection
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.comparing import ComparedBuilds, ComparisonRequest, compare_sides
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.observer import Silent
 from instruction_counts.sources.definitions import STANDARD
-from tests.builders import counted, cpp, side
+from tests.builders import counted, side
 from tests.fakes import FakeEngine, make_case, make_record
 from tests.session.fakes import fake_engines, runner_of
 
@@ -78,6 +77,18 @@ def test_what_differs_in_one_layout_alone_is_not_reported() -> None:
     assert Verdict.WORSE is not found["a"]
 
 
+def test_what_layouts_moved_a_case_by_is_known_of_each_side() -> None:
+    """The layout that it was measured in is one of them."""
+    used, layouts = ({"base": engine(count), "new": engine(2000)} for count in (1000, 1500))
+    builds = ComparedBuilds(runner_of("base", "new"), CASES[:1])
+    with fake_engines(used, layouts=layouts):
+        sides = builds.measure().sides
+        found = builds.verify(compare(sides["base"], sides["new"]), 2).comparison
+    noises = [made.records[CASES[0].key].noise for made in (found.base, found.new)]
+
+    assert [Noise(layout_spread=1 / 3, layouts=2), Noise(layouts=2)] == noises
+
+
 def judged(
     program: tuple[int, int], fresh: tuple[int, int]
 ) -> tuple[Verdict, int, tuple[list[int], ...]]:
@@ -123,35 +134,6 @@ def test_nothing_starts_for_what_executes_other_code() -> None:
     assert (Verdict.WORSE, 0, ([], [])) == judged((7, 8), (1000, 2000))
 
 
-def test_sides_that_are_known_need_no_database() -> None:
-    """None is opened."""
-    sides = [side(cpp("a", outcome=counted(count))) for count in (1000, 1500)]
-    with LazyStore("/nowhere/runs.db") as runs:
-        found = compare_sides(*sides, ComparisonRequest(STANDARD), runs, Silent())
-
-    assert [Verdict.WORSE] == [difference.verdict for difference in found.comparison.differences]
-    assert found.run_id is None
-
-
-def test_a_selection_that_leaves_nothing_of_a_side_is_refused() -> None:
-    """The error names the side."""
-    known = side(cpp("a", outcome=counted(1)))
-    request = ComparisonRequest(STANDARD, Selection(only=("z",)))
-
-    with LazyStore("/nowhere/runs.db") as runs, pytest.raises(UsageError, match="run 2"):
-        compare_sides(known, known, request, runs, Silent())
-
-
-def test_definitions_narrow_stored_sides_where_they_are_asked_for() -> None:
-    """Cases that they do not hold are left out."""
-    records = [make_record(name, outcome=counted(1)) for name in "ab"]
-    request = ComparisonRequest(Given(), defined_only=True)
-    with LazyStore("/nowhere/runs.db") as runs:
-        found = compare_sides(side(*records), side(*records), request, runs, Silent())
-
-    assert [LABEL] == [difference.key.label for difference in found.comparison.differences]
-
-
 @pytest.mark.parametrize("measured", [("base",), ("new",), ("base", "new")], ids=" and ".join)
 def test_suspects_are_counted_again_where_both_sides_are_measured(
     measured: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
@@ -172,14 +154,3 @@ def test_suspects_are_counted_again_where_both_sides_are_measured(
 
     assert [Verdict.WORSE] == [difference.verdict for difference in found.differences]
     assert (found.layouts > 0) is (len(measured) == 2)
-
-
-def test_a_stored_side_that_is_not_there_costs_no_measurement(tmp_path: Path) -> None:
-    """It is looked up before builds are probed."""
-    build = runner_of("new").facts[0].build
-
-    with (
-        LazyStore(str(tmp_path / "runs.db"), must_exist=False) as runs,
-        pytest.raises(UsageError, match='"missing" is neither'),
-    ):
-        compare_sides("missing", build, ComparisonRequest(STANDARD), runs, Silent())

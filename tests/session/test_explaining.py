@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.outcomes import Details, Outcome, Status
+from instruction_counts.domain.outcomes import Details, Outcome
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
 from instruction_counts.session.explaining import explain_sides
@@ -43,19 +42,3 @@ def test_details_are_asked_for_the_one_case() -> None:
 
     assert [light[0]] == asked
     assert whole == found.sides[0].records[whole.key]
-
-
-@pytest.mark.parametrize(
-    ("label", "new", "message"),
-    [
-        ("Group", side(*(cpp("Group", name, outcome=1) for name in ("add", "mul"))), "2 cases"),
-        ("Group/ad", made(1), "Near: Group/add"),
-        ("Group/add", side(title="empty"), "is in side 1, and not in empty"),
-        ("Group/add", made(None), "has no count in side None: failed"),
-        ("Group/add", made(Outcome(Status.OK), "new"), "was not counted in new"),
-    ],
-)
-def test_what_cannot_be_explained_says_why(label: str, new: Side, message: str) -> None:
-    """With how to narrow it, a label that is near, or how the case ended."""
-    with pytest.raises(UsageError, match=message):
-        explain_sides([made(1), new], Selection(only=(label,)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
 from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Complete, Record, Run
 from instruction_counts.session.observer import Silent
 from instruction_counts.session.recording import Recording
 from tests.fakes import make_record, make_run
@@ -109,17 +110,36 @@ def test_one_result_that_can_never_be_stored_keeps_no_other_out() -> None:
 
 @pytest.mark.parametrize("error", [DataError("it is full"), UsageError("the run was deleted")])
 def test_a_recorder_that_never_answers_again_ends_no_run(error: UsageError) -> None:
-    """Two errors are reported in all: when it begins, and at the end."""
-    recorder, remarks = _Recorder(lambda _: False), _Remarks()
+    """Two errors are reported in all: when it begins, and at the end, with what keeps the run."""
+    recorder, remarks, kept = _Recorder(lambda _: False), _Remarks(), []
     recorder.error = error
-    held = Recording(7, recorder, remarks)
+
+    def keep(run: Run, complete: Complete) -> Path | None:
+        kept.append(tuple(map(complete, run.cases)))
+        return Path("a b.json.gz")
+
+    held = Recording(7, recorder, remarks, keep=keep)
     for record in RECORDS:
         held.add(record)
     held.finish(make_run(*RECORDS), interrupted=False)
 
     assert held.is_complete is False
     assert 2 == len(remarks.errors)
-    assert f"4 of 4 results are not stored: {error}" == remarks.errors[-1]
+    assert [RECORDS] == kept
+    assert (
+        f"Run 7 is not stored as a whole: {error.message}\n"
+        "  All of its results are in a b.json.gz. When the database can be written: "
+        "instruction-counts runs import 'a b.json.gz'"
+    ) == remarks.errors[-1]
+
+
+def test_where_nothing_keeps_a_run_that_is_said() -> None:
+    """Every disk may be full."""
+    remarks = _Remarks()
+    held = Recording(7, _Recorder(lambda _: False), remarks, keep=lambda *_: None)
+    held.finish(make_run(*RECORDS), interrupted=False)
+
+    assert remarks.errors[-1].endswith("No file could be written either.")
 
 
 def test_a_database_that_does_not_answer_for_long_does_not_hold_up_each_case() -> None:

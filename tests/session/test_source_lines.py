@@ -89,24 +89,25 @@ def test_what_is_called_more_often_is_not_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("problem", "text"), [("gone", "is gone"), ("changed", "has changed since the run")]
+    ("files", "digest", "side", "text"),
+    [
+        (Files(old="gone"), "new", "base", "/old/torch/linear.py is gone"),
+        (Files(old="changed"), "new", "base", "/old/torch/linear.py has changed since the run"),
+        # The function still begins there, but was edited since.
+        (Files(), "later", "new", "/new/torch/linear.py has changed since the run"),
+    ],
+    ids=["gone", "changed", "edited"],
 )
-def test_a_file_that_is_not_what_it_was_is_named(problem: str, text: str) -> None:
+def test_a_file_that_is_not_what_it_was_is_named(
+    files: Files, digest: str, side: str, text: str
+) -> None:
     """The other side is shown."""
-    (found,) = changes(made("old", FORWARD), made("new", EDITED), Files(old=problem))
+    new = made("new", attrs.evolve(EDITED, digest=digest))
+    (found,) = changes(made("old", FORWARD), new, files)
+    shown = {"base": found.base, "new": found.new}
 
-    assert (f"base: /old/torch/linear.py {text}",) == found.remarks
-    assert found.base is None
-    assert found.new is not None
-
-
-def test_lines_of_other_code_are_not_shown() -> None:
-    """The function still begins there, but was edited since."""
-    later = attrs.evolve(EDITED, digest="later")
-    (found,) = changes(made("old", FORWARD), made("new", later), Files())
-
-    assert ("new: /new/torch/linear.py has changed since the run",) == found.remarks
-    assert found.new is None
+    assert (f"{side}: {text}",) == found.remarks
+    assert {side} == {name for name, lines in shown.items() if lines is None}
 
 
 def test_digests_of_another_python_are_not_compared() -> None:

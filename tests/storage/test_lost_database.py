@@ -70,6 +70,10 @@ class Ended:
     file: Run
     """What the file of the run holds."""
 
+    def kept(self) -> Run:
+        """What a run that is not stored was kept in, by what is said at its end."""
+        return read_json(Path(self.remarks.errors[-1].split()[-1].strip("'")))
+
 
 def measured_while(actions: ACTIONS, store: Store, folder: Path) -> Ended:
     """A run of `CASES` cases in ``store``; each action is taken while that case is measured."""
@@ -118,8 +122,31 @@ def test_a_full_disk_costs_no_result(disk: Path, tmp_path: Path) -> None:
     assert 0 < summary.cases < CASES
     assert [1, 1] == [
         sum(text in error for error in ended.remarks.errors)
-        for text in ("stay in memory", f"of {CASES} results are not stored")
+        for text in ("stay in memory", "is not stored as a whole")
     ]
+    assert ended.file == ended.kept()
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_database_that_is_deleted_costs_no_result(tmp_path: Path, is_replaced: bool) -> None:
+    """It is noticed, and the run kept in a file, with what was stored before."""
+    path, other = tmp_path / "runs.db", tmp_path / "other.db"
+    Store.open(other).close()
+
+    def delete() -> None:
+        for file in tmp_path.glob("runs.db*"):
+            file.unlink()
+        if is_replaced:
+            other.rename(path)
+
+    with Store.open(path) as store:
+        ended = measured_while({3: delete}, store, tmp_path)
+
+    assert ended.measured.is_stored is False
+    assert "runs.db was deleted or replaced while it was in use" in ended.remarks.errors[-1]
+    assert CASES == len(ended.file.cases)
+    assert ended.file == ended.kept()
+    assert is_replaced == path.exists()
 
 
 def test_a_disk_that_has_room_again_takes_what_waited(disk: Path, tmp_path: Path) -> None:
@@ -155,6 +182,7 @@ def test_a_server_that_goes_away_costs_no_result(server: Server, tmp_path: Path)
     assert CASES == len(ended.file.cases)
     assert ended.measured.is_stored is False
     assert all(record.outcome.functions is not None for record in ended.file.cases)
+    assert ended.file == ended.kept()
 
 
 def test_a_server_that_comes_back_takes_what_waited(server: Server, tmp_path: Path) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import threading
 from pathlib import Path
 
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.system.files import check_writable, locked
+from instruction_counts.system.files import check_writable, locked, write_atomically
 
 
 @pytest.mark.parametrize("name", ["r.json", "new/folder/r.json", "old.json"])
@@ -55,3 +58,58 @@ def test_a_folder_that_takes_no_lock_is_an_error() -> None:
     """Instead of a wait until it does."""
     with pytest.raises(OSError, match="No such file"), locked(Path("/proc/file")):
         pass
+
+
+# Whole files
+
+
+def test_a_reader_always_sees_a_whole_file(tmp_path: Path) -> None:
+    """Also one that reads while the file is replaced many times."""
+    path = tmp_path / "r.json"
+    texts = ["x" * 500, "y" * 50_000]
+    path.write_text(texts[0])
+    done = threading.Event()
+
+    def write() -> None:
+        for number in range(200):
+            write_atomically(path, texts[number % 2])
+        done.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    seen = set()
+    while not done.is_set():
+        seen.add(path.read_text())
+    writer.join()
+
+    assert seen <= set(texts)
+
+
+def test_nothing_is_left_beside_a_written_file(tmp_path: Path) -> None:
+    """The temporary file takes its place."""
+    write_atomically(tmp_path / "r.json", "text")
+
+    assert ["r.json"] == [path.name for path in tmp_path.iterdir()]
+
+
+@pytest.mark.faults
+def test_a_failed_write_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    """Nothing else of it is left either."""
+    path = tmp_path / "r.json"
+    path.write_text("old")
+    with pytest.raises(UnicodeEncodeError):
+        write_atomically(path, "\udc80")
+
+    assert ("old", ["r.json"]) == (path.read_text(), [path.name for path in tmp_path.iterdir()])
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_file_has_the_rights_that_its_user_wants(tmp_path: Path, mask: int, mode: int) -> None:
+    """Those of any new file."""
+    before = os.umask(mask)
+    try:
+        write_atomically(tmp_path / "r.json", "text")
+    finally:
+        os.umask(before)
+
+    assert mode == stat.S_IMODE((tmp_path / "r.json").stat().st_mode)

@@ -237,11 +237,10 @@ def test_an_end_without_an_answer_is_reported(
 
 
 def test_a_failure_shows_what_was_printed_last(start: START) -> None:
-    """Standard output and standard error alike."""
-    code = "receive(); print('out', flush=True); print('err', file=sys.stderr); os._exit(3)"
-    failure = failure_in(start(code))
+    """Standard output and standard error alike; bytes that are no text as far as they are."""
+    code = "receive(); os.write(1, b'\\xff out\\n'); os.write(2, b'err'); os._exit(3)"
 
-    assert "out\nerr" == failure.output
+    assert "\ufffd out\nerr" == failure_in(start(code)).output
 
 
 @pytest.mark.parametrize("code", ["pass", "os.write(write_fd, b'{')"])
@@ -283,28 +282,18 @@ def test_every_way_to_end_has_a_message(code: int | None, message: str) -> None:
     assert message == ending(code, "").summary
 
 
-def test_an_error_of_the_worker_can_be_shown() -> None:
-    """It reads as its failure."""
-    assert "gone" == str(WorkerError(Failure(FailureKind.EXIT, "gone")))
-
-
 # What a worker says about a failure
 
 
 def test_a_described_failure_is_taken_over() -> None:
-    """With the user's line and its place."""
+    """With the user's line and its place; a compiler's output says more than the process's."""
     message = {"kind": "exception", "message": "E: bad", "code": "x()", "place": "stmt line 1"}
+
+    assert "compiler" == failure_of({**message, "output": "compiler"}, "process").output
 
     assert Failure(FailureKind.EXCEPTION, "E: bad", "x()", "stmt line 1", "printed") == failure_of(
         message, "printed"
     )
-
-
-def test_the_failures_own_output_comes_first() -> None:
-    """A compiler's output says more than what the process printed."""
-    message = {"kind": "compile", "message": "error", "output": "compiler"}
-
-    assert "compiler" == failure_of(message, "process").output
 
 
 def test_a_failure_holds_nothing_that_cannot_be_written() -> None:
@@ -341,13 +330,6 @@ def test_output_is_drained_and_only_its_tail_kept(start: START) -> None:
         assert grown_kib < 20_000
 
 
-def test_output_that_is_no_text_is_shown_as_far_as_it_is(start: START) -> None:
-    """Bytes of any kind may be printed."""
-    failure = failure_in(start("receive(); os.write(1, b'\\xff ok'); os._exit(1)"))
-
-    assert "\ufffd ok" == failure.output
-
-
 # Ends
 
 GRANDCHILD = """
@@ -358,8 +340,10 @@ GRANDCHILD = """
 
 
 def test_closing_ends_the_process_and_its_children(start: START) -> None:
-    """The whole group is killed."""
-    with start(GRANDCHILD) as worker:
+    """The whole group is killed, whatever it ignores."""
+    names = ("SIGTERM", "SIGINT", "SIGHUP")
+    ignore = "".join(f"signal.signal(signal.{name}, signal.SIG_IGN); " for name in names)
+    with start(f"    {ignore}{GRANDCHILD}") as worker:
         pids = worker.receive(300)["pids"]
 
     assert [True, True] == [ends_soon(pid) for pid in pids]
@@ -372,20 +356,6 @@ def test_children_of_a_dead_worker_end_with_it(start: START) -> None:
         _, child = worker.receive(300)["pids"]
 
     assert ends_soon(child)
-
-
-def test_closing_does_not_ask_the_process(start: START) -> None:
-    """One that ignores every signal that can be ignored ends too."""
-    code = """
-        for name in ("SIGTERM", "SIGINT", "SIGHUP"):
-            signal.signal(getattr(signal, name), signal.SIG_IGN)
-        send({"pid": os.getpid()})
-        time.sleep(60)
-    """
-    with start(code) as worker:
-        pid = worker.receive(300)["pid"]
-
-    assert ends_soon(pid)
 
 
 def test_a_kill_from_another_thread_ends_the_waiting(start: START) -> None:

@@ -206,11 +206,17 @@ def apportioned(shares: Mapping[Layer, Fraction], total: int) -> dict[Layer, int
     if whole <= 0:
         return {}
     exact = {layer: shares[layer] * total / whole for layer in Layer if layer in shares}
-    floors = {layer: math.floor(share) for layer, share in exact.items()}
-    by_remainder = sorted(exact, key=lambda layer: floors[layer] - exact[layer])
-    for layer in by_remainder[: total - sum(floors.values())]:
-        floors[layer] += 1
-    return {layer: count for layer, count in floors.items() if count}
+    counts = zip(exact, rounded(list(exact.values()), total), strict=True)
+    return {layer: count for layer, count in counts if count}
+
+
+def rounded(amounts: Sequence[Fraction | float], total: int) -> list[int]:
+    """Whole numbers that add up to ``total``: those nearest to the next one are rounded up."""
+    whole = [math.floor(amount) for amount in amounts]
+    by_rest = sorted(range(len(amounts)), key=lambda place: whole[place] - amounts[place])
+    for turn in range(total - sum(whole) if by_rest else 0):
+        whole[by_rest[turn % len(by_rest)]] += 1
+    return whole
 
 
 # ------------------------------------------------------------------------------------ layouts

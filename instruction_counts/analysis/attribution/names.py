@@ -225,22 +225,19 @@ class _Group:
     arguments: tuple[_Text, ...]
 
 
+@attrs.define
 class _Open:
     """A pair of brackets that is being read."""
 
-    def __init__(self, opening: str) -> None:
-        self.opening = opening
-        self.arguments: list[_Text] = []
-        self.start()
-
-    def start(self) -> None:
-        """Begin an argument."""
-        self.mask: list[str] = []
-        self.groups: list[_Group] = []
+    opening: str
+    arguments: list[_Text] = attrs.field(factory=list)
+    mask: list[str] = attrs.field(factory=list)
+    groups: list[_Group] = attrs.field(factory=list)
 
     def end(self) -> None:
-        """End an argument."""
+        """End an argument, and begin the next."""
         self.arguments.append(_Text("".join(self.mask), tuple(self.groups)))
+        self.mask, self.groups = [], []
 
 
 def _parsed(name: str) -> _Text | None:
@@ -252,7 +249,6 @@ def _parsed(name: str) -> _Text | None:
             levels.append(_Open(piece))
         elif piece == "," and level.opening:
             level.end()
-            level.start()
         elif level.opening and piece == _CLOSING[level.opening]:
             levels.pop()
             level.end()

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,15 +21,17 @@ import attrs
 from instruction_counts import __version__
 from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
-    FunctionChange,
     FunctionDifference,
     FunctionKey,
 )
+from instruction_counts.analysis.attribution.functions import rounded
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import printable
 
 _PROGRAM = f"instruction-counts {__version__}"
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+
+_SIDES = ("base", "new")
 
 _SMALLEST_STACK = 0.5
 """Instructions per iteration, of a stack and of all above it."""
@@ -65,32 +67,29 @@ def speedscope(title: str, difference: FunctionDifference) -> dict[str, Any]:
     the positive and of the negative changes of functions.
     """
     frames: dict[FunctionKey, int] = {}
-    stacked = [any(_cost(call, side) for call in difference.calls) for side in ("base", "new")]
-    graphs = [_side(difference, "base"), _side(difference, "new")]
-    for sign, side in ((1, "new"), (-1, "base")):
-        graphs.append(_change(difference, sign, side if all(stacked) else None))
-    totals = [round(sum(graph.costs.values())) for graph in graphs]
-    names = ("base", "new", "difference: grew", "difference: shrank")
-    has_stacks = (*stacked, all(stacked), all(stacked))
+    stacked = {side: any(_amount(call, side) for call in difference.calls) for side in _SIDES}
+    both = all(stacked.values())
+    graphs = [(side, stacked[side], _side(difference, side)) for side in _SIDES]
+    for what, sign, side in (("grew", 1, "new"), ("shrank", -1, "base")):
+        graphs.append(
+            (f"difference: {what}", both, _change(difference, sign, side if both else ""))
+        )
     return {
         "$schema": _SCHEMA,
         "exporter": _PROGRAM,
         "name": printable(title),
         "profiles": [
-            _profile(
-                name if stacks else f"{name} (flat: stored without calls)", graph, total, frames
-            )
-            for name, stacks, graph, total in zip(names, has_stacks, graphs, totals, strict=True)
+            _profile(name if stacks else f"{name} (flat: stored without calls)", graph, frames)
+            for name, stacks, graph in graphs
         ],
         "shared": {"frames": [{"name": key.name, "file": key.library} for key in frames]},
     }
 
 
-def _profile(
-    name: str, graph: _Graph, total: int, frames: dict[FunctionKey, int]
-) -> dict[str, Any]:
+def _profile(name: str, graph: _Graph, frames: dict[FunctionKey, int]) -> dict[str, Any]:
     stacks = list(_stacks(graph))
-    weights = _rounded([weight for _, weight in stacks], total)
+    total = round(sum(graph.costs.values()))
+    weights = rounded([weight for _, weight in stacks], total)
     kept = [(stack, weight) for (stack, _), weight in zip(stacks, weights, strict=True) if weight]
     return {
         "type": "sampled",
@@ -101,16 +100,6 @@ def _profile(
         "samples": [[frames.setdefault(key, len(frames)) for key in stack] for stack, _ in kept],
         "weights": [weight for _, weight in kept],
     }
-
-
-def _rounded(weights: Sequence[float], total: int) -> list[int]:
-    """Whole numbers that add up to ``total``: those nearest to the next one are rounded up."""
-    whole = [math.floor(weight) for weight in weights]
-    by_rest = sorted(range(len(weights)), key=lambda place: whole[place] - weights[place])
-    missing = total - sum(whole)
-    for turn in range(missing if by_rest else 0):
-        whole[by_rest[turn % len(by_rest)]] += 1
-    return whole
 
 
 # ------------------------------------------------------------------------------ call graphs
@@ -124,62 +113,51 @@ class _Graph:
     callers: Mapping[FunctionKey, Mapping[FunctionKey, Fraction]]
 
 
-def _cost(caller_change: CallerChange, side: str) -> Fraction:
-    cost: Fraction | None = getattr(caller_change, side)
-    return max(cost or Fraction(), Fraction())
-
-
-def _calls(caller_change: CallerChange, side: str) -> Fraction:
-    calls: Fraction | None = getattr(caller_change, f"{side}_calls")
-    return max(calls or Fraction(), Fraction())
+def _amount(call: CallerChange, field: str, sign: int = 1) -> Fraction:
+    amount: Fraction | None = getattr(call, field)
+    return max((amount or Fraction()) * sign, Fraction())
 
 
 def _side(difference: FunctionDifference, side: str) -> _Graph:
-    present = [function for function in difference.functions if getattr(function, side) is not None]
-    return _graph(
-        present,
-        [getattr(function, side) for function in present],
-        difference.calls,
-        [lambda change: _cost(change, side), lambda change: _calls(change, side)],
-    )
+    costs = {function.key: getattr(function, side) for function in difference.functions}
+    spent = {key: cost for key, cost in costs.items() if cost is not None}
+    return _graph(spent, difference.calls, {side: 1, f"{side}_calls": 1})
 
 
-def _change(difference: FunctionDifference, sign: int, side: str | None) -> _Graph:
+def _change(difference: FunctionDifference, sign: int, side: str) -> _Graph:
     """What grew (1) or shrank (-1), shared among callers by what grew or shrank below each."""
-    costs = [max(sign * function.delta, Fraction()) for function in difference.functions]
-    if side is None:
-        return _graph(difference.functions, costs, (), ())
-    weights = [
-        lambda change: max(sign * change.delta, Fraction()),
-        lambda change: _cost(change, side),
-        lambda change: _calls(change, side),
-    ]
-    return _graph(difference.functions, costs, difference.calls, weights)
+    spent = {
+        function.key: max(sign * function.delta, Fraction()) for function in difference.functions
+    }
+    weights = {"delta": sign, side: 1, f"{side}_calls": 1}
+    return _graph(spent, difference.calls if side else (), weights)
 
 
 def _graph(
-    functions: Sequence[FunctionChange],
-    costs: Sequence[Fraction],
+    spent: Mapping[FunctionKey, Fraction],
     calls: Iterable[CallerChange],
-    weights: Sequence[Callable[[CallerChange], Fraction]],
+    weights: Mapping[str, int],
 ) -> _Graph:
-    """A graph whose callers share by the first of ``weights`` that is not 0 for all of them."""
-    denominator = math.lcm(*(cost.denominator for cost in costs))
-    whole = [int(cost * denominator) for cost in costs]
-    settled = _settled(whole, [function.key.library for function in functions])
+    """A graph whose callers share by the first of ``weights`` that is not 0 for all of them.
+
+    These are fields of a call, each with a sign.
+    """
+    denominator = math.lcm(*(cost.denominator for cost in spent.values()))
+    whole = [int(cost * denominator) for cost in spent.values()]
+    settled = _settled(whole, [key.library for key in spent])
     into: dict[FunctionKey, list[CallerChange]] = defaultdict(list)
     for call in calls:
         if call.caller != call.callee:
             into[call.callee].append(call)
     callers: dict[FunctionKey, dict[FunctionKey, Fraction]] = {}
     for callee, edges in into.items():
-        for weight in weights:
-            shares = {edge.caller: weight(edge) for edge in edges if weight(edge)}
-            if shares:
-                callers[callee] = shares
+        for field, sign in weights.items():
+            shares = {edge.caller: _amount(edge, field, sign) for edge in edges}
+            if any(shares.values()):
+                callers[callee] = {caller: share for caller, share in shares.items() if share}
                 break
-    spent = zip(functions, settled, strict=True)
-    return _Graph({function.key: Fraction(cost, denominator) for function, cost in spent}, callers)
+    costs = zip(spent, settled, strict=True)
+    return _Graph({key: Fraction(cost, denominator) for key, cost in costs}, callers)
 
 
 def _stacks(graph: _Graph) -> Iterator[tuple[tuple[FunctionKey, ...], float]]:
@@ -240,12 +218,18 @@ def _depth_first(
     kept: list[tuple[FunctionKey, FunctionKey]] = []
     open_keys: set[FunctionKey] = set()
     seen: set[FunctionKey] = set()
+    path: list[tuple[FunctionKey, Iterator[FunctionKey]]] = []
+
+    def enter(key: FunctionKey) -> None:
+        targets = callees.get(key, {})
+        heaviest_first = sorted(targets, key=lambda callee: (-targets[callee], callee))
+        seen.add(key)
+        open_keys.add(key)
+        path.append((key, iter(heaviest_first)))
+
     for start in starts:
-        if start in seen:
-            continue
-        path = [(start, _heaviest_first(callees, start))]
-        seen.add(start)
-        open_keys.add(start)
+        if start not in seen:
+            enter(start)
         while path:
             key, rest = path[-1]
             callee = next(rest, None)
@@ -256,14 +240,5 @@ def _depth_first(
             elif callee not in open_keys:
                 kept.append((key, callee))
                 if callee not in seen:
-                    seen.add(callee)
-                    open_keys.add(callee)
-                    path.append((callee, _heaviest_first(callees, callee)))
+                    enter(callee)
     return order, kept
-
-
-def _heaviest_first(
-    callees: Mapping[FunctionKey, Mapping[FunctionKey, Fraction]], key: FunctionKey
-) -> Iterator[FunctionKey]:
-    targets = callees.get(key, {})
-    return iter(sorted(targets, key=lambda callee: (-targets[callee], callee)))

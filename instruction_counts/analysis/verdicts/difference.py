@@ -229,33 +229,35 @@ def judge_verified(
     before, after = _instructions(difference.base), _instructions(difference.new)
     edge = () if layouts.edge is None else (layouts.edge,)
     base, new = (before.per_run, *layouts.base, *edge), (after.per_run, *layouts.new)
-    noise = max(_range(base), _range(new))
+    noise = max(max(side) - min(side) for side in (base, new))
     gap = max(min(new) - max(base), min(base) - max(new))
     checked = attrs.evolve(difference, layouts=layouts, noise=noise, noise_origin=Origin.LAYOUTS)
-    change = checked.change
-    assert change is not None, "both sides were counted"
-    if not (min_effect or MIN_EFFECT).is_reached(change, before.per_run):
-        verdict, reason = Verdict.SAME, Reason.BELOW_MIN_EFFECT
-    elif gap <= noise:
-        return _by_program(_on_functions(checked, layouts, gap, min_effect or MIN_EFFECT))
-    else:
-        verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
-        reason = Reason.BEYOND_LAYOUTS if noise else Reason.EXACT_DIFFERENCE
+    verdict, reason = _on_layouts(checked, layouts, gap, min_effect or MIN_EFFECT)
     return _by_program(attrs.evolve(checked, verdict=verdict, reason=reason))
 
 
-def _on_functions(
+def _on_layouts(
     checked: Difference, layouts: Layouts, gap: int, min_effect: Effect
-) -> Difference:
-    """The verdict where layouts move the whole count by as much as it changed, or by more."""
-    change, before = layouts.steady_change, _instructions(checked.base).per_run
-    if change and min_effect.is_reached(change, before):
-        verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
-        return attrs.evolve(checked, verdict=verdict, reason=Reason.STEADY_PART)
+) -> tuple[Verdict, Reason]:
+    change, before = checked.change or 0, _instructions(checked.base).per_run
+    if not min_effect.is_reached(change, before):
+        return Verdict.SAME, Reason.BELOW_MIN_EFFECT
+    if gap > checked.noise:
+        return _direction(change), (
+            Reason.BEYOND_LAYOUTS if checked.noise else Reason.EXACT_DIFFERENCE
+        )
+    # Layouts move the whole count by as much as it changed, or by more.
+    steady = layouts.steady_change
+    if steady and min_effect.is_reached(steady, before):
+        return _direction(steady), Reason.STEADY_PART
     # What both sides execute is the same, and each function costs what it may cost on either side.
-    if change is not None and gap <= 0 and checked.program is Program.SAME:
-        return attrs.evolve(checked, verdict=Verdict.SAME, reason=Reason.LAYOUT_FUNCTIONS)
-    return attrs.evolve(checked, verdict=Verdict.AMBIGUOUS, reason=Reason.LAYOUT_ONLY)
+    if steady is not None and gap <= 0 and checked.program is Program.SAME:
+        return Verdict.SAME, Reason.LAYOUT_FUNCTIONS
+    return Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
+
+
+def _direction(change: int) -> Verdict:
+    return Verdict.WORSE if change > 0 else Verdict.BETTER
 
 
 def noise_floor(
@@ -291,12 +293,13 @@ def _without_counts(
     output: OutputDifference | None,
 ) -> tuple[Verdict, Reason] | None:
     """The verdict where counts do not decide; None where they do."""
-    if base is None or new is None:
-        missing = new is None
-        return (
-            (Verdict.MISSING, Reason.ONLY_IN_BASE) if missing else (Verdict.NEW, Reason.ONLY_IN_NEW)
-        )
-    failed = base.outcome.status in _FAILURES, new.outcome.status in _FAILURES
+    if base is None:
+        return Verdict.NEW, Reason.ONLY_IN_NEW
+    if new is None:
+        return Verdict.MISSING, Reason.ONLY_IN_BASE
+    failed = tuple(
+        record.outcome.status in {Status.FAILED, Status.TIMEOUT} for record in (base, new)
+    )
     if any(failed):
         return Verdict.FAILED, _FAILED[failed]
     skipped = any(record.outcome.status is Status.SKIPPED for record in (base, new))
@@ -312,9 +315,7 @@ def _without_counts(
     return None if found is None else (Verdict.INCOMPARABLE, found)
 
 
-_FAILURES = {Status.FAILED, Status.TIMEOUT}
-
-_FAILED = {
+_FAILED: dict[tuple[bool, ...], Reason] = {
     (True, True): Reason.FAILED_IN_BOTH,
     (True, False): Reason.FAILED_IN_BASE,
     (False, True): Reason.FAILED_IN_NEW,
@@ -334,8 +335,7 @@ def _on_counts(
     if abs(change) <= noise:
         return Verdict.AMBIGUOUS, Reason.NOT_VERIFIED
     exact = base.exact and new.exact
-    reason = Reason.EXACT_DIFFERENCE if exact else Reason.BEYOND_NOISE
-    return (Verdict.WORSE if change > 0 else Verdict.BETTER), reason
+    return _direction(change), Reason.EXACT_DIFFERENCE if exact else Reason.BEYOND_NOISE
 
 
 _PROGRAMS: dict[Program, tuple[Reason, Metric]] = {
@@ -362,10 +362,9 @@ def _by_program(judged: Difference) -> Difference:
     )
     change = judged.effect or 0
     agree = (after - before) * change > 0
-    verdict = Verdict.AMBIGUOUS
-    if agree:
-        verdict = Verdict.WORSE if change > 0 else Verdict.BETTER
-    return attrs.evolve(judged, verdict=verdict, reason=reason)
+    return attrs.evolve(
+        judged, verdict=_direction(change) if agree else Verdict.AMBIGUOUS, reason=reason
+    )
 
 
 def _count(record: Record | None, layouts: Sequence[int]) -> int | None:
@@ -377,7 +376,3 @@ def _instructions(record: Record | None) -> Instructions:
     assert record is not None, "asked of cases on both sides only"
     assert record.outcome.instructions is not None, "asked of counted cases only"
     return record.outcome.instructions
-
-
-def _range(counts: Sequence[int]) -> int:
-    return max(counts) - min(counts)

@@ -75,9 +75,6 @@ class Header:
 
     creator: str = ""
     command: str = ""
-    pid: int | None = None
-    thread: int | None = None
-    part: int | None = None
     descriptions: list[tuple[str, str]] = attrs.Factory(list)
     positions: int = 1
     column: int | None = None
@@ -98,8 +95,6 @@ class Header:
             self.creator = value
         elif key == "cmd":
             self.command = value
-        elif key in ("pid", "thread", "part"):
-            setattr(self, key, _number(value))
 
     def _take_events(self, value: str) -> None:
         if self.column is not None:

@@ -235,9 +235,6 @@ class _Reader:
             ),
             creator=header.creator,
             command=header.command,
-            pid=header.pid,
-            thread=header.thread,
-            part=header.part,
             descriptions=tuple(header.descriptions),
         )
 

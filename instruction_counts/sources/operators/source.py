@@ -23,7 +23,7 @@ from instruction_counts.sources.operators.definitions import definitions
 from instruction_counts.sources.operators.entries import DTYPES, VARIANTS, OperatorEntry, Shape
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.system.cache import Cache
-from instruction_counts.system.places import HOME
+from instruction_counts.system.program import HOME
 
 ALL = "all"
 _CATEGORY = "category:"

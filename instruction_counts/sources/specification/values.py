@@ -30,13 +30,13 @@ from instruction_counts.reading.structure import (
 from instruction_counts.sources.operators.entries import (
     COMPLEX,
     CPP_KEYWORDS,
-    DISTRIBUTIONS,
     DTYPES,
     FLOATS,
     LARGEST_SEED,
     Distribution,
     Shape,
 )
+from instruction_counts.sources.operators.reading import Drawn, distribution
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
@@ -45,7 +45,6 @@ _OURS = ("torch", "model", "gradient", "model_inputs", "warm_up_call")
 _RESERVED = frozenset({*keyword.kwlist, *CPP_KEYWORDS, *_OURS})
 """What an input of a statement cannot be called: it would be code that does not mean it."""
 _OUTPUT_OF_MODEL = "y"
-_WORDS = tuple(name for name in DISTRIBUTIONS if name != "index_of")
 
 # Inputs
 
@@ -62,23 +61,6 @@ def _shapes(value: Any) -> tuple[Shape, ...]:
 
 
 @attrs.frozen
-class Interval:
-    """A distribution with bounds, of which the higher is excluded."""
-
-    uniform: tuple[float, ...] | None = None
-    integers: tuple[int, ...] | None = None
-
-    def __attrs_post_init__(self) -> None:
-        """Let only one pair of bounds be stated."""
-        stated = {name: pair for name, pair in attrs.asdict(self).items() if pair is not None}
-        if len(stated) != 1:
-            raise Mismatch("exactly one of uniform and integers")
-        ((name, pair),) = stated.items()
-        if len(pair) != 2 or pair[0] >= pair[1]:
-            raise Mismatch("[low, high], with low less than high", at=(name,))
-
-
-@attrs.frozen
 class Input:
     """A tensor that the setup makes: in each of its shapes, and each of its dtypes."""
 
@@ -86,31 +68,27 @@ class Input:
     dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] = attrs.field(
         default=("float32",), alias="dtype"
     )
-    drawn: Annotated[str, among(_WORDS)] | Interval | None = attrs.field(
-        default=None, alias="distribution"
-    )
+    drawn: Drawn | None = attrs.field(default=None, alias="distribution")
     requires_grad: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Let only floating-point and complex tensors have gradients."""
+        """Let only floating-point and complex tensors have gradients; indices are of operators."""
         if self.requires_grad and not set(self.dtypes) <= {*FLOATS, *COMPLEX}:
             raise Mismatch(
                 "false: only floating-point and complex tensors have gradients",
                 f"requires_grad with {', '.join(self.dtypes)}",
                 ("requires_grad",),
             )
+        if self.distribution.name == "index_of":
+            expected = "integers: [low, high]; index_of works only for operators"
+            raise Mismatch(expected, at=("distribution",))
 
     @property
     def distribution(self) -> Distribution:
         """How its values are drawn."""
-        if isinstance(self.drawn, Interval):
-            name = "integers" if self.drawn.uniform is None else "uniform"
-            low, high = self.drawn.uniform or self.drawn.integers or (0, 1)
-            return Distribution(name, low, high)
-        if self.drawn == "integers":
-            return Distribution(self.drawn, high=10)
-        usual = "normal" if self.dtypes[0] in {*FLOATS, *COMPLEX} else "zeros"
-        return Distribution(self.drawn or usual)
+        if self.drawn is not None:
+            return distribution(self.drawn)
+        return Distribution("normal" if self.dtypes[0] in {*FLOATS, *COMPLEX} else "zeros")
 
 
 # What a statement computes, and models

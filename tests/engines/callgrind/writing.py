@@ -23,9 +23,6 @@ def _header_lines(profile: CallgrindProfile) -> Iterator[str]:
     yield "version: 1"
     if profile.creator:
         yield f"creator: {profile.creator}"
-    for key, number in (("pid", profile.pid), ("thread", profile.thread), ("part", profile.part)):
-        if number is not None:
-            yield f"{key}: {number}"
     if profile.command:
         yield f"cmd: {profile.command}"
     for name, text in profile.descriptions:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from instruction_counts.cli import main
 
 
-def run(tmp_path: Path, *args: str) -> list[dict[str, object]]:
+def run(tmp_path: Path, *args: str) -> list[dict[str, Any]]:
     """The cases of a run of ``main.py`` with these arguments."""
     output = tmp_path / "result.json"
     code = main(["run", *args, "--output", str(output), "--db", str(tmp_path / "runs.db")])
-    cases: list[dict[str, object]] = json.loads(output.read_text(encoding="utf-8"))["cases"]
+    cases: list[dict[str, Any]] = json.loads(output.read_text(encoding="utf-8"))["cases"]
     assert 0 == code, cases
-    assert {"ok"} == {case["status"] for case in cases}, cases
+    assert {"ok"} == {case["outcome"]["status"] for case in cases}, cases
     return cases
 
 

@@ -437,6 +437,10 @@ def test_every_mistake_is_reported_with_its_place(
             "{id: a, statement: x, inputs: {x: {shape: [2], dtype: int64, requires_grad: true}}}",
             "only floating-point and complex tensors",
         ),
+        (
+            "{id: a, statement: x, inputs: {x: {shape: [2], distribution: {index_of: [x, 0]}}}}",
+            "integers: [low, high]; index_of works only for operators",
+        ),
         ("{id: a, statement: x, label: '/'}", "a label"),
         ("{id: a, statement: x, expected: {y: {sum: 1, tolerance: -1}}}", "a number, at least 0"),
         ("{id: a, statement: x, expected: {y: {tolerance: 1}}}", "a sum, which"),

@@ -1,7 +1,7 @@
-"""A database that can be read and written: SQLite or PostgreSQL, checked, and brought up to date.
+"""A database that can be read and written: SQLite or PostgreSQL, of the format of this program.
 
 Whatever goes wrong with one is reported as a `DataError` or `UsageError` that names it, never with
-a password of its URL. A file that is not ours, is damaged, or is of a newer program is not written.
+a password of its URL. One that is not ours, is damaged, or has another format is not written.
 """
 
 from __future__ import annotations
@@ -12,14 +12,24 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 from typing import Self
+from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, inspect, make_url, select
+from sqlalchemy import (
+    URL,
+    Connection,
+    Engine,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    make_url,
+    select,
+)
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.storage.store_tables import HEAD, VERSION, misfits
+from instruction_counts.storage.tables import FORMAT, METADATA, store_format
 from instruction_counts.system.files import locked
 from instruction_counts.system.folders import make_data_folder
 from instruction_counts.system.program import DATABASE_VARIABLE
@@ -32,14 +42,12 @@ _ADVISORY_LOCK = 0x69636E74
 """On PostgreSQL writers take turns by this lock (any number will do), as they do on SQLite."""
 
 _MAGIC = b"SQLite format 3\0"
-_MOST_MISFITS = 3
 _ELSEWHERE = "Name another database with --db."
 _RECOVER = "Restore a copy of it, or save what is left into a new one: sqlite3 {} .recover"
-_CHECK = "See what is damaged with `runs check`. "
 
 
 class Database:
-    """A database of the revision that this program reads; for several threads and processes.
+    """A database of the format that this program reads; for several threads and processes.
 
     A value is made by `at`.
     """
@@ -48,6 +56,8 @@ class Database:
         self.name = name
         """As people know it: the file, or the URL without its password."""
         self._engine, self._path, self._lock_timeout_s = engine, path, lock_timeout_s
+        self._place: tuple[int, int] | None = None
+        """The device and the number of the file that was opened."""
 
     @classmethod
     def at(
@@ -57,17 +67,17 @@ class Database:
         must_exist: bool = False,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
     ) -> Self:
-        """The database at a path or URL, or the user's own; made there, or migrated, if need be.
+        """The database at a path or URL, or the user's own; made there if there is none.
 
         The user's own is the one that the environment names, or else in the user's data folder.
 
         Raises:
             UsageError: ``where`` cannot be a database, or ``must_exist`` and nothing is there.
-            DataError: it cannot be reached or written, is damaged, or is not one of ours.
+            DataError: it cannot be reached or written, is damaged, or has another format.
         """
         database = cls._connected(where, must_exist, lock_timeout_s)
         try:
-            database.migrate()
+            database.prepare()
         except BaseException:
             database.close()
             raise
@@ -110,7 +120,12 @@ class Database:
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection that alone writes; all of it is kept, or nothing where an error comes up."""
+        """A connection that alone writes; all of it is kept, or nothing where an error comes up.
+
+        Raises:
+            DataError: above all, the file is no longer the one that was opened.
+        """
+        self._require_place()
         with self._explained(), self._engine.connect() as connection:
             connection.execution_options(alone=True)
             with connection.begin():
@@ -126,76 +141,67 @@ class Database:
             ):
                 connection.executescript("PRAGMA incremental_vacuum")
 
-    def migrate(self) -> None:
-        """Bring the database to `HEAD`, if it is not there; safe where several processes do."""
-        if self._is_new:
-            found = None
-        else:
+    def prepare(self) -> None:
+        """Make the tables where there are none; safe where several processes do."""
+        if not self._is_new:
             with self.reading() as connection:
-                found = self._revision(connection)
-                if found == HEAD:
-                    self._refuse_misfits(connection)
+                if self._has_tables(connection):
+                    self._note_place()
                     return
-        with self._locked():
-            if self._path is not None and self._is_new:
+        with contextlib.ExitStack() as stack:
+            # On a server one transaction does it all. A file takes more than one.
+            if self._path is not None:
                 with self._explained():
-                    _make_file(self._path, self._lock_timeout_s)
+                    stack.enter_context(locked(self._path, self._lock_timeout_s))
+                    if self._is_new:
+                        _make_file(self._path, self._lock_timeout_s)
+            self._note_place()
             with self.writing() as connection:
-                # Another process may have been faster.
-                if self._revision(connection) != HEAD:
-                    _migrations().upgrade(connection)
+                if not self._has_tables(connection):  # another process may have been faster
+                    METADATA.create_all(connection)
+                    connection.execute(insert(store_format), {"version": FORMAT})
 
     @property
     def _is_new(self) -> bool:
         path = self._path
         return path is not None and (not path.exists() or not path.stat().st_size)
 
-    def _revision(self, connection: Connection) -> str | None:
-        """The revision of the database, None if it is empty.
+    def _has_tables(self, connection: Connection) -> bool:
+        """Whether the tables are there; False in an empty database.
 
         Raises:
-            DataError: this program does not know it, or another program uses the file.
+            DataError: they have another format, or another program uses the file.
         """
-        tables = inspect(connection).get_table_names()
-        if VERSION.name not in tables:
-            if tables and self._path is not None:
-                raise DataError(f"{self.name} is a database of another program", _ELSEWHERE)
-            return None
-        found = connection.execute(select(VERSION.c.version_num)).scalar()
-        if found in {None, HEAD} or found in _migrations().known():
-            return found
+        names = inspect(connection).get_table_names()
+        is_ours = store_format.name in names
+        if is_ours:
+            version = connection.execute(select(store_format.c.version)).scalar()
+            if version == FORMAT:
+                return True
+            found = f"of format {version}"
+        elif "alembic_version" in names:
+            found = "of an unreleased version of instruction-counts"
+        elif self._path is not None and names:
+            found = "of another program"
+        else:
+            return False
         raise DataError(
-            f'{self.name} is of revision "{found}", which this program does not know',
-            "Another version of instruction-counts wrote it: use that one, or name another "
-            "database with --db.",
+            f"{self.name} is a database {found}, and this program reads format {FORMAT}",
+            "Name another database with --db, or use the version of instruction-counts that "
+            "wrote it.",
         )
 
-    def _refuse_misfits(self, connection: Connection) -> None:
-        found = list(misfits(connection))
-        if found:
-            more = f"; and {len(found) - _MOST_MISFITS} more" if len(found) > _MOST_MISFITS else ""
-            raise DataError(
-                f"{self.name} has other tables than this program expects of revision {HEAD}: "
-                f"{'; '.join(found[:_MOST_MISFITS])}{more}",
-                "An unreleased version of instruction-counts made it. Export its runs with that "
-                "version (runs export RUN FILE.json), or name a new database with --db. "
-                "Nothing was changed.",
-            )
+    def _note_place(self) -> None:
+        if self._path is not None:
+            self._place = _place_of(self._path)
 
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        # On a server the transaction that migrates does it all. A file takes more than one.
-        if self._path is None:
-            yield
-            return
-        with contextlib.ExitStack() as stack:
-            try:
-                stack.enter_context(locked(self._path, self._lock_timeout_s))
-            except TimeoutError as error:
-                raise _is_locked(self.name, self._lock_timeout_s) from error
-            except OSError as error:
-                raise _not_writable(self.name, error.strerror or str(error)) from error
-            yield
+    def _require_place(self) -> None:
+        # SQLite would go on in a file that nobody can open any more.
+        if self._path is not None and self._place not in {None, _place_of(self._path)}:
+            raise DataError(
+                f"{self.name} was deleted or replaced while it was in use",
+                "Leave a database in its place while something is measured.",
+            )
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -204,17 +210,14 @@ class Database:
         except (DBAPIError, sqlite3.Error) as error:
             original = error.orig if isinstance(error, DBAPIError) else error
             raise _explanation(self.name, original or error, self._lock_timeout_s) from error
+        except TimeoutError as error:
+            raise _is_locked(self.name, self._lock_timeout_s) from error
+        except OSError as error:
+            raise _not_writable(self.name, error.strerror or str(error)) from error
         except OverflowError as error:
             raise DataError(
                 f"{self.name} takes no number of more than 64 bits", "Measure it again."
             ) from error
-
-
-def _migrations() -> ModuleType:
-    # Alembic takes long to import, and is seldom needed.
-    from instruction_counts.storage import migrations  # noqa: PLC0415
-
-    return migrations
 
 
 # Where it is
@@ -282,7 +285,9 @@ def _server_engine(url: URL, lock_timeout_s: float) -> Engine:
 def _file_engine(path: Path, lock_timeout_s: float) -> Engine:
     # Transactions are begun below; by itself sqlite3 begins them late, and not for reading.
     arguments = {"timeout": lock_timeout_s, "isolation_level": None}
-    url = URL.create("sqlite", database=str(path.absolute()))
+    # One that is gone is not made anew.
+    place = f"file:{quote(str(path.absolute()))}"
+    url = URL.create("sqlite", database=place, query={"mode": "rw", "uri": "true"})
     engine = create_engine(url, connect_args=arguments)
     event.listen(engine, "connect", _on_connect)
     event.listen(engine, "begin", _begin_on_file)
@@ -312,55 +317,31 @@ def _make_file(path: Path, lock_timeout_s: float) -> None:
         connection.execute("PRAGMA journal_mode = WAL")
 
 
+def _place_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def _check_file(path: Path, *, must_exist: bool) -> None:
-    """Look at a file before SQLite does, which would repair or fill what it takes for its own."""
     try:
         if path.is_dir() or not path.parent.is_dir():
             problem = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
             raise UsageError(f"{path}: {problem}", "Name a file, in a folder that is there.")
-        header = _header(path)
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}", _ELSEWHERE) from error
-    if header is None:
-        if must_exist:
+        if must_exist and not path.exists():
             raise UsageError(
                 f"{path}: there is no such database",
                 "Name another one with --db, or measure something:",
                 "run",
             )
-        return
-    if not (header.startswith(_MAGIC) or _MAGIC.startswith(header)):
-        raise DataError(f"{path} is no SQLite database", _ELSEWHERE)
-    # Looked at twice: a file that another process is just writing can look cut for a moment.
-    if _is_cut(path) and _is_cut(path):
-        raise DataError(f"{path} is damaged: a part of it is missing", _RECOVER.format(path))
-
-
-def _header(path: Path) -> bytes | None:
-    try:
-        with path.open("rb") as stream:
-            return stream.read(100)
-    except FileNotFoundError:
-        return None
-
-
-def _is_cut(path: Path) -> bool:
-    """Whether the file holds fewer pages than it says, and none are on their way into it."""
-    log = Path(f"{path}-wal")
-    if log.exists():
-        return path.stat().st_size == 0  # SQLite would throw the log away
-    header = _header(path) or b""
-    size = path.stat().st_size
-    if not size:
-        return False
-    if len(header) < 100:
-        return True
-    page_size = int.from_bytes(header[16:18])
-    pages = int.from_bytes(header[28:32])
-    # Old versions of SQLite left the number of pages as it was; it counts if these two agree.
-    counts = header[24:28] == header[92:96]
-    page_bytes = 65536 if page_size == 1 else page_size
-    return counts and size < pages * page_bytes and not log.exists()
+        if path.exists():
+            with path.open("rb") as stream:
+                if stream.read(len(_MAGIC)) not in {b"", _MAGIC}:  # SQLite takes a byte for nothing
+                    raise DataError(f"{path} is no SQLite database", _ELSEWHERE)
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}", _ELSEWHERE) from error
 
 
 # What went wrong
@@ -373,7 +354,7 @@ def _explanation(name: str, error: BaseException, lock_timeout_s: float) -> Data
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED} or state in {"55P03", "40P01"}:
         return _is_locked(name, lock_timeout_s)
     if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return DataError(f"{name} is damaged: {text}", _CHECK + _RECOVER.format(name))
+        return DataError(f"{name} is damaged: {text}", _RECOVER.format(name))
     if code == sqlite3.SQLITE_FULL or state == "53100":
         return DataError(f"{name} cannot be written: {text}", "Make room on its disk.")
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import tempfile
+import random
+import sqlite3
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 
 from instruction_counts.domain.outcomes import Details, FunctionCost, FunctionCosts
-from instruction_counts.storage.store_spool import Spool
+from instruction_counts.storage.spool import Spool
 from tests.fakes import make_record
-from tests.storage.test_json_files import MANY, outcomes
-from tests.storage.whole import WHOLE
+from tests.storage.values import WHOLE, any_of
 
 IDENTITY = make_record("a").identity
 COSTS = FunctionCosts(7, (FunctionCost("l", "f", "g", 3), FunctionCost("l", "f", "h", 4, 5)))
 
 
-@MANY
-@given(outcomes().map(lambda outcome: outcome.details))
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(any_of(Details))
 @example(WHOLE.cases[0].outcome.details)
 def test_details_come_back(details: Details) -> None:
     """Whatever there is of them, and after others."""
@@ -39,26 +39,15 @@ def test_the_last_ones_count() -> None:
     assert Details(None, (2.0,)) == spool.get(1, IDENTITY)
 
 
-def test_a_full_disk_costs_nothing_that_was_put_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_costs_nothing_that_was_put_before() -> None:
     """What does not fit is the caller's to keep."""
     spool = Spool()
     spool.put(1, IDENTITY, Details(COSTS))
-    file = spool._file
-    assert file is not None
-    with open("/dev/full", "r+b", buffering=0) as full:  # noqa: PTH123 - as a file that was opened
-        monkeypatch.setattr(spool, "_file", full)
-        with pytest.raises(OSError, match="No space left"):
-            spool.put(1, make_record("b").identity, Details(COSTS))
-    monkeypatch.setattr(spool, "_file", file)
+    spool._database.execute("PRAGMA max_page_count = 4").fetchone()
+    dice = random.Random(1)  # noqa: S311 - it is no secret
+    large = Details(times_s=tuple(dice.random() for _ in range(9000)))
+    with pytest.raises(sqlite3.Error, match="full"):
+        spool.put(1, make_record("b").identity, large)
 
     assert Details(COSTS) == spool.get(1, IDENTITY)
     assert spool.get(1, make_record("b").identity) is None
-
-
-def test_no_file_is_made_until_there_is_something(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most stores are only read."""
-    monkeypatch.setattr(tempfile, "TemporaryFile", None)
-    spool = Spool()
-
-    assert None is spool.get(1, IDENTITY)
-    spool.close()

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from instruction_counts.storage.running import RunningRuns
 from instruction_counts.storage.store import Store
-from instruction_counts.storage.store_running import RunningRuns
 from tests.fakes import make_run
 
 
@@ -42,11 +42,6 @@ def test_nothing_is_left_of_a_run_that_came_to_its_end(path: Path) -> None:
     runs.finish(7)
 
     assert [] == list(path.parent.iterdir())
-
-
-def test_nothing_is_known_of_a_run_that_was_never_begun(path: Path) -> None:
-    """An earlier version may be at work with it."""
-    assert not RunningRuns(path).is_abandoned(7)
 
 
 def test_a_number_can_come_again(path: Path) -> None:

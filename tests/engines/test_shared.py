@@ -1,16 +1,64 @@
-"""Orders that wait for their times."""
+"""What several lanes share."""
 
 from __future__ import annotations
 
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.waiting import Waiting
+from instruction_counts.engines.shared import Once, Waiting
 from tests.fakes import make_order, make_orders
+
+
+def test_a_value_is_made_once_for_all_who_ask() -> None:
+    """The others wait for the first, who makes it."""
+    made = list[str]()
+    everybody = threading.Barrier(4)
+
+    def make(key: str, text: str) -> str:
+        made.append(key)
+        return f"{key} {text}"
+
+    once = Once(make)
+
+    def ask(_: int) -> str:
+        everybody.wait(60)
+        found: str = once.get("a", "value")
+        return found
+
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(ask, range(4)))
+
+    assert ["a value"] * 4 == found
+    assert ["a"] == made
+
+
+def test_each_key_has_a_value() -> None:
+    """Made from the key."""
+    once = Once(str.upper)
+
+    assert ["A", "B"] == [once.get("a"), once.get("b")]
+
+
+def test_what_fails_is_tried_again() -> None:
+    """As a case that is retried expects."""
+    answers = iter([ZeroDivisionError(), "found"])
+
+    def make(_: object) -> str:
+        answer = next(answers)
+        if isinstance(answer, Exception):
+            raise answer
+        return str(answer)
+
+    once = Once(make)
+    with pytest.raises(ZeroDivisionError):
+        once.get("a")
+
+    assert "found" == once.get("a")
 
 
 @pytest.fixture

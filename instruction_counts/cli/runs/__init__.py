@@ -1,1 +1,0 @@
-"""The commands of ``runs`` that have modules of their own."""

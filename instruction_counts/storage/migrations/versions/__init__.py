@@ -1,1 +1,0 @@
-"""A module for each revision of the store's tables."""

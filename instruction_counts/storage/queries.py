@@ -1,0 +1,289 @@
+"""Runs, records and what is asked of many of them, as rows of the store's tables and back."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import attrs
+from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
+
+from core.labels import mode_of
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.domain.errors import DataError, UsageError, ValidationError
+from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.outcomes import Details, Status
+from instruction_counts.domain.records import Identity, Record, Run
+from instruction_counts.domain.stored import RunSummary, StoredCount
+from instruction_counts.storage.documents import dumps, loads, packed, parsed, unpacked
+from instruction_counts.storage.tables import digest_of, outcomes, runs, searchable, tags
+
+_FAILED = (Status.FAILED, Status.TIMEOUT)
+
+
+def no_such_run(run_id: int) -> UsageError:
+    """The error that there is no run of that number (any more)."""
+    return UsageError(
+        f"there is no stored run {run_id} (any more)", "Stored runs and their tags:", "runs list"
+    )
+
+
+@contextlib.contextmanager
+def understood(name: str, run_id: int) -> Iterator[None]:
+    """Report what cannot be read in a run as a `DataError` that names the database and the run."""
+    try:
+        yield
+    except (ValueError, KeyError, TypeError, RecursionError, zlib.error, ValidationError) as error:
+        problem = str(error)
+        if isinstance(error, ValidationError):
+            first = error.problems[0]
+            problem = f"{first.file} {first.path} is {first.found}, expected {first.expected}"
+        raise DataError(
+            f"{name}: run {run_id} cannot be read: {problem}",
+            "It was changed by another program, or is damaged: restore a copy of the database, or "
+            "delete the run:",
+            f"runs delete {run_id}",
+        ) from error
+
+
+# Runs
+
+
+def head_values(run: Run, state: str) -> dict[str, Any]:
+    """The row of a run: all of it but its cases."""
+    return {
+        "started_at": searchable(run.started_at),
+        "state": state,
+        "document": dumps(attrs.evolve(run, cases=())),
+    }
+
+
+def read_run(connection: Connection, run_id: int, *, details: bool) -> Run:
+    """A run; without ``details`` its records are ``stored_in`` it.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    head = _head(connection, run_id)
+    # Details are most of what there is to read.
+    columns = [outcomes.c.document, *([outcomes.c.details] if details else [])]
+    rows = connection.execute(
+        select(*columns)
+        .where(outcomes.c.run_id == run_id)
+        .order_by(outcomes.c.position, outcomes.c.id)
+    )
+    records = []
+    for row in rows:
+        record = loads(row.document, Record)
+        records.append(
+            record.with_details(unpacked(row.details, Details))
+            if details
+            else attrs.evolve(record, stored_in=run_id)
+        )
+    return attrs.evolve(head, cases=tuple(records))
+
+
+def _head(connection: Connection, run_id: int) -> Run:
+    document = connection.scalar(select(runs.c.document).where(runs.c.id == run_id))
+    if document is None:
+        raise no_such_run(run_id)
+    return loads(document, Run)
+
+
+def summaries(connection: Connection, name: str) -> tuple[RunSummary, ...]:
+    """All runs, the newest first; ``name`` is that of the database, for errors."""
+    named = _tags(connection)
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    group = outcomes.c.run_id, outcomes.c.status
+    for run_id, status, number in connection.execute(select(*group, func.count()).group_by(*group)):
+        counts[run_id][status] = number
+    found = []
+    for row in connection.execute(select(runs).order_by(runs.c.id.desc())):
+        with understood(name, row.id):
+            head = loads(row.document, Run)
+        found.append(
+            RunSummary(
+                id=row.id,
+                started_at=head.started_at,
+                state=row.state,
+                engine=head.engine,
+                builds={name: fingerprint.torch for name, fingerprint in head.builds.items()},
+                tags=tuple(sorted(named[row.id])),
+                cases=counts[row.id].total(),
+                failed=sum(counts[row.id][status.value] for status in _FAILED),
+                changed_files=head.changed_files,
+            )
+        )
+    return tuple(found)
+
+
+def _tags(connection: Connection) -> dict[int, list[str]]:
+    found: dict[int, list[str]] = defaultdict(list)
+    for run_id, name in connection.execute(select(tags.c.run_id, tags.c.name)):
+        found[run_id].append(name)
+    return found
+
+
+# Records
+
+
+def _is_case(run_id: int, build: str, key: CaseKey) -> ColumnElement[bool]:
+    return (
+        (outcomes.c.run_id == run_id)
+        & (outcomes.c.case_digest == digest_of(key))
+        & (outcomes.c.build == searchable(build))
+    )
+
+
+def put_record(connection: Connection, run_id: int, record: Record) -> None:
+    """Store an outcome; it takes the place of the one that its case on its build has in the run.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    if connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is None:
+        raise no_such_run(run_id)
+    outcome, counted = record.outcome, record.outcome.instructions
+    label = dumps(record.label)
+    modes = {name: mode for name, mode in record.key.as_values.items() if name != "label"}
+    values = {
+        **modes,
+        "label": label,
+        "definition_hash": searchable(record.definition_hash),
+        "status": outcome.status.value,
+        "per_run": None if counted is None else counted.per_run,
+        "exact": None if counted is None else counted.exact,
+        "document": dumps(record.without_details(run_id)),
+        "details": packed(outcome.details),
+    }
+    mine = _is_case(run_id, record.build, record.key)
+    if connection.execute(update(outcomes).where(mine).values(values)).rowcount:
+        return
+    last = connection.scalar(
+        select(func.max(outcomes.c.position)).where(outcomes.c.run_id == run_id)
+    )
+    place = {
+        "run_id": run_id,
+        "position": 0 if last is None else last + 1,
+        "case_digest": digest_of(record.key),
+        "build": searchable(record.build),
+    }
+    connection.execute(insert(outcomes), {**place, **values})
+
+
+def put_noises(
+    connection: Connection, run_id: int, build: str, noises: Mapping[CaseKey, Noise]
+) -> None:
+    """Store what was seen to move the counts of cases of a stored run."""
+    for key, noise in noises.items():
+        mine = _is_case(run_id, build, key)
+        document = connection.scalar(select(outcomes.c.document).where(mine))
+        if document is not None:
+            noisy = attrs.evolve(loads(document, Record), noise=noise)
+            connection.execute(update(outcomes).where(mine).values(document=dumps(noisy)))
+
+
+def read_details(connection: Connection, run_id: int, build: str, key: CaseKey) -> Details:
+    """What is large in an outcome; nothing where the run has no such case."""
+    data = connection.scalar(select(outcomes.c.details).where(_is_case(run_id, build, key)))
+    return Details() if data is None else unpacked(data, Details)
+
+
+def put_in_order(connection: Connection, run_id: int, run: Run) -> None:
+    """Give the records of a stored run the order of ``run``, and add those that are missing."""
+    known = _numbers(connection, run_id)
+    for record in run.cases:
+        if _name(record.identity) not in known:
+            put_record(connection, run_id, record)
+    known = _numbers(connection, run_id)
+    in_order = [known.pop(_name(record.identity)) for record in run.cases]
+    in_order += sorted(known.values())  # what the run does not hold, if there is anything
+    places = [{"number": number, "place": place} for place, number in enumerate(in_order)]
+    if places:
+        move = update(outcomes).where(outcomes.c.id == bindparam("number"))
+        connection.execute(move.values(position=bindparam("place")), places)
+
+
+def _numbers(connection: Connection, run_id: int) -> dict[tuple[str, str], int]:
+    rows = connection.execute(
+        select(outcomes.c.build, outcomes.c.case_digest, outcomes.c.id).where(
+            outcomes.c.run_id == run_id
+        )
+    )
+    return {(build, case): number for build, case, number in rows}
+
+
+def _name(identity: Identity) -> tuple[str, str]:
+    build, key = identity
+    return searchable(build), digest_of(key)
+
+
+# Cases over many runs
+
+
+def case_keys(connection: Connection) -> tuple[CaseKey, ...]:
+    """The cases that any run holds, in the order in which they were first stored."""
+    first = select(func.min(outcomes.c.id)).group_by(outcomes.c.case_digest)
+    names = ("label", "language", "runtime", "autograd", "num_threads")
+    rows = connection.execute(
+        select(*(outcomes.c[name] for name in names))
+        .where(outcomes.c.id.in_(first))
+        .order_by(outcomes.c.id)
+    )
+    return tuple(
+        CaseKey(
+            tuple(parsed(row.label)),
+            mode_of(Language, row.language),
+            mode_of(RuntimeMode, row.runtime),
+            mode_of(AutogradMode, row.autograd),
+            row.num_threads,
+        )
+        for row in rows
+    )
+
+
+def stored_counts(
+    connection: Connection, name: str, keys: Collection[CaseKey], last_runs: int | None
+) -> Iterator[StoredCount]:
+    """What these cases cost in the newest ``last_runs`` runs, in order of time.
+
+    ``name`` is that of the database, for errors.
+    """
+    wanted = {digest_of(key): key for key in keys}
+    named = _tags(connection)
+    recent = select(runs.c.id).order_by(runs.c.id.desc()).limit(last_runs)
+    rows = connection.execute(
+        select(outcomes.c.run_id, outcomes.c.case_digest, outcomes.c.document)
+        .join_from(outcomes, runs)
+        .where(outcomes.c.case_digest.in_(wanted), outcomes.c.run_id.in_(recent))
+        .order_by(runs.c.started_at, runs.c.id, outcomes.c.position)
+    ).all()
+    for run_id, of_run in itertools.groupby(rows, key=lambda row: int(row.run_id)):
+        with understood(name, run_id):
+            head = _head(connection, run_id)
+            found = [(wanted[row.case_digest], loads(row.document, Record)) for row in of_run]
+        names = list(head.builds)
+        known = [(key, record) for key, record in found if record.build in head.builds]
+        for key, record in sorted(known, key=lambda pair: names.index(pair[1].build)):
+            outcome, counted = record.outcome, record.outcome.instructions
+            yield StoredCount(
+                case=key,
+                run_id=run_id,
+                started_at=head.started_at,
+                tags=tuple(sorted(named[run_id])),
+                engine=head.engine,
+                build=record.build,
+                fingerprint=head.builds[record.build],
+                definition_hash=record.definition_hash,
+                status=outcome.status,
+                instructions=None if counted is None else attrs.evolve(counted, windows=()),
+                noise=record.noise,
+                failure=""
+                if outcome.failure is None
+                else outcome.failure.message.partition("\n")[0],
+                has_changed_files=record.build in head.changed_files,
+            )
