@@ -77,7 +77,7 @@ class Gate:
 
     @property
     def compares(self) -> bool:
-        """Whether any two counts were held against each other; where none were, nothing passed."""
+        """Whether any two counts were compared; where none were, nothing passed."""
         return any(difference.verdict in ON_COUNTS for difference in self.comparison.differences)
 
     @property

@@ -130,7 +130,7 @@ class CheckRequest:
 
 @attrs.frozen
 class Check:
-    """A baseline that was held against something, and what exceeds the limits."""
+    """A baseline that was compared with something, and what exceeds the limits."""
 
     baseline: Baseline
     gate: Gate

@@ -49,7 +49,7 @@ def test_a_run_is_checked_against_a_baseline(tmp_path: Path) -> None:
     """Limits are values, or a file."""
     run, file = tmp_path / "base.json", tmp_path / "baseline.json"
     run.write_text(to_json(run_of(1000)))
-    assert 0 == cli.main(["baseline", "accept", str(run), f"--output={file}"])
+    assert 0 == cli.main(["baseline", "accept", str(file), str(run)])
     limits = tmp_path / "limits.yaml"
     limits.write_text("default: {hard: 60%}\n")
 

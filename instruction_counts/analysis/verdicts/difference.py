@@ -49,7 +49,7 @@ class Verdict(enum.Enum):
 
 
 ON_COUNTS = frozenset({Verdict.SAME, Verdict.BETTER, Verdict.WORSE, Verdict.AMBIGUOUS})
-"""What is said by two counts that were held against each other."""
+"""What is said by two counts that were compared."""
 
 
 class Reason(enum.Enum):
@@ -57,16 +57,16 @@ class Reason(enum.Enum):
 
     IDENTICAL = "identical count"
     BELOW_MIN_EFFECT = "below the minimum effect"
-    WITHIN_NOISE = "within the noise floor"
+    WITHIN_NOISE = "within noise of the windows"
     EXACT_DIFFERENCE = "exact difference"
-    BEYOND_NOISE = "beyond the noise floor"
+    BEYOND_NOISE = "beyond noise"
     BEYOND_LAYOUTS = "beyond what layouts move"
     PYTHON_DIFFERS = "Python code differs"
     OPERATORS_DIFFER = "operators differ"
     STEADY_PART = "beyond what layouts move in its functions"
     LAYOUT_FUNCTIONS = "only what layouts move"
-    LAYOUT_ONLY = "layout only"
-    NOT_VERIFIED = "may be layout, not verified"
+    LAYOUT_ONLY = "within noise"
+    NOT_VERIFIED = "may be noise, not verified"
     OUTPUT_DIFFERS = "output differs"
     DEFINITION_CHANGED = "definition changed"
     FINGERPRINT_DIFFERS = "fingerprint differs"
