@@ -22,7 +22,7 @@ _GROUPS = {
     ),
     "Measuring": ("jobs", "no_counts", "no_times", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits_file", "fail_on", "previous"),
-    "Results": ("output", "form", "limit", "resume", "db", "save", "save_file"),
+    "Results": ("output", "form", "limit", "resume", "on_step", "db", "save", "save_file"),
 }
 """The options of each group, by the names of their parameters; others are just options."""
 
