@@ -8,6 +8,7 @@ Modes are spelled in one way where people write them, in options, in YAML and in
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from typing import Any, TypeAlias, TypeVar
 
 import attrs
@@ -119,18 +120,6 @@ def by_option(kind: type[Mode]) -> dict[str, Mode]:
     return {mode.option: mode for mode in modes(kind)}
 
 
-def mode_of(kind: type[Mode], option: object) -> Mode:
-    """The mode that is spelled so.
-
-    Raises:
-        ValueError: there is none.
-    """
-    for mode in modes(kind):
-        if mode.option == option:
-            return mode
-    raise ValueError(f"{option!r} is not a valid {kind.__name__}")
-
-
 def _language(value: object) -> Language:
     return Language.parse(value)
 
@@ -181,3 +170,18 @@ class CaseKey:
             "autograd": self.autograd.option,
             "num_threads": self.num_threads,
         }
+
+    @classmethod
+    def of_values(cls, values: Mapping[str, Any]) -> CaseKey:
+        """The key that `as_values` gave.
+
+        Raises:
+            KeyError: a part is missing, or a mode is none.
+        """
+        return cls(
+            tuple(values["label"]),
+            by_option(Language)[values["language"]],
+            by_option(RuntimeMode)[values["runtime"]],
+            by_option(AutogradMode)[values["autograd"]],
+            values["num_threads"],
+        )

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
 
 import attrs
 
 from core.facts import Operator
-from core.types import AutogradMode, Label, Language, RuntimeMode
+from core.types import AutogradMode, CaseKey
 from instruction_counts.domain.metrics import (
     FLOPS,
     MOVED_BYTES,
@@ -16,9 +15,7 @@ from instruction_counts.domain.metrics import (
     Amounts,
 )
 from instruction_counts.domain.outcomes import Instructions, Times
-from instruction_counts.domain.records import Record
-
-_Key: TypeAlias = tuple[str, Label, RuntimeMode, Language, int]
+from instruction_counts.domain.records import Identity, Record
 
 
 @attrs.frozen
@@ -29,11 +26,9 @@ class Metrics:
     forward and backward together, less forward.
     """
 
-    label: Label
+    key: CaseKey
+    """Of the forward pass."""
     operator: Operator
-    language: Language
-    runtime: RuntimeMode
-    num_threads: int
     build: str
     instructions: Instructions | None = None
     times: Times | None = None
@@ -65,57 +60,40 @@ def metrics_of(records: Iterable[Record]) -> Iterator[Metrics]:
 
     Without it there is nothing to tell apart: see `without_metrics`.
     """
-    by_key = _by_key(records)
+    operators = _operators(records)
     used = {
-        (build, label): forward.outcome.metrics
-        for (build, label, *_), by_autograd in by_key.items()
-        if (forward := by_autograd.get(AutogradMode.FORWARD))
-        and forward.outcome.resources_reason is not None
+        (build, key.label): record.outcome.metrics
+        for (build, key), record in operators.items()
+        if key.autograd is AutogradMode.FORWARD and record.outcome.resources_reason is not None
     }
-    for (build, label, *_), by_autograd in by_key.items():
-        forward = by_autograd.get(AutogradMode.FORWARD)
-        if forward is not None:
-            both = by_autograd.get(AutogradMode.FORWARD_BACKWARD)
-            assert isinstance(forward.subject, Operator), "all of these are operators"
-            amounts = used.get((build, label), NO_AMOUNTS)
-            yield _metrics(forward.subject, forward, both, amounts)
+    for (build, key), record in operators.items():
+        if key.autograd is AutogradMode.FORWARD:
+            assert isinstance(record.subject, Operator), "all of these are operators"
+            metrics = Metrics(
+                key=key,
+                operator=record.subject,
+                build=build,
+                instructions=record.outcome.instructions,
+                times=record.outcome.times,
+                used=used.get((build, key.label), NO_AMOUNTS),
+            )
+            both = operators.get((build, attrs.evolve(key, autograd=AutogradMode.FORWARD_BACKWARD)))
+            yield metrics if both is None else _with_backward(metrics, record, both)
 
 
 def without_metrics(records: Iterable[Record]) -> tuple[Record, ...]:
     """What is no part of `metrics_of`: no operator, or one whose forward pass is not there."""
     records = tuple(records)
-    by_key = _by_key(records)
+    operators = _operators(records)
     return tuple(
-        record for record in records if AutogradMode.FORWARD not in by_key.get(_key(record), {})
+        record
+        for record in records
+        if (record.build, attrs.evolve(record.key, autograd=AutogradMode.FORWARD)) not in operators
     )
 
 
-def _by_key(records: Iterable[Record]) -> dict[_Key, dict[AutogradMode, Record]]:
-    by_key: dict[_Key, dict[AutogradMode, Record]] = {}
-    for record in records:
-        if isinstance(record.subject, Operator):
-            by_key.setdefault(_key(record), {})[record.autograd] = record
-    return by_key
-
-
-def _key(record: Record) -> _Key:
-    modes = (record.runtime, record.language, record.num_threads)
-    return record.build, record.label, *modes
-
-
-def _metrics(operator: Operator, forward: Record, both: Record | None, used: Amounts) -> Metrics:
-    metrics = Metrics(
-        label=forward.label,
-        operator=operator,
-        language=forward.language,
-        runtime=forward.runtime,
-        num_threads=forward.num_threads,
-        build=forward.build,
-        instructions=forward.outcome.instructions,
-        times=forward.outcome.times,
-        used=used,
-    )
-    return metrics if both is None else _with_backward(metrics, forward, both)
+def _operators(records: Iterable[Record]) -> dict[Identity, Record]:
+    return {record.identity: record for record in records if isinstance(record.subject, Operator)}
 
 
 def _with_backward(metrics: Metrics, forward: Record, both: Record) -> Metrics:

@@ -14,7 +14,7 @@ from instruction_counts.builds.hermetic import environment, interpreter_of, star
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, DataError
 from instruction_counts.domain.outcomes import FailureKind, Machine
-from instruction_counts.system.work_folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess
 from instruction_counts.system.worker_tasks import COUNTED, FOLDER, task_named
 

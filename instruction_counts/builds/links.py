@@ -21,7 +21,7 @@ import attrs
 
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.domain.build import Build
-from instruction_counts.system.work_folders import WorkFolder
+from instruction_counts.system.folders import WorkFolder
 
 _WHERE = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, sys.path]))"
 _TIMEOUT_S = 60.0

@@ -15,6 +15,8 @@ from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import DEFAULT, engines, require
+from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
+from instruction_counts.execution.registry import kinds_of_lanes
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import STANDARD, Definitions
 
@@ -59,6 +61,13 @@ _OPTIONS = (
         show_default=True,
         help="Retries for a case whose process died or timed out.",
     ),
+    click.option(
+        "--lanes",
+        type=click.Choice([kind.name for kind in kinds_of_lanes()]),
+        default=DEFAULT_LANES,
+        hidden=len(kinds_of_lanes()) == 1,
+        help=" ".join(f"{kind.name}: {kind.summary}." for kind in kinds_of_lanes()),
+    ),
     click.option("--no-counts", is_flag=True, help="Do not count instructions."),
     click.option("--no-times", is_flag=True, help="Do not measure wall times."),
 )
@@ -72,6 +81,7 @@ _NAMES = (
     "cores",
     "timeout_s",
     "retries",
+    "lanes",
     "no_counts",
     "no_times",
 )

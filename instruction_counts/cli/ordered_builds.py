@@ -1,9 +1,9 @@
-"""The options that name builds in order, and what makes each of them."""
+"""The builds of a bisection in their order, and what makes each of them."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -22,45 +22,41 @@ def makers_of(
     Raises:
         UsageError: the options contradict each other, or name fewer than two builds.
     """
-    makers: list[tuple[str, Callable[[], Build]]] = []
-    if commits is not None or build_cmd is not None:
-        if commits is None or build_cmd is None or texts or config is not None:
-            raise UsageError(
-                "builds are either given, or made of commits",
-                "Give --build or --builds; or both --commits and --build-cmd.",
-            )
-        check_build_command(build_cmd)
-        made: dict[str, str] = {}
-        makers += [
-            (name, functools.partial(made_build, build_cmd, name, made, console.note))
-            for name in _lines(commits)
-        ]
-    else:
-        builds = read_builds(config) if config is not None else ()
-        makers += [(build.name, functools.partial(_same, build)) for build in builds]
-        makers += [(_name(text), functools.partial(parse_build, text)) for text in texts]
-    names = [name for name, _ in makers]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise UsageError(f'two builds are called "{twice}"', "Give each a name of its own.")
+    are_given = bool(texts) or config is not None
+    if (commits is None) is not (build_cmd is None) or (are_given and commits is not None):
+        raise UsageError(
+            "builds are either given, or made of commits",
+            "Give --build or --builds; or both --commits and --build-cmd.",
+        )
+    makers: dict[str, Callable[[], Build]] = {}
+    for name, maker in _makers(texts, config, commits, build_cmd):
+        if name in makers:
+            raise UsageError(f'two builds are called "{name}"', "Give each a name of its own.")
+        makers[name] = maker
     if len(makers) < 2:
         raise UsageError(
             "a bisection needs at least two builds", "Give --build, --builds or --commits."
         )
-    return dict(makers)
+    return makers
 
 
-def _name(text: str) -> str:
-    name, separator, _ = text.partition("=")
-    if not separator or not name:
-        raise UsageError(
-            f'--build "{text}" is not NAME=PYTHON', "For example: new=.venv/bin/python"
-        )
-    return name
-
-
-def _same(build: Build) -> Build:
-    return build
+def _makers(
+    texts: Sequence[str], config: Path | None, commits: TextIO | None, build_cmd: str | None
+) -> Iterator[tuple[str, Callable[[], Build]]]:
+    if commits is not None and build_cmd is not None:
+        check_build_command(build_cmd)
+        made: dict[str, str] = {}
+        for name in _lines(commits):
+            yield name, functools.partial(made_build, build_cmd, name, made, console.note)
+    for build in read_builds(config) if config is not None else ():
+        yield build.name, functools.partial(lambda known: known, build)
+    for text in texts:
+        name, separator, _ = text.partition("=")
+        if not separator or not name:
+            raise UsageError(
+                f'--build "{text}" is not NAME=PYTHON', "For example: new=.venv/bin/python"
+            )
+        yield name, functools.partial(parse_build, text)
 
 
 def _lines(stream: TextIO) -> list[str]:

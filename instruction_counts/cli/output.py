@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -20,16 +19,15 @@ from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import (
     Content,
     Renderer,
+    renderer_for,
     renderer_named,
     renderer_of,
     renderers,
 )
 from instruction_counts.storage.json_files import json_parts
-from instruction_counts.system.files import check_writable, unwritable, write_atomically
+from instruction_counts.system.files import check_writable, write_output
 
 _STDOUT = Path("-")
-_GZIP = 16
-"""Added to the size of the window, it makes zlib write gzip's format: with no time of its own."""
 
 
 @attrs.frozen
@@ -57,15 +55,15 @@ class Destination:
             UsageError: neither says it, or no file can be written there.
         """
         named = f"{option} {path}".strip()
-        found = renderer_of(path.name, having)
-        if found is None and form is None and path != _STDOUT:
-            known = ", ".join(end for entry in renderers(having) for end in entry.suffixes)
-            raise UsageError(f"{named}: unknown format", f"End the name in {known}.")
+        if form is None and path != _STDOUT:
+            renderer = renderer_for(path.name, having, named)
+        else:
+            renderer = renderer_of(path.name, having) or renderer_named(form or "text")
         if path != _STDOUT:
             if not path.parent.is_dir():
                 raise UsageError(f"{named}: there is no folder {path.parent}", "Make it first.")
             check_writable(path, option)
-        return cls(path, found or renderer_named(form or "text"), option)
+        return cls(path, renderer, option)
 
     @property
     def is_stdout(self) -> bool:
@@ -87,30 +85,9 @@ class Destination:
             UsageError: the file cannot be written.
         """
         if self.is_stdout:
-            text = content if isinstance(content, str) else b"".join(_bytes(content)).decode()
-            console.write(text)
-            return
-        parts = _bytes(content)
-        try:
-            is_gzip = self.path.suffix == ".gz"
-            write_atomically(self.path, _compressed(parts) if is_gzip else parts)
-        except OSError as error:
-            raise unwritable(self.path, self.option, error) from error
-
-
-def _bytes(content: Content) -> Iterator[bytes]:
-    """``content`` as a file holds it; what no file can, as half of a pair, is spelled out."""
-    parts: Iterable[str | bytes] = [content] if isinstance(content, str | bytes) else content
-    for part in parts:
-        yield part if isinstance(part, bytes) else part.encode(errors="backslashreplace")
-
-
-def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same content always gives the same bytes."""
-    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
-    for part in parts:
-        yield compressor.compress(part)
-    yield compressor.flush()
+            console.write(content if isinstance(content, str) else "".join(map(str, content)))
+        else:
+            write_output(self.path, content, self.option)
 
 
 @attrs.frozen

@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from instruction_counts.sources.specification.values import Specification
 
 
-def result_files(specification: Specification) -> tuple[Path, ...]:
+def result_files(specification: Specification | None) -> tuple[Path, ...]:
     """A new file in each directory of the specification's reporters; the directories are made.
 
     Raises:
         UsageError: one cannot be made.
     """
+    if specification is None:
+        return ()
     words = re.sub(r"[^\w.-]+", "-", specification.name).strip("-.") or "run"
     moment = dt.datetime.now(dt.UTC).strftime("%Y%m%dT%H%M%SZ")
     name = f"{words}-{moment}-{secrets.token_hex(2)}.json"

@@ -26,9 +26,8 @@ from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.run import run_document
 from instruction_counts.session.builds import MeasuredRun, MeasurementSettings
-from instruction_counts.session.cases import load_cases
 from instruction_counts.session.running import RunRequest, run_cases
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.json_files import json_parts, read_json
 from instruction_counts.storage.store import Store
 from instruction_counts.system.files import check_writable
@@ -93,10 +92,12 @@ def command(
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     cases = load_cases(definitions, selection)
     specification = specification_of(definitions)
-    stated = result_files(specification) if specification is not None else ()
     exporters = {
         destination.path: Exporter(destination, run_document)
-        for destination in (*outputs.destinations, *map(Destination.of, stated))
+        for destination in (
+            *outputs.destinations,
+            *map(Destination.of, result_files(specification)),
+        )
         if not destination.is_stdout
     }
     if callgrind_out is not None:

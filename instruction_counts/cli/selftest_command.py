@@ -18,6 +18,7 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.selftest import selftest_document
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.selftest import run_selftest, selftest_cases
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
@@ -64,7 +65,8 @@ def command(
     build = only_build(builds, "a selftest")
     cases = selftest_cases(definitions, selection)
     with Store.open(db) as store:
-        found = run_selftest(build, cases, console, layouts=layouts, allocator=allocator)
+        settings = MeasurementSettings(allocator=allocator)
+        found = run_selftest(BuildRunner.of([build], settings, console), cases, layouts)
         outputs.write(selftest_document(found.noises))
         outputs.say(stored_run.saved(store, store.import_run(found.run)))
     repeated = all(noise.repeated for noise in found.noises)

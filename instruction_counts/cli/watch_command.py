@@ -60,12 +60,11 @@ from instruction_counts.storage.store import Store
     type=FILE,
     help="File that remembers what was seen  [default: one per watch in the user's data folder]",
 )
-@click.option("--once", is_flag=True, help="Look once and exit. This is the default.")
 @click.option(
     "--every",
     type=DurationType(),
     metavar="DURATION",
-    help="Look again after each pause of this length.",
+    help="Look again after each pause of this length  [default: look once]",
 )
 @store_option
 def command(
@@ -79,7 +78,6 @@ def command(
     output: tuple[Path, ...],
     on_step: str | None,
     state_file: Path | None,
-    once: bool,
     every: float | None,
     db: str | None,
 ) -> int:
@@ -98,16 +96,15 @@ def command(
     A suspect is measured again together with the build before it, in fresh servers and in other
     memory layouts, before it is reported.
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    if once and every is not None:
-        raise UsageError("--once and --every contradict each other", "Drop one.")
     if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to watch", "Drop it.")
     if build_cmd is not None:
         check_build_command(build_cmd)
+    reporting = StepReporting(output, on_step)
     definitions, _, measuring, db = merged(definitions, (), measuring, db)
     request = WatchRequest(
         *(listing, build_cmd, definitions, selection, measuring, min_effect, layouts, state_file)
     )
     with Store.open(db) as store:
-        found = watch(request, store, StepReporting(output, on_step), console, every)
+        found = watch(request, store, reporting, console, every)
     return ExitCode.REGRESSION if found else ExitCode.OK

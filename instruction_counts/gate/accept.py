@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import attrs
 
 from core.types import CaseKey
-from instruction_counts.analysis.verdicts.comparison import Comparison, compare
+from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
@@ -64,12 +64,7 @@ def accept(
     if staying:
         _refuse_mixture(old, side, len(staying), allow_different=allow_different)
     # Only what was accepted is compared: what was skipped is no case that is missing.
-    narrowed = attrs.evolve(side, records=records)
-    comparison = compare(
-        mine.side_for(side, "baseline"),
-        narrowed,
-        causes=lambda difference: mine.causes(difference, complete),
-    )
+    comparison = mine.compared(attrs.evolve(side, records=records), "baseline", complete)
     cases = {key: old.cases[key] for key in staying}
     kept = []
     for difference in comparison.differences:
@@ -151,9 +146,7 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
 
 
 def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: bool) -> None:
-    found = [
-        obstacle for obstacle in old.obstacles(side) if obstacle.prevents or not allow_different
-    ]
+    found = old.obstacles(side, allow_different=allow_different)
     if found:
         differences = "; ".join(obstacle.text for obstacle in found)
         raise UsageError(

@@ -6,6 +6,7 @@ is what changed. Format history: 1, the first.
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import shlex
@@ -21,7 +22,7 @@ from instruction_counts.analysis.attribution.executed_changes import executed_ch
 from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS
-from instruction_counts.analysis.verdicts.comparison import Comparison, verified
+from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.domain.bounds import Count
@@ -221,12 +222,16 @@ class Baseline:
         records = {key: case.record for key, case in self.cases.items()}
         return Side(title, self.head.engine, self.head.fingerprint(new.fingerprint), records)
 
-    def obstacles(self, new: Side) -> tuple[Disagreement, ...]:
-        """What keeps ``new`` from being compared, or has to be allowed by hand (not `prevents`)."""
+    def obstacles(self, new: Side, *, allow_different: bool = False) -> tuple[Disagreement, ...]:
+        """What keeps ``new`` from being compared; only what `prevents` cannot be allowed."""
+        allowed = set() if allow_different else _MUST_AGREE
         found = disagreements(self.side_for(new, ""), new)
-        return tuple(
-            obstacle for obstacle in found if obstacle.prevents or obstacle.name in _MUST_AGREE
-        )
+        return tuple(each for each in found if each.prevents or each.name in allowed)
+
+    def compared(self, new: Side, title: str, complete: Complete = as_it_is) -> Comparison:
+        """The baseline, called ``title``, with ``new``."""
+        causes = functools.partial(self.causes, complete=complete)
+        return compare(self.side_for(new, title), new, causes=causes)
 
     def causes(self, difference: Difference, complete: Complete = as_it_is) -> tuple[Cause, ...]:
         """What a case executes that it did not, then the layers in which it changed.

@@ -84,30 +84,33 @@ def verdict_figures(difference: Difference) -> dict[str, Any]:
     }
 
 
-def exceeded_in(path: Path) -> frozenset[CaseKey]:
-    """The cases that exceeded a hard limit when they were last compared, as ``path`` tells.
+@attrs.frozen
+class Previous:
+    """What a check has to know of the last one."""
 
-    It is what the last check wrote. None where there is no such file: the first check has no
-    previous one.
+    exceeded: frozenset[CaseKey] = frozenset()
+    """What exceeded a hard limit when it was last compared; it does until it is within again."""
+    moved: frozenset[CaseKey] = frozenset()
+    """What was worse or better, or exceeded; with a budget of time it is measured first."""
+
+
+def read_previous(path: Path) -> Previous:
+    """What the last check wrote; nothing where there is no such file, as before the first check.
 
     Raises:
         DataError: the file cannot be read, or holds something else.
     """
-    found = _read(path)
-    return frozenset(
+    if not path.exists():
+        return Previous()
+    remedy = "--previous expects a file written by `baseline check --output FILE.json`."
+    found = read_as(path, _Check, _CONVERTER, remedy, as_json=True)
+    exceeded = frozenset(
         case.key
         for case in (*found.cases, *found.skipped_by_budget)
         if case.exceeded_before or (case.level is Level.FAILS and case.verdict is Verdict.WORSE)
     )
-
-
-def moved_in(path: Path) -> frozenset[CaseKey]:
-    """The cases that were worse or better, or exceeded their limit before; else as above."""
-    moved = {case.key for case in _read(path).cases if case.verdict in _MOVED}
-    return exceeded_in(path) | moved
-
-
-_MOVED = {Verdict.WORSE, Verdict.BETTER}
+    moved = {case.key for case in found.cases if case.verdict in {Verdict.WORSE, Verdict.BETTER}}
+    return Previous(exceeded, exceeded | moved)
 
 
 @attrs.frozen
@@ -126,13 +129,6 @@ class _Case:
 class _Check:
     cases: tuple[_Case, ...]
     skipped_by_budget: tuple[_Case, ...]
-
-
-def _read(path: Path) -> _Check:
-    if not path.exists():
-        return _Check((), ())
-    remedy = "--previous expects a file written by `baseline check --output FILE.json`."
-    return read_as(path, _Check, _CONVERTER, remedy, as_json=True)
 
 
 _CONVERTER = strict_converter()

@@ -114,30 +114,25 @@ _TOLD = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}
 
 
 def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:
+    verdict = difference.verdict
+    if verdict is Verdict.WORSE:
+        return _of_worse(difference, limits.rule_for(difference.key), known=known)
+    if verdict in ON_COUNTS:
+        return Finding(difference, Level.FINE)
     if difference.reason is Reason.OUTPUT_DIFFERS:
         level = Level.FAILS if limits.fail_on_output else Level.SOFT
         return Finding(difference, level, "its output differs")
-    if difference.verdict is Verdict.NEW:
-        level = Level.FAILS if limits.fail_on_new else Level.UNGUARDED
-        return Finding(difference, level, "it has no baseline")
-    if difference.verdict is Verdict.MISSING:
-        level = Level.FAILS if limits.fail_on_missing else Level.UNGUARDED
-        return Finding(difference, level, "it was not measured")
-    if difference.verdict is Verdict.INCOMPARABLE or difference.verdict is Verdict.FAILED:
-        level = Level.FAILS if _is_to_fail(difference, limits) else Level.UNGUARDED
-        return Finding(difference, level, difference.reason.value)
-    if difference.verdict is Verdict.WORSE:
-        return _of_worse(difference, limits.rule_for(difference.key), known=known)
-    return Finding(difference, Level.FINE)
+    # With other code a case has no baseline, and without a count it was not measured; one that
+    # failed has an exit code of its own.
+    is_new = verdict is Verdict.NEW or difference.reason is Reason.DEFINITION_CHANGED
+    has_no_count = difference.new is not None and difference.new_count is None
+    is_missing = verdict is Verdict.MISSING or (has_no_count and verdict is not Verdict.FAILED)
+    fails = (is_new and limits.fail_on_new) or (is_missing and limits.fail_on_missing)
+    why = _ABSENT.get(verdict, difference.reason.value)
+    return Finding(difference, Level.FAILS if fails else Level.UNGUARDED, why)
 
 
-def _is_to_fail(difference: Difference, limits: Limits) -> bool:
-    if difference.verdict is Verdict.FAILED:
-        return False  # that has an exit code of its own
-    # With other code it has no baseline, and without a count it was not measured.
-    is_new = difference.reason is Reason.DEFINITION_CHANGED
-    is_missing = difference.new is not None and difference.new_count is None
-    return (is_new and limits.fail_on_new) or (is_missing and limits.fail_on_missing)
+_ABSENT = {Verdict.NEW: "it has no baseline", Verdict.MISSING: "it was not measured"}
 
 
 def _of_worse(difference: Difference, rule: Rule, *, known: bool) -> Finding:

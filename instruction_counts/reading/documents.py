@@ -7,8 +7,10 @@ time and memory that grow with its size alone.
 from __future__ import annotations
 
 import bisect
+import gzip
 import json
 import re
+import zlib
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -17,12 +19,12 @@ import yaml
 
 from core.errors import quoted
 from instruction_counts.domain.errors import DataError, ValidationError
-from instruction_counts.reading.contents import read_bytes
 from instruction_counts.reading.nodes import Node, join
 
 _DEEPEST = 100
 _LARGEST = 64 << 20
 _SHOWN = 100
+_CHUNK = 1 << 20
 _NO_TEXT = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _UNFIT = (ValueError, ArithmeticError, LookupError, AttributeError, TypeError)
 """What PyYAML raises for a text that its tag does not fit: !!bool maybe, !!int, !!timestamp x."""
@@ -71,6 +73,34 @@ def read_text(path: Path) -> str:
         column = error.start - data.rfind(b"\n", 0, error.start)
         place = attrs.evolve(whole, line=line, column=column)
         raise place.unlike("text in UTF-8", f"the byte 0x{data[error.start]:02x}") from error
+
+
+def read_bytes(path: Path, most: int) -> bytearray:
+    """What a file holds, unpacked if it is called ``.gz``; the first ``most`` bytes at most.
+
+    A pipe or a device may have no end, and a few bytes can unpack to more than any memory holds.
+
+    Raises:
+        DataError: it cannot be read, or unpacked.
+    """
+    found = bytearray()
+    try:
+        with gzip.open(path) if is_compressed(path) else path.open("rb") as stream:
+            while len(found) < most and (part := stream.read(min(_CHUNK, most - len(found)))):
+                found += part
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(
+            f"{path} cannot be unpacked: {error}",
+            "It is damaged, incomplete, or no gzip file: copy it again, or measure again.",
+        ) from error
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error
+    return found
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether a file is read as gzip's."""
+    return path.suffix.lower() == ".gz"
 
 
 def _too_deep(node: Node) -> ValidationError:

@@ -23,6 +23,7 @@ from instruction_counts.report.document import (
     Row,
     Table,
     Unit,
+    Value,
 )
 from instruction_counts.session.operators import MeasuredSizes
 from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
@@ -43,18 +44,12 @@ def listed(entries: Sequence[OperatorEntry]) -> Document:
         Column("without", "without"),
     )
     rows = tuple(
-        Row(
-            tuple(
-                Cell(text)
-                for text in (
-                    entry.name,
-                    entry.category,
-                    ", ".join(entry.inputs),
-                    "all" if entry.variants == VARIANTS else ", ".join(entry.variants),
-                    ", ".join(_missing(entry)),
-                )
-            ),
+        _row(
             entry.name,
+            entry.category,
+            ", ".join(entry.inputs),
+            "all" if entry.variants == VARIANTS else ", ".join(entry.variants),
+            ", ".join(_missing(entry)),
         )
         for entry in entries
     )
@@ -66,6 +61,10 @@ def listed(entries: Sequence[OperatorEntry]) -> Document:
         answer=(Line(answer),),
         sections=(Table("operators", "", columns, rows),),
     )
+
+
+def _row(name: str, *values: Value) -> Row:
+    return Row((Cell(name), *map(Cell, values)), name)
 
 
 def _missing(entry: OperatorEntry) -> Iterator[str]:
@@ -121,14 +120,9 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
                 "not covered",
                 missing,
                 tuple(
-                    Row(
-                        (
-                            Cell(operator.entry_name),
-                            Cell(operator.category),
-                            Cell(operator.native or None),
-                            Cell(operator.uses),
-                        ),
-                        operator.entry_name,
+                    _row(
+                        *(operator.entry_name, operator.category, operator.native or None),
+                        operator.uses,
                     )
                     for operator in found.uncovered
                 ),
@@ -154,8 +148,7 @@ def _covered(name: str, operators: Sequence[PublicOperator], uncovered: set[Publ
     covered = [operator for operator in operators if operator not in uncovered]
     reached = sum(operator.uses for operator in covered)
     share = reached / calls if calls else None
-    numbers = (calls, len(operators), len(covered), share)
-    return Row((Cell(name), *map(Cell, numbers)), name)
+    return _row(name, calls, len(operators), len(covered), share)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -183,21 +176,21 @@ def measured(run: Run) -> Table:
     rows: list[Row] = []
     above: tuple[str, ...] = ()
     for metrics in metrics_of(run.cases):
-        title = " / ".join(metrics.label)
-        if metrics.label != above:
+        title = " / ".join(metrics.key.label)
+        if metrics.key.label != above:
             rows.append(Row((Cell(title), *[Cell("")] * 7), title))
         mode = _mode(metrics, several=len(run.builds) > 1)
         rows.append(Row((Cell(mode), *_costs(metrics)), f"{title} · {mode}", indent=1))
-        above = metrics.label
+        above = metrics.key.label
     return Table("operators", "Operators", columns, tuple(rows))
 
 
 def _mode(metrics: Metrics, *, several: bool) -> str:
     """Language and runtime, with the build where there are ``several``, and threads."""
     parts = [metrics.build] if several else []
-    parts.append("TS " * (metrics.runtime is RuntimeMode.JIT) + metrics.language.value)
-    if metrics.num_threads > 1:
-        parts.append(f"{metrics.num_threads} threads")
+    parts.append("TS " * (metrics.key.runtime is RuntimeMode.JIT) + metrics.key.language.value)
+    if metrics.key.num_threads > 1:
+        parts.append(f"{metrics.key.num_threads} threads")
     return " ".join(parts)
 
 
@@ -208,7 +201,9 @@ def _costs(metrics: Metrics) -> Iterator[Cell]:
     is_approximate = not metrics.backward_exact
     yield _or_nothing(metrics.backward_instructions, approximate=is_approximate)
     yield _or_nothing(metrics.backward_s)
-    is_python = metrics.language is Language.PYTHON and metrics.runtime is not RuntimeMode.JIT
+    is_python = (
+        metrics.key.language is Language.PYTHON and metrics.key.runtime is not RuntimeMode.JIT
+    )
     yield _or_nothing(metrics.used.get(PEAK_BYTES.name) if is_python else None)
     for per_second in (metrics.bytes_per_s, metrics.flops_per_s):
         yield _or_nothing(per_second and per_second / 1e9)
@@ -286,23 +281,22 @@ def _title(mode: Mode) -> str:
 
 def _sizes_table(sizes: Sequence[int], modes: Mapping[Mode, Mapping[int, Record]]) -> Table:
     """Sizes down, modes across."""
+    has_times = any(
+        record.outcome.times for records in modes.values() for record in records.values()
+    )
     columns = [Column("n", "N", Unit.COUNT)]
-    for mode in modes:
-        title = _title(mode)
-        columns += [
-            Column(f"{title} · instructions", "instr", Unit.COUNT, title),
-            Column(f"{title} · median_s", "time", Unit.SECONDS, title),
-        ]
+    for title in map(_title, modes):
+        columns.append(Column(f"{title} · instructions", "instr", Unit.COUNT, title))
+        if has_times:
+            columns.append(Column(f"{title} · median_s", "time", Unit.SECONDS, title))
     rows = []
     for size in sizes:
         cells = [Cell(size)]
         for records in modes.values():
             outcome = records[size].outcome if size in records else None
             counted, times = (outcome.instructions, outcome.times) if outcome else (None, None)
-            cells += [
-                _counted(counted) if counted else Cell("failed", Role.BAD),
-                Cell(times.median_s if times else None),
-            ]
+            cells.append(_counted(counted) if counted else Cell("failed", Role.BAD))
+            cells += [Cell(times.median_s if times else None)] if has_times else []
         rows.append(Row(tuple(cells), f"N={size}"))
     return Table("sizes", "", tuple(columns), tuple(rows))
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 
 import attrs
 
-from core.types import CaseKey, Language
-from instruction_counts.analysis.verdicts.comparison import Comparison, compare
+from core.types import Language
+from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side, narrowed
 from instruction_counts.builds.missing import Requirement, missing
@@ -17,18 +16,17 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
-from instruction_counts.gate.checks import exceeded_in, moved_in
+from instruction_counts.gate.checks import Previous, read_previous
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.cases import load_cases
 from instruction_counts.session.comparing import Compared, ComparedBuilds
-from instruction_counts.session.observer import Observer
 from instruction_counts.session.sides import Runs, read_side
 from instruction_counts.session.time_budget import planned
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.store import Store
 
 
@@ -45,10 +43,7 @@ class CheckRequest:
     fail_on: FailOn = FailOn.REGRESSION
     allow_different: bool = False
     """Whether another compiler, C library, Python or instruction set is accepted."""
-    exceeded_before: AbstractSet[CaseKey] = frozenset()
-    """What exceeded its limit in the last check: it does until it is within the limit again."""
-    moved_before: AbstractSet[CaseKey] = frozenset()
-    """What was worse or better in the last check: with a budget of time it is measured first."""
+    previous: Previous = attrs.field(factory=Previous)
 
     @classmethod
     def of(
@@ -62,12 +57,8 @@ class CheckRequest:
             DataError: a file cannot be read, or holds something else.
         """
         wanted = selection or Selection()
-        request = cls(file, selected_cases(read_baseline(file), wanted), wanted)
-        if previous is None:
-            return request
-        return attrs.evolve(
-            request, exceeded_before=exceeded_in(previous), moved_before=moved_in(previous)
-        )
+        last = Previous() if previous is None else read_previous(previous)
+        return cls(file, selected_cases(read_baseline(file), wanted), wanted, previous=last)
 
     def compared(self, side: Side, complete: Complete) -> Comparison:
         """The baseline with ``side``.
@@ -76,11 +67,7 @@ class CheckRequest:
             UsageError: the counts of ``side`` are other counts, and that is not allowed.
         """
         self.refuse_obstacles(side)
-        return compare(
-            self.baseline.side_for(side, self.file.name),
-            side,
-            causes=lambda difference: self.baseline.causes(difference, complete),
-        )
+        return self.baseline.compared(side, self.file.name, complete)
 
     def refuse_obstacles(self, side: Side) -> None:
         """Name what makes the counts of ``side`` other counts.
@@ -88,11 +75,7 @@ class CheckRequest:
         Raises:
             UsageError: something does, and is not allowed.
         """
-        refused = [
-            obstacle
-            for obstacle in self.baseline.obstacles(side)
-            if obstacle.prevents or not self.allow_different
-        ]
+        refused = self.baseline.obstacles(side, allow_different=self.allow_different)
         if not refused:
             return
         texts = "\n  ".join(
@@ -121,7 +104,7 @@ class CheckRequest:
                 if difference.verdict is not Verdict.MISSING
             )
             comparison = attrs.evolve(comparison, differences=tuple(known))
-        gate = apply_limits(comparison, self.limits, self.fail_on, self.exceeded_before)
+        gate = apply_limits(comparison, self.limits, self.fail_on, self.previous.exceeded)
         return Check(
             *(self.baseline, gate, compared.interrupted, compared.run_id),
             is_sound=compared.is_sound,
@@ -198,9 +181,11 @@ def check_build(
     fingerprint = settings.fingerprint(facts)
     request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
     cases = load_cases(definitions, request.selection)
-    with runner.engines() as engines:
-        builds = ComparedBuilds(runner, cases, engines)
-        measured = builds.measure(planned(time_budget_s, cases, store, moved=request.moved_before))
+    with runner.keeping() as kept:
+        builds = ComparedBuilds(kept, cases)
+        measured = builds.measure(
+            planned(time_budget_s, cases, store, moved=request.previous.moved)
+        )
         comparison = request.compared(measured.sides[build.name], runner.completed)
         compared = Compared(
             comparison, measured.interrupted, measured.run_id, is_sound=measured.is_sound
@@ -260,16 +245,32 @@ def accept_run(
         UsageError: there is no such run, or it cannot be accepted.
         DataError: ``file`` holds something else.
     """
+    return accept_side(
+        *(read_side(run, runs), file, selection, runs.completed),
+        prune=prune,
+        allow_different=allow_different,
+    )
+
+
+def accept_side(
+    side: Side,
+    file: Path,
+    selection: Selection,
+    complete: Complete,
+    *,
+    prune: bool = False,
+    allow_different: bool = False,
+) -> Acceptance:
+    """The same of a side."""
     before = read_baseline(file) if file.exists() else None
-    side = narrowed(read_side(run, runs), selection)
     mine = selected_cases(before, selection).cases if before is not None else {}
     return accept(
         before,
-        side,
+        narrowed(side, selection),
         mine,
         prune=prune,
         allow_different=allow_different,
-        complete=runs.completed,
+        complete=complete,
     )
 
 

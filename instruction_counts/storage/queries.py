@@ -12,8 +12,7 @@ from typing import Any
 import attrs
 from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
 
-from core.labels import mode_of
-from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Status
@@ -235,14 +234,7 @@ def case_keys(connection: Connection) -> tuple[CaseKey, ...]:
         .order_by(outcomes.c.id)
     )
     return tuple(
-        CaseKey(
-            tuple(parsed(row.label)),
-            mode_of(Language, row.language),
-            mode_of(RuntimeMode, row.runtime),
-            mode_of(AutogradMode, row.autograd),
-            row.num_threads,
-        )
-        for row in rows
+        CaseKey.of_values({**row, "label": parsed(row["label"])}) for row in rows.mappings()
     )
 
 

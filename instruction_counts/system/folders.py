@@ -7,7 +7,10 @@ another user could change, or that holds what this program did not put there, is
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import re
+import shutil
 import stat
 import tempfile
 from pathlib import Path
@@ -15,12 +18,13 @@ from pathlib import Path
 from platformdirs import user_cache_path, user_data_path
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.system.work_folders import root
 
 RUNTIME_VARIABLE = "INSTRUCTION_COUNTS_RUNTIME"
 """Names another folder in which processes know of each other."""
 
 _NAME = "instruction-counts"
+_WORK_PREFIX = "instruction-counts."
+_WORK_FOLDER = re.compile(re.escape(_WORK_PREFIX) + "[a-z0-9_]{8}")
 _MARK = ".instruction-counts"
 _MARK_TEXT = b"A folder of instruction-counts, format 1.\n"
 _CACHE_TAG = "CACHEDIR.TAG"
@@ -68,7 +72,7 @@ def _runtime_folder() -> Path:
         return Path(named).absolute()
     # The one in /run ends with the session of a user, and a run under nohup does not. Directly in
     # /tmp nobody else can move or replace it.
-    return Path(root() or tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
+    return Path(_root() or tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
 
 
 def take(path: Path, remedy: str, *, is_cache: bool = False) -> None:
@@ -124,3 +128,82 @@ def _mark(folder: Path, name: str, content: bytes) -> None:
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb", closefd=True) as stream:
         stream.write(content)
+
+
+# Private folders of one process, which are removed also where it was killed
+
+
+class WorkFolder:
+    """A new private folder (0700), whose path has the same length on every machine.
+
+    The dynamic loader and Python keep the working directory of a process in its memory, so that a
+    longer path would shift what comes after it. TMPDIR therefore does not matter, as long as there
+    is a /tmp to write to. A lock on the folder says that its process lives.
+    """
+
+    def __init__(self) -> None:
+        self.path, self._descriptor = _made()
+
+    def restore(self) -> None:
+        """Make it again where somebody deleted it."""
+        if not self.path.exists():
+            self.path.mkdir(mode=0o700)
+            os.close(self._descriptor)
+            self._descriptor = _locked(self.path)
+
+    def remove(self) -> None:
+        """Remove it with all that is in it, unless that is done."""
+        if self._descriptor >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def sweep() -> None:
+    """Remove the folders of this user that killed processes left behind."""
+    for path in Path(_root() or tempfile.gettempdir()).iterdir():
+        if _WORK_FOLDER.fullmatch(path.name):
+            with contextlib.suppress(OSError):  # it is in use, another user's, or gone by now
+                _remove_abandoned(path)
+
+
+def _root() -> str | None:
+    """Where private folders lie whatever TMPDIR says; None where that cannot be written to."""
+    return "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None  # noqa: S108 - private folders
+
+
+def _made() -> tuple[Path, int]:
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_WORK_PREFIX, dir=_root()))
+        # Until it is locked, another process may sweep it.
+        with contextlib.suppress(FileNotFoundError):
+            return path, _locked(path)
+
+
+def _locked(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        with contextlib.suppress(OSError):  # where there are no locks, nobody sweeps
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if not os.path.samestat(os.fstat(descriptor), path.stat()):
+            raise FileNotFoundError(path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_abandoned(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.fstat(descriptor).st_uid == os.getuid():
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+    finally:
+        os.close(descriptor)

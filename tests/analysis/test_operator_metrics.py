@@ -39,7 +39,7 @@ def test_what_has_no_metrics_is_known() -> None:
 
 def test_only_operators_have_metrics() -> None:
     """Each language is a line of its own."""
-    assert [metrics.language for metrics in metrics_of(RUN.cases)] == [
+    assert [metrics.key.language for metrics in metrics_of(RUN.cases)] == [
         Language.PYTHON,
         Language.CPP,
     ]

@@ -88,12 +88,11 @@ def test_operators_without_cpp_are_reported(program: Program) -> None:
 @pytest.mark.thorough
 @pytest.mark.usefixtures("kept_engines")
 def test_an_operator_is_measured_over_a_range_of_sizes(program: Program, tmp_path: Path) -> None:
-    """The counts, a complexity that is linear, and a plot."""
+    """The counts, and a complexity that is linear."""
     shapes = ["--scale", "input=[N]", "--scale", "other=[N]", "--sizes", "16:16384:8"]
     modes = ["--language", "python", "--no-times", "--db", f"{tmp_path}/runs.db"]
-    out = program.output("operators", "sizes", "torch.add", *shapes, *modes)
-    assert ["16", "128", "1,024", "8,192"] == [
-        line.split()[0] for line in out.splitlines() if line.endswith("–")
-    ]
-    assert "·N instructions" in out
-    assert "torch.add: instructions" in out
+    sizes = ["operators", "sizes", "torch.add", *shapes, *modes]
+    found = json.loads(program.output(*sizes, "--format", "json"))
+
+    assert [16, 128, 1024, 8192] == [row["n"] for row in found["sizes"]]
+    assert "·N instructions" in found["answer"][0]

@@ -40,7 +40,7 @@ def watch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Program:
 
 def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: Program) -> None:
     """It is not tried at each look."""
-    looks = [watch("--command", "echo a=/nowhere/a", "--once") for _ in range(2)]
+    looks = [watch("--command", "echo a=/nowhere/a") for _ in range(2)]
     state = json.loads((tmp_path / "state.json").read_text())["state"]
 
     assert [0, 0] == [look.code for look in looks]
@@ -51,9 +51,9 @@ def test_a_build_that_does_not_start_is_passed_over_once(tmp_path: Path, watch: 
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--command", "true", "--once", "--every", "5"], "contradict each other"),
         (["--command", "true", "--no-counts"], "leaves nothing to watch"),
         (["--command", "true", "--build-cmd", "make"], "--build-cmd does not say {commit}"),
+        (["--command", "true", "--output", "no/s.jsonl"], "no/s.jsonl: there is no folder no"),
         (["--command", "exit 2"], "--command ends with 2"),
         (["--command", "echo c1"], 'prints "c1", which is not NAME=PYTHON'),
     ],

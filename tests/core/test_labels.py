@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from core.labels import by_option, modes
-from core.types import AutogradMode, Language, RuntimeMode
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,15 @@ def test_modes_are_spelled_as_people_write_them(kind: Any, expected: list[str]) 
     """In options, in YAML and in results alike; those that are always there come first."""
     assert dict(zip(expected, kind, strict=True)).items() <= by_option(kind).items()
     assert expected == list(by_option(kind))[: len(expected)]
+
+
+def test_a_key_comes_back_from_its_values() -> None:
+    """As files and databases hold it."""
+    modes = Language.CPP, RuntimeMode.JIT, AutogradMode.FORWARD_BACKWARD
+    key = CaseKey(("a", "b"), *modes, 2)
+
+    assert ["c++", "torchscript", "backward"] == list(key.as_values.values())[1:4]
+    assert key == CaseKey.of_values(key.as_values)
 
 
 def test_a_further_runtime_is_spelled_too() -> None:

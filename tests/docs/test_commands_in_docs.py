@@ -26,7 +26,6 @@ LANGUAGES = {"sh", "console", "text", "python", "yaml", "json"}
 
 PROGRAM = re.compile(r"^(?:\S*/?bin/)?(?:python3? main\.py|instruction-counts)(?=\s|$)")
 SAFE = ("list", "show", "env", "cache show", "runs list", "operators list", "--help", "--version")
-SLOW = "op_db"  # imports what torch tests itself with
 
 # Commands of other programs, by their first word.
 UNCHECKED = {
@@ -271,8 +270,7 @@ def _executed() -> Iterator[Any]:
     for line in OWN:
         given = line.arguments or []
         if " ".join(given).startswith(SAFE):
-            marks = [pytest.mark.slow] if SLOW in " ".join(given) else []
-            yield pytest.param([str(ROOT / "main.py"), *given], id=" ".join(given), marks=marks)
+            yield pytest.param([str(ROOT / "main.py"), *given], id=" ".join(given))
     for block in BLOCKS:
         if block.executed and block.language == "python":
             yield pytest.param(["-c", block.text], id=block.place)

@@ -36,16 +36,15 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.counting import PATTERN
 from instruction_counts.engines.cpp.compiler import CASES, Compiler
-from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.engines.fork_counts import callgrind_name
-from instruction_counts.session.observer import Silent
-from instruction_counts.session.selftest import Condition, measure
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.selftest import Condition, counted
 from instruction_counts.system.cache import VARIABLE, Cache
 from tests.cores import MACHINE, lent
 from tests.engines.shared_headers import cache_with_shared_headers
-from tests.fakes import FACTS, make_case
+from tests.fakes import make_case
 
 pytestmark = [
     pytest.mark.slow,
@@ -535,9 +534,9 @@ def test_where_and_how_the_program_was_started_does_not_matter(
     names = ["Python", "TorchScript", "backward"]
     expected = {CASES_BY_NAME[name]: counts_of(first[name]) for name in names}
     expected[LOOKING_UP] = lab.count(LOOKING_UP)
-    outcomes = measure([*expected], lab.facts, condition, "steady", Silent()).outcomes
+    run = counted([*expected], BuildRunner((lab.facts,), MeasurementSettings()), condition)
 
-    assert expected == {case: counts_of(outcome) for case, outcome in outcomes.items()}
+    assert [*expected.values()] == [counts_of(record.outcome) for record in run.cases]
 
 
 def test_a_selftest_refuses_what_is_too_wide(
@@ -546,9 +545,9 @@ def test_a_selftest_refuses_what_is_too_wide(
     """The other cases are counted all the same."""
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     case = python("pass", num_threads=1000)
-    outcomes = measure([case], lab.facts, Condition("any"), "steady", Silent()).outcomes
+    run = counted([case], BuildRunner((lab.facts,), MeasurementSettings()), Condition("any"))
 
-    assert {case: Status.SKIPPED} == {case: outcomes[case].status for case in outcomes}
+    assert [Status.SKIPPED] == [record.outcome.status for record in run.cases]
 
 
 CONVOLUTION = cpp(
@@ -808,19 +807,3 @@ def test_a_case_has_a_file_name_that_people_can_read() -> None:
 
     assert names[0].startswith("callgrind.out.a-b-0-0-Python-Eager-Forward-1-thread.")
     assert len(set(names)) == 2
-
-
-def test_an_engine_whose_library_cannot_be_compiled_makes_no_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """None would stay empty where nothing was measured."""
-
-    def made(*_: object) -> None:
-        pytest.fail("a folder was made")
-
-    monkeypatch.setattr("instruction_counts.engines.fork.WorkFolder", made)
-    compiler = Compiler(
-        attrs.evolve(FACTS, compiler=""), Cache(tmp_path / "cache"), {"PATH": "/nowhere"}
-    )
-    with pytest.raises(CompileError, match="there is no C compiler"):
-        ForkEngine(FACTS, compiler, Profile(), Silent().note)

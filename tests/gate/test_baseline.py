@@ -30,7 +30,7 @@ from instruction_counts.gate.baseline import (
 )
 from instruction_counts.gate.kept_execution import KeptExecution
 from instruction_counts.report.causes import texts
-from tests.gate.fakes import counted, cpp, key, side
+from tests.builders import counted, cpp, key, side
 
 HEAD = Head.of(side())
 STEADY = Noise(0.0, 0.0, 4)
@@ -264,25 +264,18 @@ def test_a_run_compared_with_itself_as_baseline_says_what_two_runs_say(
         ({"libc": "glibc-3"}, ["C library"]),
         ({"compiler": "clang"}, ["compiler"]),
         ({"python": "3.13", "implementation": "PyPy"}, ["Python", "implementation"]),
+        ({"counted_capability": "DEFAULT"}, ["instruction set of the counts"]),
+        ({"counted_capability": ""}, []),
     ],
 )
 def test_what_changes_counts_without_torch_is_an_obstacle(
     changes: dict[str, Any], names: list[str]
 ) -> None:
     """Some of it can be allowed; what is marked here cannot."""
-    found = baseline(add=1).obstacles(side(**changes))
+    made = Baseline(attrs.evolve(HEAD, counted_capability="AVX2"), baseline(add=1).cases)
+    found = made.obstacles(side(**{"counted_capability": "AVX2", **changes}))
 
     assert names == [disagreement.name + "!" * disagreement.prevents for disagreement in found]
-
-
-def test_another_counted_instruction_set_is_an_obstacle() -> None:
-    """Where it is known on both sides."""
-    made = Baseline(attrs.evolve(HEAD, counted_capability="AVX2"), {})
-
-    assert [["instruction set of the counts"], []] == [
-        [found.name for found in made.obstacles(side(counted_capability=name))]
-        for name in ("DEFAULT", "")
-    ]
 
 
 def test_a_change_is_explained_by_layer() -> None:
@@ -324,41 +317,38 @@ def executing(found: Executed) -> dict[str, Any]:
     return {"executed": found, "executed_digests": found.digests, "metrics": metrics}
 
 
-def test_a_check_names_the_python_code_that_changed() -> None:
-    """Its verdict needs no other layout, as that of a comparison."""
-    edited = attrs.evolve(FORWARD, line=140, digest="bb", bytecodes=30)
-    found, causes = checked(1100, (edited,), (MM,))
-
-    assert (Verdict.WORSE, Reason.PYTHON_DIFFERS, True) == (
-        *(found.verdict, found.reason),
-        found.verified,
-    )
-    assert ("torch/nn/modules/linear.py:140 Linear.forward  20 → 30 bytecodes",) == causes[:1]
-    assert "+100 kernels" in causes
+EDITED = attrs.evolve(FORWARD, line=140, digest="bb", bytecodes=30)
+MUL = OperatorCalls("aten::mul", backward=True, calls=2)
 
 
-def test_a_check_names_the_operators_that_changed() -> None:
-    """And whether they belong to the backward pass."""
-    more = OperatorCalls("aten::mul", backward=True, calls=2)
-    found, causes = checked(1100, (FORWARD,), (MM, more))
+@pytest.mark.parametrize(
+    ("count", "parts", "python", "reason", "causes"),
+    [
+        (
+            *(1100, ((EDITED,), (MM,)), "3.11", Reason.PYTHON_DIFFERS),
+            ("torch/nn/modules/linear.py:140 Linear.forward  20 → 30 bytecodes", "+100 kernels"),
+        ),
+        (
+            *(1100, ((FORWARD,), (MM, MUL)), "3.11", Reason.OPERATORS_DIFFER),
+            ("+2 aten::mul (backward)", "+100 kernels"),
+        ),
+        (1000, ((attrs.evolve(FORWARD, line=7),), (MM,)), "3.11", Reason.IDENTICAL, ()),
+        (
+            *(1100, ((attrs.evolve(FORWARD, bytecodes=30),), (MM,)), "3.13"),
+            *(Reason.EXACT_DIFFERENCE, ("+100 kernels",)),
+        ),
+    ],
+    ids=["Python code", "operators", "lines are not kept", "bytecodes of another Python"],
+)
+def test_a_check_names_what_is_executed_that_was_not(
+    count: int, parts: tuple[Any, ...], python: str, reason: Reason, causes: tuple[str, ...]
+) -> None:
+    """As a comparison does, and so it needs no other layouts for its verdict."""
+    found, texts = checked(count, *parts, python=python)
 
-    assert Reason.OPERATORS_DIFFER is found.reason
-    assert "+2 aten::mul (backward)" == causes[0]
-
-
-def test_a_function_that_only_moved_is_no_change() -> None:
-    """Lines are not kept."""
-    found, causes = checked(1000, (attrs.evolve(FORWARD, line=7),), (MM,))
-
-    assert (Verdict.SAME, Reason.IDENTICAL) == (found.verdict, found.reason)
-    assert () == causes
-
-
-def test_a_check_does_not_compare_bytecodes_of_other_pythons() -> None:
-    """Where it is allowed at all."""
-    found, _ = checked(1100, (attrs.evolve(FORWARD, bytecodes=30),), (MM,), python="3.13")
-
-    assert Reason.EXACT_DIFFERENCE is found.reason
+    assert reason is found.reason
+    assert causes == texts
+    assert found.verified is (reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER})
 
 
 def test_what_is_known_of_noise_is_kept() -> None:

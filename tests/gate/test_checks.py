@@ -11,7 +11,7 @@ import pytest
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import DataError
-from instruction_counts.gate.checks import check_values, exceeded_in
+from instruction_counts.gate.checks import check_values, read_previous
 from instruction_counts.gate.gate import apply_limits
 from instruction_counts.gate.limits import Limits, Rule
 from tests.gate.fakes import comparison, difference, key
@@ -32,9 +32,9 @@ def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
 
     (tmp_path / "check.json.gz").write_bytes(gzip.compress(path.read_bytes()))
 
-    assert {key("fails")} == exceeded_in(path)
-    assert {key("fails")} == exceeded_in(tmp_path / "check.json.gz")
-    assert frozenset() == exceeded_in(tmp_path / "the first has none.json")
+    assert {key("fails")} == read_previous(path).exceeded
+    assert {key("fails")} == read_previous(tmp_path / "check.json.gz").exceeded
+    assert frozenset() == read_previous(tmp_path / "the first has none.json").exceeded
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def test_what_was_not_compared_is_handed_on(verdict: Verdict, tmp_path: Path) ->
     gate = apply_limits(comparison(compared), LIMITS, exceeded_before={compared.key})
     path.write_text(json.dumps(check_values(gate, {})))
 
-    assert (set() if was_compared else {compared.key}) == exceeded_in(path)
+    assert (set() if was_compared else {compared.key}) == read_previous(path).exceeded
 
 
 def test_all_that_is_shown_is_in_the_file() -> None:
@@ -86,4 +86,4 @@ def test_a_file_that_is_no_check_is_refused(text: str, message: str, tmp_path: P
     path.write_text(text)
 
     with pytest.raises(DataError, match=message):
-        exceeded_in(path)
+        read_previous(path)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import attrs
 
@@ -15,10 +13,10 @@ from core.facts import Layer, Model
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.models import cpp
 from instruction_counts.sources.models.layers import (
-    Mode,
+    LayerInput,
     ModelLayer,
     ModelTrace,
-    Tensor,
+    TraceMode,
     UniqueLayer,
 )
 from instruction_counts.sources.models.literals import literal, text
@@ -41,7 +39,6 @@ class Definition:
     signature: str
     autograd: bool
     subject: Layer | Model
-    metadata: dict[str, Any]
     beside: str = ""
     """A place relative to the file, as code. With one, the setup is the inside of an f-string."""
 
@@ -56,7 +53,7 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
     shape = layer.result.shape if layer.result is not None else ()
     last = [_ones(layer)] if autograd else []
     pick = layer.result.pick if autograd and layer.result is not None else ""
-    subject, metadata = Layer(layer.title, unique_layer.uses), _details(layer)
+    subject = Layer(layer.title, unique_layer.uses)
     made = _constructor(layer)
     if layer.kind == "module" and layer.is_plain and not pick:
         other = cpp.module(layer)
@@ -76,7 +73,6 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
             f"f({names}) -> y",
             autograd,
             subject,
-            metadata,
         )
     build = [made] if layer.kind == "module" else []
     return Definition(
@@ -87,13 +83,10 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
         f"f({names}) -> y",
         autograd,
         subject,
-        metadata,
     )
 
 
-def of_model(
-    trace: ModelTrace, calls: Sequence[UniqueLayer], mode: Mode, folder: Path
-) -> Definition:
+def of_model(trace: ModelTrace, mode: TraceMode, folder: Path) -> Definition:
     """The model as a whole, as its user would run it; ``folder`` is that of the definitions."""
     autograd = mode.backward and trace.result is not None
     inputs = _named(trace.inputs)
@@ -111,12 +104,6 @@ def of_model(
     if autograd and trace.result is not None:
         dtype = f", dtype=torch.{trace.result.dtype}" if trace.result.dtype != "float32" else ""
         lines.append(f"{_GRADIENT} = torch.ones({trace.result.shape}{dtype})")
-    mine = [call for call in calls if trace.source.name in call.models]
-    metadata = {
-        "source": trace.source.target,
-        "calls": len(trace.calls),
-        "unique": len(mine),
-    }
     return Definition(
         "GroupedStmts",
         (f"y = model({', '.join(args)}){pick}",),
@@ -125,7 +112,6 @@ def of_model(
         f"f({', '.join(tensor.name for tensor in inputs)}) -> y",
         autograd,
         Model(trace.source.name),
-        metadata,
         beside=beside,
     )
 
@@ -158,7 +144,7 @@ def _place(trace: ModelTrace, folder: Path) -> str:
     return code
 
 
-def _named(inputs: Sequence[Tensor]) -> list[Tensor]:
+def _named(inputs: Sequence[LayerInput]) -> list[LayerInput]:
     """Inputs with names of variables: that of the argument where it is free."""
     arguments = {tensor.name for tensor in inputs}
     letters = (letter for letter in _endless_letters() if letter not in arguments)
@@ -186,20 +172,16 @@ def _argument(name: str, variable: str) -> str:
 
 
 def _constructor(layer: ModelLayer) -> str:
-    texts = [_flat(value) for value in layer.positional]
-    texts += [f"{name}={_flat(value)}" for name, value in layer.keywords]
+    texts = [literal(value) for value in layer.positional]
+    texts += [f"{name}={literal(value)}" for name, value in layer.keywords]
     cast = "" if layer.dtype == "torch.float32" else f".to({layer.dtype})"
     mode = "train" if layer.training else "eval"
     frozen = ".requires_grad_(False)" if layer.is_frozen else ""
     return f"model = torch.nn.{layer.type}({', '.join(texts)}){cast}.{mode}(){frozen}"
 
 
-def _flat(value: Any) -> str:
-    return literal(value, 0, -10_000)
-
-
-def _input(tensor: Tensor, *, gradient: bool) -> str:
-    shape = _flat(tensor.shape if tensor.stride is None else (tensor.extent,))
+def _input(tensor: LayerInput, *, gradient: bool) -> str:
+    shape = literal(tensor.shape if tensor.stride is None else (tensor.extent,))
     dtype = "" if tensor.dtype in {"float32", "int64"} else f", dtype=torch.{tensor.dtype}"
     if tensor.high is None:
         made = f"torch.rand({shape}{dtype})"
@@ -208,31 +190,11 @@ def _input(tensor: Tensor, *, gradient: bool) -> str:
     else:
         made = f"torch.randint(0, {tensor.high}, {shape}{dtype})"
     if tensor.stride is not None:
-        made += f".as_strided({_flat(tensor.shape)}, {_flat(tensor.stride)})"
+        made += f".as_strided({literal(tensor.shape)}, {literal(tensor.stride)})"
     return f"{tensor.name} = {made}{'.requires_grad_()' if gradient else ''}"
 
 
 def _ones(layer: ModelLayer) -> str:
     assert layer.result is not None, "what has no output has no gradient"
     dtype = "" if layer.result.dtype == "float32" else f", dtype=torch.{layer.result.dtype}"
-    return f"{_GRADIENT} = torch.ones({_flat(layer.result.shape)}{dtype})"
-
-
-def _details(layer: ModelLayer) -> dict[str, Any]:
-    """The layer for who reads results: its arguments and inputs."""
-    details: dict[str, Any] = {}
-    if layer.kind == "module":
-        details["arguments"] = [
-            *layer.positional,
-            *([dict(layer.keywords)] if layer.keywords else []),
-        ]
-        details["training"] = layer.training
-        details.update({"frozen": True} if layer.is_frozen else {})
-    else:
-        details |= {"operator": layer.type, "call": layer.call}
-    details["inputs"] = [
-        {"shape": list(tensor.shape), "dtype": tensor.dtype} for tensor in layer.inputs
-    ]
-    # Tuples would come back as lists, and the file is to be read as it was written.
-    listed: dict[str, Any] = json.loads(json.dumps(details))
-    return listed
+    return f"{_GRADIENT} = torch.ones({literal(layer.result.shape)}{dtype})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 _WIDTH = 100
@@ -25,23 +25,15 @@ def block(code: str, indent: int) -> str:
     return f'"""\n{inner}\n{" " * indent}"""'
 
 
-def literal(value: Any, indent: int, before: int = 0) -> str:
-    """A value: on one line where it fits after ``before`` characters, else one entry per line."""
-    flat = _flat(value)
-    if indent + before + len(flat) + 1 <= _WIDTH or not value or not _is_nested(value):
-        return flat
-    inner = indent + 4
-    if isinstance(value, Mapping):
-        lines = []
-        for key, item in value.items():
-            name = f"{text(key)}: "
-            lines.append(f"{name}{literal(item, inner, len(name))}")
-        opening, closing = "{", "}"
-    else:
-        lines = [literal(item, inner) for item in value]
-        opening, closing = "()" if isinstance(value, tuple) else "[]"
-    body = "".join(f"{' ' * inner}{line},\n" for line in lines)
-    return f"{opening}\n{body}{' ' * indent}{closing}"
+def literal(value: Any) -> str:
+    """A plain value, on one line."""
+    if isinstance(value, str):
+        return text(value)
+    if isinstance(value, tuple):
+        return f"({', '.join(map(literal, value))}{',' if len(value) == 1 else ''})"
+    if isinstance(value, list):
+        return f"[{', '.join(map(literal, value))}]"
+    return repr(value)
 
 
 def call(function: str, arguments: Sequence[str], indent: int) -> str:
@@ -60,19 +52,3 @@ def several(codes: Sequence[str], indent: int, before: int) -> str:
 def _lines(codes: Sequence[str], indent: int) -> str:
     entries = "".join(f"{' ' * (indent + 4)}{code},\n" for code in codes)
     return f"(\n{entries}{' ' * indent})"
-
-
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, Mapping | list | tuple)
-
-
-def _flat(value: Any) -> str:
-    if isinstance(value, str):
-        return text(value)
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{text(key)}: {_flat(inner)}' for key, inner in value.items())}}}"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_flat, value))}{',' if len(value) == 1 else ''})"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_flat, value))}]"
-    return repr(value)

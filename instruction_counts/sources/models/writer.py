@@ -11,13 +11,13 @@ from core.facts import Layer, Model, Use
 from core.types import Label
 from instruction_counts.sources.models.definition import Definition, of_layer, of_model
 from instruction_counts.sources.models.layers import (
-    Mode,
+    LayerInput,
     ModelLayer,
     ModelTrace,
-    Tensor,
+    TraceMode,
     UniqueLayer,
 )
-from instruction_counts.sources.models.literals import block, call, literal, several, text
+from instruction_counts.sources.models.literals import block, call, several, text
 from instruction_counts.system.program import program_name
 
 TOP = "Models"
@@ -35,7 +35,7 @@ def _beside(path: str) -> str:
 def definition_file(
     traces: Sequence[ModelTrace],
     layers: Sequence[UniqueLayer],
-    mode: Mode,
+    mode: TraceMode,
     command: Sequence[str],
     folder: Path,
 ) -> str:
@@ -44,7 +44,7 @@ def definition_file(
     kinds: dict[str, dict[str, Definition]] = {}
     for (_, kind, name), layer in zip(named, layers, strict=True):
         kinds.setdefault(kind, {})[name] = of_layer(layer, backward=mode.backward)
-    whole = {trace.source.name: of_model(trace, layers, mode, folder) for trace in traces}
+    whole = {trace.source.name: of_model(trace, mode, folder) for trace in traces}
     definitions = [*whole.values(), *(layer for kind in kinds.values() for layer in kind.values())]
     beside = any(definition.beside for definition in definitions)
     imports = ["from pathlib import Path\n"] if beside else []
@@ -131,7 +131,6 @@ def _entry(name: str, definition: Definition, indent: int) -> str:
     if definition.autograd:
         lines += ["autograd=True", 'gradient="gradient"']
     lines.append(f"subject={_subject(definition.subject, inner)}")
-    lines.append(f"metadata={literal(definition.metadata, inner, len('metadata='))}")
     arguments = "".join(f"{' ' * inner}{line},\n" for line in lines)
     return f"{' ' * indent}{text(name)}: {definition.constructor}(\n{arguments}{' ' * indent}),"
 
@@ -211,7 +210,7 @@ def _sizes(value: Any, *, same: bool = False) -> str:
     return str(value)
 
 
-def _tensor(tensor: Tensor) -> str:
+def _tensor(tensor: LayerInput) -> str:
     shape = "x".join(map(str, tensor.shape)) or "scalar"
     dtype = "" if tensor.dtype == "float32" else f" {tensor.dtype}"
     return f"{shape}{dtype}{' strided' if tensor.stride is not None else ''}"

@@ -93,7 +93,8 @@ def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
 # How values are drawn
 # ---------------------------------------------------------------------------------------------
 
-_ALONE = [name for name in DISTRIBUTIONS if name != "index_of"]
+WORDS = tuple(name for name in DISTRIBUTIONS if name != "index_of")
+"""The distributions that need no more than their name."""
 
 
 def _is_range(bounds: Sequence[float]) -> bool:
@@ -105,31 +106,41 @@ def _is_index(index: Sequence[Any]) -> bool:
 
 
 @attrs.frozen
-class _Bounded:
-    """A distribution with its bounds: ``{integers: [1, 5]}``."""
+class Interval:
+    """A distribution with bounds, of which the higher is excluded: ``{integers: [1, 5]}``."""
 
     uniform: Annotated[tuple[float, ...], Check(_is_range, "[low, high], low less than high")] = ()
     integers: Annotated[tuple[int, ...], Check(_is_range, "[low, high], low less than high")] = ()
-    index_of: Annotated[tuple[str | int, ...], Check(_is_index, "[input, dimension]")] = ()
 
     def __attrs_post_init__(self) -> None:
-        if sum(map(bool, (self.uniform, self.integers, self.index_of))) != 1:
-            refuse([Mismatch("exactly one of uniform, integers and index_of")])
+        """Let only one be stated."""
+        names = [field.name for field in attrs.fields(type(self))]
+        if sum(bool(getattr(self, name)) for name in names) != 1:
+            raise Mismatch(f"exactly one of {', '.join(names)}")
+
+    @property
+    def distribution(self) -> Distribution:
+        """The distribution that is stated."""
+        name = "integers" if self.integers else "uniform"
+        return Distribution(name, *(self.integers or self.uniform))
 
 
-Drawn: TypeAlias = Annotated[str, among(_ALONE)] | _Bounded
-"""How files state a distribution: a word, or a word with its bounds."""
+@attrs.frozen
+class _IntervalOrIndex(Interval):
+    index_of: Annotated[tuple[str | int, ...], Check(_is_index, "[input, dimension]")] = ()
+
+    @property
+    def distribution(self) -> Distribution:
+        if not self.index_of:
+            return super().distribution
+        return Distribution("index_of", of=str(self.index_of[0]), dim=int(self.index_of[1]))
 
 
-def distribution(stated: Drawn) -> Distribution:
-    """The distribution that a file states."""
-    if isinstance(stated, str):
-        return Distribution(stated, high=10) if stated == "integers" else Distribution(stated)
-    if stated.index_of:
-        of, dim = stated.index_of
-        return Distribution("index_of", of=str(of), dim=int(dim))
-    name = "integers" if stated.integers else "uniform"
-    return Distribution(name, *(stated.integers or stated.uniform))
+def drawn(stated: str | Interval) -> Distribution:
+    """The distribution that a file states: by a word, or with bounds."""
+    if isinstance(stated, Interval):
+        return stated.distribution
+    return Distribution(stated, high=10) if stated == "integers" else Distribution(stated)
 
 
 # ---------------------------------------------------------------------------------------------
@@ -152,7 +163,7 @@ class _Tensor:
 
     shape: _Shape
     dtype: Annotated[str, among(DTYPES)] | None = None
-    distribution: Drawn | None = None
+    distribution: Annotated[str, among(WORDS)] | _IntervalOrIndex | None = None
     requires_grad: bool | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -165,7 +176,7 @@ class _Tensor:
         return Tensor(
             shape if isinstance(shape, tuple) else ByVariant(shape),
             self.dtype,
-            None if self.distribution is None else distribution(self.distribution),
+            None if self.distribution is None else drawn(self.distribution),
             self.requires_grad,
         )
 

@@ -62,7 +62,7 @@ def expanded(
     for placed in entries:
         entry = placed.entry
         groups = _operators if entry.operator is not None else _statements
-        listed = problems.attempt(_listed, groups, placed, seed, otherwise=[])
+        listed = problems.attempt(_listed, groups(placed, seed), otherwise=[])
         usual = f"{name}/{entry.id}"
         suffixes = _suffixes([expansion for expansion, _ in listed])
         for (expansion, group), suffix in zip(listed, suffixes, strict=True):
@@ -88,10 +88,8 @@ def _suffixes(expansions: Sequence[Expansion]) -> list[str]:
     return [expansion.in_label("/{ID}") for expansion in expansions]
 
 
-def _listed(
-    groups: Callable[[PlacedEntry, int], Groups], placed: PlacedEntry, seed: int
-) -> list[tuple[Expansion, GroupedBenchmark]]:
-    return list(groups(placed, seed))
+def _listed(groups: Groups) -> list[tuple[Expansion, GroupedBenchmark]]:
+    return list(groups)
 
 
 def _label(placed: PlacedEntry, expansion: Expansion, usual: str) -> Label:

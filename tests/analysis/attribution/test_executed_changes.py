@@ -81,12 +81,17 @@ def test_what_changed_is_named_as_people_open_it(
 
 
 def test_edited_functions_come_before_what_they_call_more_often() -> None:
-    """The cause before its consequence."""
+    """The cause before its consequence; and before what is new."""
     more_calls = attrs.evolve(CALL, bytecodes=400)
     edited = attrs.evolve(FORWARD, bytecodes=21, digest="bb")
-    found = executed_changes(BASE, attrs.evolve(BASE, functions=(more_calls, edited)))
+    added = attrs.evolve(FORWARD, name="added", bytecodes=900)
+    found = executed_changes(BASE, attrs.evolve(BASE, functions=(more_calls, edited, added)))
 
-    assert [change.name for change in found.functions] == ["Linear.forward", "Module._call_impl"]
+    assert [(change.name, change.edited) for change in found.functions] == [
+        ("Linear.forward", True),
+        ("added", False),
+        ("Module._call_impl", False),
+    ]
 
 
 def test_all_that_either_side_executes_can_be_asked_for() -> None:

@@ -121,6 +121,7 @@ MORE = costs_of(
     {**SPENT, "malloc": 131},
     [CALLS[0], ("main", "seldom", 1, 66), CALLS[2], ("seldom", "malloc", 2, 56)],
 )
+EMPTY = costs_of({"main": 10, "g": 10, "f": 100}, [("main", "f", 3, 0), ("g", "f", 1, 0)])
 SMALL = costs_of({"main": 100, "a": 2, "b": 2}, [("main", "a", 9, 2), ("main", "b", 9, 2)], runs=10)
 
 
@@ -138,6 +139,9 @@ SMALL = costs_of({"main": 100, "a": 2, "b": 2}, [("main", "a", 9, 2), ("main", "
         # What grew belongs to the one who allocates more, and not to all who allocate.
         (CHAIN, MORE, 2, {"main seldom malloc": 31}),
         (CHAIN, MORE, 3, {}),
+        (MORE, CHAIN, 3, {"main seldom malloc": 31}),
+        # Where calls have no instructions, by how often each is called.
+        (EMPTY, EMPTY, 0, {"main": 10, "g": 10, "main f": 75, "g f": 25}),
         # Its own calls tell nothing of who called it.
         (CIRCLE, CIRCLE, 0, {"main": 1, "main fib": 99}),
         # Stored without calls, each function is a stack of its own.

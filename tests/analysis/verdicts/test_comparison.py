@@ -11,6 +11,7 @@ from instruction_counts.analysis.verdicts.comparison import Comparison, compare,
 from instruction_counts.analysis.verdicts.difference import Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, with_noise
 from instruction_counts.domain.noise import Noise
+from instruction_counts.domain.outcomes import Outcome
 from tests.builders import costs_of, cpp, key, side
 
 
@@ -38,6 +39,15 @@ def test_every_case_of_either_side_has_a_verdict() -> None:
     assert ["same", "worse", "better", "new", "missing"] == list(verdicts(comparison))
     assert {1} == set(comparison.tally.values())
     assert ["worse", "better"] == [suspect.key.label[0] for suspect in comparison.suspects]
+
+
+def test_what_a_time_budget_skipped_on_either_side_is_not_judged() -> None:
+    """It is named with the budget."""
+    cut_off, counted = (side(cpp("a", outcome=outcome)) for outcome in (Outcome.out_of_time(60), 1))
+
+    for pair in ((cut_off, counted), (counted, cut_off)):
+        found = compare(*pair)
+        assert ((), {key("a"): "60 s"}) == (found.differences, found.skipped_by_budget)
 
 
 @pytest.mark.parametrize("facts", [{"allocator": "steady"}, {"engine": "timer"}])
