@@ -159,14 +159,17 @@ def output_options(*having: str) -> Callable[[Callable[..., Any]], Callable[...,
             type=FILE,
             multiple=True,
             metavar="FILE",
-            help=f"Also write a file: {suffixes}, each also with .gz. Repeatable.",
+            help="Also write a file, in the format of its suffix. "
+            f"Suffixes: {suffixes}; each also with .gz. Repeatable.",
         )
         @click.option(
             "--format",
             "form",
             type=click.Choice([entry.name for entry in known]),
-            help="Format of standard output, or of an --output whose name does not say it.  "
-            "[default: text]",
+            metavar="NAME",
+            help="Format of standard output: text, json, html. "
+            f"All: {', '.join(entry.name for entry in known)}; also for an --output whose name "
+            "does not say it.  [default: text]",
         )
         @wraps(function)
         def wrapper(*args: Any, output: tuple[Path, ...], form: str | None, **kwargs: Any) -> Any:
