@@ -115,6 +115,18 @@ class Outputs:
             console.show(document, limit)
         self.save(document)
 
+    def exporters(
+        self, shown: Callable[[Run], Document], more: Iterable[Path] = ()
+    ) -> dict[Path, Exporter]:
+        """What writes a growing run to each of the files, and to ``more`` of them.
+
+        Raises:
+            UsageError: one of ``more`` cannot be written.
+        """
+        destinations = (*self.destinations, *map(Destination.of, more))
+        files = (destination for destination in destinations if not destination.is_stdout)
+        return {destination.path: Exporter(destination, shown) for destination in files}
+
     def show(self, document: Document, result_file: Callable[[], Iterable[str]]) -> None:
         """Show a run, whose files are written while it grows; its JSON is the result file."""
         for destination in self.destinations:

@@ -17,7 +17,7 @@ from instruction_counts.cli.options import (
     specification_of,
     store_option,
 )
-from instruction_counts.cli.output import Destination, Exporter, Outputs, output_options
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.cli.reporting import result_files
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.metrics import ALLOCATIONS
@@ -87,30 +87,22 @@ def command(
       python main.py --language python --output result.json
       python main.py --build base=/usr/bin/python3 --build new=.venv
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    if callgrind_out:
+    if callgrind_out is not None:
+        check_writable(callgrind_out / "callgrind.out", "--callgrind-out")
         require(measuring.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     cases = load_cases(definitions, selection)
     specification = specification_of(definitions)
-    exporters = {
-        destination.path: Exporter(destination, run_document)
-        for destination in (
-            *outputs.destinations,
-            *map(Destination.of, result_files(specification)),
-        )
-        if not destination.is_stdout
-    }
-    if callgrind_out is not None:
-        check_writable(callgrind_out / "callgrind.out", "--callgrind-out")
+    exporters = outputs.exporters(run_document, result_files(specification))
     request = RunRequest(
         *(cases, builds, measuring, skip_unavailable, resources, callgrind_out, time_budget),
         done=read_json(resume) if resume else None,
     )
     with Store.open(db) as store:
         measured = run_cases(request, store, console, exporters.values())
-        with_tables = specification is None or specification.reporters.screen
-        shown = [ALLOCATIONS] if allocations else ()
-        document = run_document(measured.run, shown, with_tables=with_tables)
+        metrics = [ALLOCATIONS] if allocations else ()
+        on_screen = specification is None or specification.reporters.screen
+        document = run_document(measured.run, metrics, with_tables=on_screen)
         outputs.show(document, lambda: json_parts(measured.run, store.completed))
         written = stored_run.show_places(measured, exporters, store, outputs.say)
         if measured.interrupted:

@@ -28,6 +28,7 @@ class Runs(Protocol):
         """The record with its details, which are read from the run that it is stored in."""
 
 
+_ANYTHING = "a build, an interpreter, a JSON file"
 LAST = "last"
 """Names the newest stored run."""
 
@@ -57,13 +58,19 @@ def named_sides(
         raise UsageError(
             f"{names[0]} is one side, and there is nothing to compare it with", "Name another one."
         )
-    base, new = (build or read_side(name, runs) for build, name in zip(found, names, strict=True))
+    base, new = (
+        build or read_side(name, runs, _ANYTHING) for build, name in zip(found, names, strict=True)
+    )
     return base, new
 
 
 def _interpreter(name: str, role: str) -> Build | None:
-    """The build at that path; None where nothing there can be started."""
+    """The build at that path; None where nothing there can be started, as a result file."""
     path = Path(name).expanduser()
+    if "/" in name and ".json" not in name and not path.exists():
+        raise UsageError(
+            f"there is no interpreter, virtual environment or file {name}", "Correct the path."
+        )
     is_folder = path.is_dir() and (path / "bin" / "python").exists()
     if not is_folder and not (path.is_file() and os.access(path, os.X_OK)):
         return None
@@ -84,8 +91,10 @@ def read_sides(names: Sequence[str], runs: Runs) -> tuple[Side, ...]:
     return tuple(read_side(name, runs) for name in names)
 
 
-def read_side(text: str, runs: Runs) -> Side:
+def read_side(text: str, runs: Runs, what: str = "a JSON file") -> Side:
     """The side that ``text`` names: a JSON file, or the number or tag of a stored run.
+
+    ``what`` is what else it could have been, for messages.
 
     Records of a stored run come without their details: there can be any number of them.
 
@@ -95,7 +104,7 @@ def read_side(text: str, runs: Runs) -> Side:
         UsageError: there is no such file or run, or it has several builds and none is named.
         DataError: the file or the database cannot be read.
     """
-    run, run_id, build = _find(text, runs)
+    run, run_id, build = _find(text, runs, what)
     if build is None:
         if len(run.builds) != 1:
             names = ", ".join(run.builds)
@@ -110,7 +119,7 @@ def read_side(text: str, runs: Runs) -> Side:
     return side_of(run, build, _title(text, run_id), run_id)
 
 
-def _find(text: str, runs: Runs) -> tuple[Run, int | None, str | None]:
+def _find(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Run, int | None, str | None]:
     # A file or tag may itself hold a colon, so the whole text is tried first.
     before, _, after = text.rpartition(":")
     names = [(name, build) for name, build in ((text, None), (before, after)) if name]
@@ -126,7 +135,7 @@ def _find(text: str, runs: Runs) -> tuple[Run, int | None, str | None]:
         if number is not None:
             return runs.load(number, details=False), number, build
     raise UsageError(
-        f'"{text}" is neither a stored run, a JSON file nor an interpreter',
+        f'"{text}" is neither {what} nor a stored run',
         "Stored runs and their tags:",
         "runs list",
     )

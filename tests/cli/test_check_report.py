@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
-from instruction_counts.cli.baseline_command import conclude
+from instruction_counts.cli.baseline_check import conclude
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.output import Destination, Outputs
 from instruction_counts.domain.errors import UsageError

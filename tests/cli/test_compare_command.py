@@ -135,9 +135,10 @@ def test_an_output_that_cannot_be_written_is_refused_first(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["a", "b"], '"a" is neither a stored run, a JSON file nor an interpreter'),
-        (["99", "98"], '"99" is neither a stored run, a JSON file nor an interpreter'),
+        (["a", "b"], '"a" is neither a build, an interpreter, a JSON file nor a stored run'),
+        (["99", "98"], '"99" is neither a build, an interpreter, a JSON file nor a stored run'),
         (["a", "a"], "both sides are a"),
+        (["no/python", "a"], "there is no interpreter, virtual environment or file no/python"),
     ],
 )
 def test_a_side_that_is_not_there_is_named(args: list[str], message: str, compare: Program) -> None:
@@ -148,7 +149,11 @@ def test_a_side_that_is_not_there_is_named(args: list[str], message: str, compar
 @pytest.mark.parametrize(
     ("stored", "args", "message"),
     [
-        ("nosuchrun", [], '"nosuchrun" is neither a stored run, a JSON file nor an interpreter'),
+        (
+            "nosuchrun",
+            [],
+            '"nosuchrun" is neither a build, an interpreter, a JSON file nor a stored run',
+        ),
         ("base.json", ["--only", "Nothing"], "base.json contains no selected case"),
     ],
 )

@@ -242,7 +242,7 @@ def test_a_side_that_is_neither_file_nor_run_exits_with_1(
     Store.open(database).close()
     err = explain.error(*sides, *ADD, "--db", database)
 
-    assert '"no-such-tag" is neither a stored run, a JSON file nor an interpreter' in err
+    assert '"no-such-tag" is neither a JSON file nor a stored run' in err
 
 
 def test_a_database_that_is_not_there_is_not_made(
@@ -252,7 +252,7 @@ def test_a_database_that_is_not_there_is_not_made(
     database = tmp_path / "runs.db"
     err = explain.error("1", files[1], *ADD, "--db", database)
 
-    assert '"1" is neither a stored run' in err
+    assert '"1" is neither a JSON file nor a stored run' in err
     assert not database.exists()
 
 
