@@ -30,6 +30,7 @@ from instruction_counts.report.document import (
     Section,
     Table,
     Unit,
+    records_table,
 )
 from instruction_counts.report.format import duration, plural, relative
 from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
@@ -457,26 +458,22 @@ _FIGURES = (
 
 def records(cases: Sequence[dict[str, Any]]) -> Table:
     """One line for each case, with numbers as they are."""
-    judged = [metric.name for metric in metrics() if metric.judged]
-    rows = []
-    for values in cases:
-        time, changes = values["time"] or {}, values["metrics"]
-        cells = [
+    judged = [(metric.name, side) for metric in metrics() if metric.judged for side in _SIDES]
+    rows = [
+        [
             "/".join(values["label"]),
             *(values[name] for name in (*KEY_NAMES[1:], *_FIGURES)),
-            time.get("base_s"),
-            time.get("new_s"),
+            *((values["time"] or {}).get(f"{side}_s") for side in _SIDES),
             " · ".join(values["causes"]),
-            *(changes.get(name, {}).get(side) for name in judged for side in ("base", "new")),
+            *(values["metrics"].get(name, {}).get(side) for name, side in judged),
         ]
-        rows.append(Row(tuple(map(Cell, cells))))
-    names = [
-        *(*KEY_NAMES, *_FIGURES, "base_s", "new_s", "causes"),
-        *(f"{side}_{name}" for name in judged for side in ("base", "new")),
+        for values in cases
     ]
-    return Table("cases", "", tuple(Column(name, name) for name in names), tuple(rows))
+    last = (f"{side}_{name}" for name, side in judged)
+    return records_table("cases", (*KEY_NAMES, *_FIGURES, "base_s", "new_s", "causes", *last), rows)
 
 
+_SIDES = ("base", "new")
 KEY_NAMES = ("label", "language", "runtime", "autograd", "num_threads")
 
 

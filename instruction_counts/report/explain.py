@@ -45,8 +45,9 @@ from instruction_counts.report.document import (
     Section,
     Table,
     Unit,
+    records_table,
 )
-from instruction_counts.report.format import count, plural, relative, whole_numbers
+from instruction_counts.report.format import count, relative, whole_numbers
 from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
 from instruction_counts.session.explaining import Explained
 
@@ -282,21 +283,15 @@ def _executed(explained: Explained, side: Side) -> Executed | None:
 def _python(explained: Explained) -> Iterator[Section]:
     sides = [_executed(explained, side) for side in explained.sides]
     known = [side for side in sides if side is not None and side.bytecodes is not None]
+    versions = {side.python for side in known}
     if len(known) < len(sides):
         return
-    if not _is_pair(explained):
-        items = [
-            _Item(f"{function.place} {function.name}", None, function.bytecodes)
-            for function in sorted(known[0].functions or (), key=lambda found: -found.bytecodes)
-        ]
-        yield _table(explained, "python", "by Python function", "bytecodes", items)
-        return
-    base, new = known
-    if base.python != new.python:
-        text = f"by Python function: Python {base.python} and {new.python} cannot be compared"
+    if len(versions) > 1:
+        text = f"by Python function: Python {' and '.join(sorted(versions))} cannot be compared"
         yield Block("", (Line(text),))
         return
-    every = executed_on_both(base, new)
+    base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
+    every = executed_on_both(base, known[-1]).functions
     items = [
         _Item(
             f"{change.file}{f':{change.line}' if change.line else ''} {change.name}",
@@ -304,54 +299,39 @@ def _python(explained: Explained) -> Iterator[Section]:
             change.new or None,
             remark="edited" if change.edited else "",
         )
-        for change in every.changed.functions
+        for change in every
+        if change.edited or change.delta
     ]
-    totals = base.bytecodes or 0, new.bytecodes or 0
-    names = ("python", "by Python function", "bytecodes")
-    yield _changed(explained, names, items, len(every.functions), totals)
+    yield _changed(explained, ("python", "by Python function", "bytecodes"), items, len(every))
 
 
 def _operators(explained: Explained) -> Iterator[Section]:
     known = [side for side in (_executed(explained, side) for side in explained.sides) if side]
     if len(known) < len(explained.sides):
         return
-    if not _is_pair(explained):
-        items = [
-            _Item(f"{found.name}{' (backward)' if found.backward else ''}", None, found.calls)
-            for found in sorted(known[0].operators, key=lambda operator: -operator.calls)
-        ]
-        yield _table(explained, "operators", "by operator", "calls", items)
-        return
-    every = executed_on_both(known[0], known[1])
+    base = known[0] if _is_pair(explained) else Executed((), ())
+    every = executed_on_both(base, known[-1]).operators
     items = [
         _Item(
             f"{change.name}{' (backward)' if change.backward else ''}",
             change.base or None,
             change.new or None,
         )
-        for change in every.changed.operators
+        for change in every
+        if change.delta
     ]
-    totals = known[0].operator_calls, known[1].operator_calls
-    names = ("operators", "by operator", "calls")
-    yield _changed(explained, names, items, len(every.operators), totals)
+    yield _changed(explained, ("operators", "by operator", "calls"), items, len(every))
 
 
 def _changed(
-    explained: Explained,
-    names: tuple[str, str, str],
-    items: Sequence[_Item],
-    number: int,
-    totals: tuple[int, int],
+    explained: Explained, names: tuple[str, str, str], items: Sequence[_Item], number: int
 ) -> Section:
-    """A table of what changed; a line where nothing did."""
+    """A table of what changed, or of all that one side has; a line where nothing changed."""
     name, title, unit = names
     if items:
-        many = f"{title}, {len(items):,} of {number:,} changed"
-        return _table(explained, name, many, unit, items)
-    base, new = totals
-    amounts = plural(new, unit.removesuffix("s"))
-    before = "" if base == new else f"{base:,} → "
-    return Block("", (Line(f"{title}: none of {number:,} changed, {before}{amounts}"),))
+        many = f", {len(items):,} of {number:,} changed" if _is_pair(explained) else ""
+        return _table(explained, name, f"{title}{many}", unit, items)
+    return Block("", (Line(f"{title}: none of {number:,} changed"),))
 
 
 def _layers(explained: Explained) -> Iterator[Section]:
@@ -477,13 +457,7 @@ def move_text(move: Inlining) -> str:
 def _profiles(explained: Explained) -> dict[str, Any]:
     """Flame graphs of base, new, what grew and what shrank; of one side alone, its own."""
     found = speedscope(explained.key.title, explained.difference)
-    if not _is_pair(explained):
-        found["profiles"] = [_renamed(found["profiles"][1], explained.sides[0].title)]
-    return found
-
-
-def _renamed(profile: dict[str, Any], title: str) -> dict[str, Any]:
-    return {**profile, "name": profile["name"].replace("new", title, 1)}
+    return found if _is_pair(explained) else {**found, "profiles": found["profiles"][1:2]}
 
 
 def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dict[str, Any]:
@@ -600,28 +574,17 @@ def _executed_values(explained: Explained) -> dict[str, Any]:
 def _records(explained: Explained) -> Table:
     """Every function, with numbers as they are."""
     names = ("function", "library", "layer", "base", "new", "change", "base_calls", "new_calls")
-    rows = [
-        Row(
-            tuple(
-                Cell(_plain(value))
-                for value in (
-                    function.key.name,
-                    function.key.library,
-                    function.key.layer.value,
-                    function.base,
-                    function.new,
-                    function.delta,
-                    function.base_calls,
-                    function.new_calls,
+    rows = (
+        (
+            *(function.key.name, function.key.library, function.key.layer.value),
+            *(
+                None if amount is None else float(amount) if amount.denominator > 1 else int(amount)
+                for amount in (
+                    *(function.base, function.new, function.delta),
+                    *(function.base_calls, function.new_calls),
                 )
-            )
+            ),
         )
         for function in explained.difference.functions
-    ]
-    return Table("functions", "", tuple(Column(name, name) for name in names), tuple(rows))
-
-
-def _plain(value: Fraction | str | None) -> str | int | float | None:
-    if isinstance(value, Fraction):
-        return value.numerator if value.denominator == 1 else float(value)
-    return value
+    )
+    return records_table("functions", names, rows)

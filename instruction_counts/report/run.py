@@ -18,7 +18,17 @@ from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import RunSummary
 from instruction_counts.report import operators, runs
 from instruction_counts.report.comparison import KEY_NAMES, key_cells, skipped_line
-from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
+from instruction_counts.report.document import (
+    Cell,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Table,
+    Unit,
+    records_table,
+)
 from instruction_counts.report.format import plural, relative_spread
 
 LEGEND = "Instructions per iteration (~: inexact), median time ± interquartile range"
@@ -239,8 +249,7 @@ _STATED = ("metadata", "subject", "expected")
 def _records(run: Run) -> Table:
     known = [metric.name for metric in metrics()]
     names = (*KEY_NAMES, "build", "definition_hash", *_FIGURES, *known, *_STATED)
-    rows = [Row(tuple(map(Cell, _values(record, known)))) for record in run.cases]
-    return Table("cases", "", tuple(Column(name, name) for name in names), tuple(rows))
+    return records_table("cases", names, (_values(record, known) for record in run.cases))
 
 
 def _values(record: Record, known: Sequence[str]) -> Iterator[Any]:

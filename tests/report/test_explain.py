@@ -222,8 +222,8 @@ def test_nothing_changed_is_reported_as_such() -> None:
 
     assert "no change in instructions per iteration" in text
     assert "No function costs more or less than before." in text
-    assert "by Python function: none of 2 changed, 27 bytecodes" in text
-    assert "by operator: none of 1 changed, 1 call" in text
+    assert "by Python function: none of 2 changed" in text
+    assert "by operator: none of 1 changed" in text
 
 
 @pytest.mark.parametrize(
