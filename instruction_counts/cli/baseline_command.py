@@ -32,7 +32,7 @@ from instruction_counts.session.checking import (
     selected_cases,
 )
 from instruction_counts.storage.store import Store
-from instruction_counts.system.files import check_writable, unwritable, write_atomically
+from instruction_counts.system.files import check_writable, write_output
 
 
 @click.group("baseline", cls=Group, commands=[check])
@@ -41,15 +41,15 @@ def command() -> None:
 
     \b
     Examples:
-      python main.py run && python main.py baseline accept baseline.json 12
+      python main.py run && python main.py baseline accept 12
       python main.py baseline check baseline.json --limits limits.yaml
       python main.py baseline lint baseline.json --limits limits.yaml
     """  # noqa: D301 - \b keeps click from reflowing the examples
 
 
 @command.command("accept")
-@click.argument("file", type=FILE)
-@click.argument("run")
+@click.argument("file", metavar="[FILE]")
+@click.argument("run", required=False, metavar="RUN")
 @case_options
 @store_option
 @click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
@@ -60,8 +60,8 @@ def command() -> None:
     help="Keep cases counted with another compiler, C library or Python.",
 )
 def accept(
-    file: Path,
-    run: str,
+    file: str,
+    run: str | None,
     selection: Selection,
     db: str | None,
     *,
@@ -69,29 +69,27 @@ def accept(
     prune: bool,
     allow_different: bool,
 ) -> None:
-    """Accept the counts of RUN into the baseline FILE, and show what that changes.
+    """Accept the counts of RUN into the baseline FILE (baseline.json), and show what changes.
 
     FILE is created if it does not exist, and updated if it does. RUN is a stored run (its number or
     tag) or a JSON file. Cases that are not selected, or not in the run, stay as they are. So do the
     counts of cases that differ by no more than noise.
     """
-    if not file.parent.is_dir():
-        raise UsageError(f"{file}: there is no folder {file.parent}", "Make it first.")
+    path, run = (Path("baseline.json"), file) if run is None else (Path(file), run)
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}", "Make it first.")
     if not dry_run:
-        check_writable(file, "")
+        check_writable(path, "")
     with Store.open(db) as store:
         found = accept_run(
-            run, file, selection, store, prune=prune, allow_different=allow_different
+            run, path, selection, store, prune=prune, allow_different=allow_different
         )
     console.show(acceptance_document(found, pruned=prune))
     if dry_run:
-        console.line(f"Nothing was written: {file}")
+        console.line(f"Nothing was written: {path}")
         return
-    try:
-        write_atomically(file, to_json(found.after))
-    except OSError as error:
-        raise unwritable(file, "", error) from error
-    console.line(f"Saved: {file} ({plural(len(found.after.cases), 'case')}). Commit it.")
+    write_output(path, to_json(found.after))
+    console.line(f"Saved: {path} ({plural(len(found.after.cases), 'case')}). Commit it.")
 
 
 @command.command("show")
