@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import attrs
 import pytest
 
 from instruction_counts.domain.build import Build
@@ -341,3 +343,19 @@ def test_lanes_that_cannot_start_end_the_engines() -> None:
     )
 
     assert ("can't start new thread True\n", "") == (done.stdout, done.stderr)
+
+
+def test_a_disk_that_fills_up_is_named_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cases that cannot write fail in any way; why is said for all of them."""
+    said: list[str] = []
+    usage = types.SimpleNamespace(free=0)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    lanes = attrs.evolve(
+        lanes_of(FakeEngine({("case", "1"): [failed()], ("case", "2"): [failed()]}), 0),
+        notice=said.append,
+    )
+    list(execute(make_orders(3), lanes))
+
+    assert [True] == ["is full, and cases that write there fail" in text for text in said]
