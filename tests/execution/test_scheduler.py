@@ -216,15 +216,6 @@ def test_a_killed_case_is_not_tried_again_after_an_interrupt() -> None:
     assert 1 == len(engine.calls)
 
 
-def test_an_order_goes_to_the_engine_of_its_build() -> None:
-    """Two builds are measured side by side."""
-    engines = {"base": FakeEngine(), "new": FakeEngine()}
-    orders = [WorkOrder(make_case(name), Build(name)) for name in engines]
-    list(execute(orders, lanes_of(engines, 0, number=1)))
-
-    assert [1, 1] == [len(engine.calls) for engine in engines.values()]
-
-
 def test_builds_take_turns_on_one_lane() -> None:
     """What drifts meets both of them, case by case, on the same cores."""
     engines = {"base": FakeEngine(), "new": FakeEngine()}
