@@ -61,12 +61,16 @@ _OPTIONS = (
         show_default=True,
         help="Retries for a case whose process died or timed out.",
     ),
-    click.option(
-        "--lanes",
-        type=click.Choice([kind.name for kind in kinds_of_lanes()]),
-        default=DEFAULT_LANES,
-        hidden=len(kinds_of_lanes()) == 1,
-        help=" ".join(f"{kind.name}: {kind.summary}." for kind in kinds_of_lanes()),
+    *(
+        click.option(
+            "--lanes",
+            type=click.Choice([kind.name for kind in kinds]),
+            default=DEFAULT_LANES,
+            show_default=True,
+            help=" ".join(f"{kind.name}: {kind.summary}." for kind in kinds),
+        )
+        for kinds in [kinds_of_lanes()]
+        if len(kinds) > 1
     ),
     click.option("--no-counts", is_flag=True, help="Do not count instructions."),
     click.option("--no-times", is_flag=True, help="Do not measure wall times."),
@@ -92,7 +96,7 @@ def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        own = {name: kwargs.pop(name) for name in _NAMES}
+        own = {name: kwargs.pop(name) for name in _NAMES if name in kwargs}
         if own["no_counts"] and own["no_times"]:
             raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
         if own["pin_isa"]:

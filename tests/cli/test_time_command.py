@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -125,6 +126,16 @@ def test_a_mistake_is_reported_before_anything_is_measured(
 ) -> None:
     """In one message, with the remedy."""
     assert message in program.error("time", *args)
+
+
+def test_a_pipe_is_no_definition_file(tmp_path: Path, program: Program) -> None:
+    """Reading it would wait for ever."""
+    path = tmp_path / "cases.py"
+    os.mkfifo(path)
+
+    assert f"--definitions {path} is not a regular file" in program.error(
+        "time", "x", "--save", "a", f"--definitions={path}"
+    )
 
 
 def test_an_empty_standard_input_is_an_empty_statement(
