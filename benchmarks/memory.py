@@ -20,10 +20,11 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.cores import available_cores, machine_wide
 from instruction_counts.execution.events import Finished
-from instruction_counts.execution.lanes import execute
-from instruction_counts.session.measuring import make_engine
+from instruction_counts.execution.local_lanes import LocalLanes
+from instruction_counts.execution.scheduler import execute
 from instruction_counts.sources.definitions import STANDARD, load
 
 CONSOLE = Console()
@@ -38,9 +39,11 @@ def main() -> None:
     cases = load(STANDARD)[: 10 * 12 : 12]
     orders = [WorkOrder(cases[n % len(cases)], facts.build) for n in range(args.cases)]
     pool = machine_wide(available_cores(), CONSOLE.print)
-    engine = make_engine("fork", facts, Profile(), CONSOLE.print)
+    engine = engine_named("fork").make(facts, Profile(), CONSOLE.print)
     table = Table("cases done", "servers, resident", "this program, resident", "files")
-    with closing(execute(orders, {facts.build.name: engine}, pool, pool.size)) as events:
+    with closing(
+        execute(orders, LocalLanes({facts.build.name: engine}, pool, pool.size))
+    ) as events:
         done = 0
         for event in events:
             if isinstance(event, Finished):

@@ -25,10 +25,11 @@ from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.cores import available_cores, machine_wide
 from instruction_counts.execution.events import Finished
-from instruction_counts.execution.lanes import execute
-from instruction_counts.session.measuring import make_engine
+from instruction_counts.execution.local_lanes import LocalLanes
+from instruction_counts.execution.scheduler import execute
 from instruction_counts.sources.definitions import STANDARD, load
 
 SAMPLE = (
@@ -53,21 +54,22 @@ def main() -> None:
     facts = probe(default_build())
 
     begin = time.perf_counter()
-    engine = make_engine("fork", facts, Profile(), CONSOLE.print)
+    engine = engine_named("fork").make(facts, Profile(), CONSOLE.print)
     measure(engine, facts, sample, 1)
     start_up_s = time.perf_counter() - begin
     CONSOLE.print(f"servers started, caches and models made: {start_up_s:.1f} s")
 
-    engine = make_engine("fork", facts, Profile(), CONSOLE.print)
+    engine = engine_named("fork").make(facts, Profile(), CONSOLE.print)
     rounds = measure(engine, facts, sample * (1 + args.repeats), 1)
     # The first round waits for the servers.
     fork_s = {
         title: statistics.median(outcome.duration_s for outcome in outcomes[1:])
         for title, outcomes in rounds.items()
     }
-    reference = measure(make_engine("timer", facts, Profile(), CONSOLE.print), facts, sample, 1)
+    timer = engine_named("timer").make(facts, Profile(), CONSOLE.print)
+    reference = measure(timer, facts, sample, 1)
     show_speed(fork_s, {title: outcome.duration_s for title, (outcome,) in reference.items()})
-    engine = make_engine("fork", facts, Profile(allocator="system"), CONSOLE.print)
+    engine = engine_named("fork").make(facts, Profile(allocator="system"), CONSOLE.print)
     show_agreement(measure(engine, facts, sample, 1), reference)
     if args.suite:
         time_suite(facts, tuple(cases.values()))
@@ -80,7 +82,8 @@ def measure(
     orders = [WorkOrder(case, facts.build, timeout_s=1800) for case in cases]
     pool = machine_wide(available_cores(), CONSOLE.print)
     outcomes: dict[str, list[Outcome]] = {}
-    with closing(execute(orders, {facts.build.name: engine}, pool, lanes)) as events:
+    here = LocalLanes({facts.build.name: engine}, pool, lanes)
+    with closing(execute(orders, here)) as events:
         for event in events:
             if isinstance(event, Finished):
                 if event.outcome.status is not Status.OK:
@@ -119,7 +122,7 @@ def show_agreement(fork: dict[str, list[Outcome]], timer: dict[str, list[Outcome
 def time_suite(facts: BuildFacts, cases: Sequence[Case]) -> None:
     """How long the standard suite takes on all cores."""
     lanes = len(available_cores())
-    engine = make_engine("fork", facts, Profile(), CONSOLE.print)
+    engine = engine_named("fork").make(facts, Profile(), CONSOLE.print)
     begin = time.perf_counter()
     measure(engine, facts, cases, lanes)
     seconds = time.perf_counter() - begin

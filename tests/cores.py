@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from instruction_counts.domain.build import DEFAULT_NAME
+from instruction_counts.engines.engine import Engine
 from instruction_counts.execution.core_locks import CoreLocks
 from instruction_counts.execution.cores import CorePool, available_cores, machine_wide
+from instruction_counts.execution.local_lanes import LocalLanes
 
 MACHINE = machine_wide(available_cores(), lambda _: None)
 """What is measured on it takes turns with whatever else runs, other tests included."""
@@ -28,6 +31,14 @@ class PoolOfItsOwn(CorePool):
         # It lasts as long as the pool.
         self._folder = tempfile.TemporaryDirectory()
         super().__init__(cores, CoreLocks(Path(self._folder.name)))
+
+
+def lanes_of(
+    engines: Engine | Mapping[str, Engine], *cores: int, number: int | None = None
+) -> LocalLanes:
+    """Lanes on numbers without a meaning; a single engine is that of the default build."""
+    by_name = engines if isinstance(engines, Mapping) else {DEFAULT_NAME: engines}
+    return LocalLanes(by_name, PoolOfItsOwn(*cores), number or len(cores))
 
 
 def shared_pool(

@@ -1,64 +1,96 @@
 """The Python interface: the use cases of the command line, for programs and notebooks.
 
-    from instruction_counts.api import TimerArgs, measure
+    from instruction_counts.api import Session
 
-    run = measure({"add": TimerArgs("x + x", "x = torch.ones((4, 4))")})
-    print(run.cases[0].outcome.instructions.per_run)
+    with Session() as session:
+        print(session.count("x + x", "x = torch.ones((4, 4))").instructions)
 
 Values go in and values come back. Nothing is printed unless an ``observer`` is given, and what is
 measured is stored only where ``db`` says. Counts are instructions per iteration (one execution of
 the statement), times are seconds per iteration. An interrupt raises `KeyboardInterrupt`; with
 ``db``, the cases that finished are stored.
+
+Each error is a `UsageError` that ends in its remedy: a `BuildError` where a build cannot be
+measured, a `DataError` where a file or database cannot be read, a `StatementError` where a
+statement failed. Mistakes in definitions are `DefinitionErrors`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Unpack
 
 import attrs
 
 from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
 from core.errors import DefinitionErrors
-from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import (
     Cases,
+    Comparing,
+    Select,
+    SideLike,
+    StoredLike,
     builds_of,
+    comparison_request,
     database_of,
     definitions_of,
     effect_of,
     given_side,
     limits_of,
-    require_names,
     selection_of,
     side,
     stored_side,
+)
+from instruction_counts.api.session import Session, StatementOptions, compared, measured
+from instruction_counts.api.values import (
+    Bisected,
+    Comparison,
+    Explained,
+    History,
+    Result,
+    Run,
+    StatementError,
+    as_kind,
 )
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
-from instruction_counts.domain.records import Complete, Record, Run
+from instruction_counts.domain.records import Record
+from instruction_counts.execution.events import Observer, Silent
+from instruction_counts.gate.accept import Acceptance
+from instruction_counts.gate.baseline import to_json
 from instruction_counts.gate.limits import Limits
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
-from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.cases import load_cases
-from instruction_counts.session.checking import Check, CheckRequest, check_build, check_run
-from instruction_counts.session.comparing import ComparisonRequest, compare_sides
-from instruction_counts.session.explaining import Explained, explain_sides
+from instruction_counts.session.bisecting import BisectionRequest, find_changes
+from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.checking import (
+    Check,
+    CheckRequest,
+    accept_side,
+    check_build,
+    check_run,
+)
+from instruction_counts.session.explaining import explain_sides
+from instruction_counts.session.histories import HistoryRequest, history_of
 from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.observer import Observer, Silent
 from instruction_counts.session.sides import read_side
 from instruction_counts.sources.definitions import STANDARD
 from instruction_counts.sources.operators.source import operators
 from instruction_counts.storage.store import Store
+from instruction_counts.system.files import write_atomically
 
 __all__ = [
+    "Acceptance",
+    "Bisected",
     "Build",
     "BuildError",
     "Check",
+    "Comparing",
     "Comparison",
     "DataError",
     "DefinitionErrors",
@@ -67,16 +99,25 @@ __all__ = [
     "GroupedSetup",
     "GroupedStmts",
     "GroupedVariants",
+    "History",
     "MeasurementSettings",
     "Record",
+    "Result",
     "Run",
+    "Select",
+    "Session",
     "Side",
+    "StatementError",
+    "StatementOptions",
     "TimerArgs",
     "UsageError",
+    "accept",
+    "bisect",
     "callgrind_stats",
     "check",
     "compare",
     "explain",
+    "history",
     "measure",
     "measurement",
     "operators",
@@ -91,37 +132,29 @@ _SILENT = Silent()
 def measure(
     definitions: Cases = STANDARD,
     *,
-    only: str | Sequence[str] = (),
-    languages: str | Sequence[str] = (),
-    runtimes: str | Sequence[str] = (),
-    autograds: str | Sequence[str] = (),
     builds: str | Build | Sequence[str | Build] = (),
     settings: MeasurementSettings = _SETTINGS,
     skip_unavailable: bool = False,
     db: str | Path | None = None,
     observer: Observer = _SILENT,
+    **select: Unpack[Select],
 ) -> Run:
     """Measure cases on one build or several.
 
     Args:
         definitions: what is measured: a mapping as ``BENCHMARKS`` of a definition file, a module or
             file that holds one, a specification, or cases.
-        only: globs over the label path, such as ``"Pointwise/*/add"``. Empty keeps everything, as
-            for the next three.
-        languages: ``"python"``, ``"c++"``.
-        runtimes: ``"eager"``, ``"torchscript"``, ``"explicit"``, or others that are registered.
-        autograds: ``"forward"``, ``"backward"``, ``"explicit"``.
         builds: interpreters or virtual environments, ``"NAME=PATH"`` or a path; by default the
             interpreter that runs this.
         settings: engine, number of lanes, time limits, and whether to count and to time.
         skip_unavailable: measure what a build can, if it has no Valgrind or C++ compiler.
         db: a database (a file, or a URL of PostgreSQL) that the run is stored in as well.
         observer: receives remarks and progress while it runs.
+        select: ``only``, ``languages``, ``runtimes`` and ``autograds`` (see `Select`).
 
     Returns:
         The run, with a record for each case on each build, in the order of the definitions. A case
         that failed is a record, too: ``record.outcome.status`` says how it ended.
-        ``record.outcome.metrics`` holds allocations and other metrics by name.
 
         Two faults end no run, and have to be looked at: ``run.is_stored`` is false where ``db``
         does not have all of the run, because it could not be written (the records are all here),
@@ -133,32 +166,21 @@ def measure(
         BuildError: a build cannot be used, or does not have something that the cases need.
         DataError: a specification or the database cannot be read.
     """
-    selection = selection_of(only, languages, runtimes, autograds)
-    cases = load_cases(definitions_of(definitions), selection)
-    with contextlib.ExitStack() as stack:
-        store = stack.enter_context(Store.open(db)) if db is not None else None
-        runner = BuildRunner.of(builds_of(builds), settings, observer, store)
-        measured = runner.run(runner.orders(cases, skip=skip_unavailable))
-        if measured.interrupted:
-            raise KeyboardInterrupt
-        records = tuple(runner.completed(record) for record in measured.run.cases)
-        return attrs.evolve(measured.run, cases=records, is_stored=measured.is_stored)
+    return measured(
+        *(definitions, select, builds_of(builds), settings, database_of(db), observer),
+        skip_unavailable=skip_unavailable,
+    )
 
 
 def compare(
-    base: str | Path | Run | Side | Build,
-    new: str | Path | Run | Side | Build,
+    base: SideLike,
+    new: SideLike,
     *,
     definitions: Cases | None = None,
-    only: str | Sequence[str] = (),
-    languages: str | Sequence[str] = (),
-    runtimes: str | Sequence[str] = (),
-    autograds: str | Sequence[str] = (),
     settings: MeasurementSettings = _SETTINGS,
-    min_effect: str | Effect = MIN_EFFECT,
-    layouts: int | None = None,
     db: str | Path | None = None,
     observer: Observer = _SILENT,
+    **how: Unpack[Comparing],
 ) -> Comparison:
     """Compare two sides, case by case, with a verdict on each.
 
@@ -169,17 +191,11 @@ def compare(
         new: the same. Two builds are measured in turns, and cases that differ are counted again.
         definitions: the cases that are measured, and compared; by default the standard suite is
             measured, and every case of the sides compared.
-        only: see `measure`, as for the next four.
-        languages: see `measure`.
-        runtimes: see `measure`.
-        autograds: see `measure`.
         settings: see `measure`.
-        min_effect: the smallest change that gets a verdict: ``"0.5%"``, ``"20"``, ``"0.5%,20"``.
-        layouts: in how many memory layouts cases that differ are counted again, each in servers of
-            its own; None: in three of the servers that measured them. 0 trusts the first count.
         db: the database that stored runs are read from, by default the user's own. If it is given,
             what is measured is stored there.
         observer: receives remarks and progress while builds are measured.
+        how: ``min_effect``, ``layouts`` and the names of `Select` (see `Comparing`).
 
     Returns:
         The comparison: ``differences`` has an entry for each case: its verdict, its noise floor and
@@ -193,93 +209,81 @@ def compare(
         DataError: a file or the database cannot be read.
         BuildError: a build cannot be measured.
     """
-    request = ComparisonRequest(
-        STANDARD if definitions is None else definitions_of(definitions),
-        selection_of(only, languages, runtimes, autograds),
-        settings,
-        effect_of(min_effect),
-        layouts,
-        defined_only=definitions is not None,
-        stores=db is not None,
-    )
-    builds = [given for given in (base, new) if isinstance(given, Build)]
-    require_names(builds)
-    with LazyStore(database_of(db), must_exist=db is None or not builds) as runs:
-        compared = compare_sides(given_side(base), given_side(new), request, runs, observer)
-        comparison = attrs.evolve(
-            _with_details(compared.comparison, runs.completed), is_sound=compared.is_sound
+    request = comparison_request(definitions, settings, database_of(db), how)
+    return compared(base, new, request, database_of(db), observer)
+
+
+def accept(
+    run: StoredLike,
+    baseline: str | Path,
+    *,
+    prune: bool = False,
+    allow_different: bool = False,
+    db: str | Path | None = None,
+    **select: Unpack[Select],
+) -> Acceptance:
+    """Make the counts of a run those of a baseline file, which is made or updated.
+
+    Args:
+        run: as ``base`` of `compare`, but for builds.
+        baseline: the file.
+        prune: drop selected cases of the file that the run does not have.
+        allow_different: keep cases that were counted with another compiler, C library or Python.
+        db: the database that stored runs are read from, by default the user's own.
+        select: see `Select`; other cases of the file stay as they are.
+
+    Returns:
+        What changed: ``after.cases`` is what the file holds now.
+
+    Raises:
+        UsageError: there is no such run, or cases failed or were not counted.
+        DataError: a file or the database cannot be read.
+    """
+    with LazyStore(database_of(db)) as runs:
+        found = accept_side(
+            _known_side(run, runs),
+            Path(baseline),
+            selection_of(**select),
+            runs.completed,
+            prune=prune,
+            allow_different=allow_different,
         )
-    if compared.interrupted:
-        raise KeyboardInterrupt
-    return comparison
-
-
-def _with_details(comparison: Comparison, complete: Complete) -> Comparison:
-    """The comparison, whose records need their store no more."""
-
-    def full(record: Record | None) -> Record | None:
-        return None if record is None else complete(record)
-
-    def side(given: Side) -> Side:
-        records = {key: complete(record) for key, record in given.records.items()}
-        return attrs.evolve(given, records=records)
-
-    return attrs.evolve(
-        comparison,
-        base=side(comparison.base),
-        new=side(comparison.new),
-        differences=tuple(
-            attrs.evolve(difference, base=full(difference.base), new=full(difference.new))
-            for difference in comparison.differences
-        ),
-    )
+    write_atomically(Path(baseline), to_json(found.after))
+    return found
 
 
 def check(
     baseline: str | Path,
-    new: str | Path | Run | Side | Build | None = None,
+    new: SideLike | None = None,
     *,
     definitions: Cases = STANDARD,
-    only: str | Sequence[str] = (),
-    languages: str | Sequence[str] = (),
-    runtimes: str | Sequence[str] = (),
-    autograds: str | Sequence[str] = (),
     settings: MeasurementSettings = _SETTINGS,
     limits: str | Path | Limits | None = None,
     allow_different: bool = False,
     layouts: int | None = None,
     db: str | Path | None = None,
     observer: Observer = _SILENT,
+    **select: Unpack[Select],
 ) -> Check:
     """Check a run, or a build that is measured now, against a baseline.
 
     Args:
-        baseline: the file, as ``baseline accept`` writes it.
+        baseline: the file, as `accept` writes it.
         new: as for `compare`; by default the interpreter that runs this is measured.
         definitions: the cases that are measured.
-        only: see `measure`, as for the next four.
-        languages: see `measure`.
-        runtimes: see `measure`.
-        autograds: see `measure`.
-        settings: see `measure`.
+        settings: see `measure`, as for ``observer`` and ``select``.
         limits: how much worse a case may get: a YAML file, or a value. None allows no increase.
         allow_different: compare even if compiler, C library, Python or instruction set differs.
-        layouts: see `compare`.
-        db: see `compare`.
-        observer: see `compare`.
+        layouts: see `Comparing`.
+        db: see `compare`, as for what is raised.
+        observer: see `measure`.
+        select: see `Select`.
 
     Returns:
         The check: ``gate.fails`` says whether a limit is exceeded, ``comparison`` holds the cases.
-        ``is_sound``: see `compare`.
-
-    Raises:
-        UsageError: the run cannot be compared with the baseline.
-        DefinitionErrors: there are mistakes in the definitions.
-        DataError: a file or the database cannot be read.
-        BuildError: the build cannot be measured.
     """
     request = attrs.evolve(
-        CheckRequest.of(Path(baseline), selection_of(only, languages, runtimes, autograds)),
+        CheckRequest.of(Path(baseline), selection_of(**select)),
         limits=limits_of(limits),
         allow_different=allow_different,
     )
@@ -299,14 +303,12 @@ def check(
 
 
 def explain(
-    run: str | Path | Run | Side,
+    run: StoredLike,
     label: str,
     *,
-    new: str | Path | Run | Side | None = None,
-    languages: str | Sequence[str] = (),
-    runtimes: str | Sequence[str] = (),
-    autograds: str | Sequence[str] = (),
+    new: StoredLike | None = None,
     db: str | Path | None = None,
+    **modes: Unpack[Select],
 ) -> Explained:
     """Say where the instructions of a case go, or which functions changed; nothing is measured.
 
@@ -314,10 +316,8 @@ def explain(
         run: as ``base`` of `compare`, but for builds.
         label: a glob over the label path; with the modes, it has to leave one case.
         new: a second side. With it, the difference is from ``run`` to ``new``.
-        languages: see `measure`.
-        runtimes: see `measure`.
-        autograds: see `measure`.
         db: the database that stored runs are read from, by default the user's own.
+        modes: see `Select`, but for ``only``.
 
     Returns:
         The case, its sides, and the ``difference``: instructions by function, per iteration.
@@ -326,11 +326,92 @@ def explain(
         UsageError: not exactly one case is selected, or it was not counted.
         DataError: a file or the database cannot be read.
     """
-    selection = selection_of((label,), languages, runtimes, autograds)
-    asked = [run] if new is None else [run, new]
+    selection = attrs.evolve(selection_of(**modes), only=(label,))
     with LazyStore(database_of(db)) as runs:
-        sides = [
-            read_side(found, runs) if isinstance(found, str) else found
-            for found in (stored_side(text) for text in asked)
-        ]
-        return explain_sides(sides, selection, runs.completed)
+        sides = [_known_side(given, runs) for given in (run, new) if given is not None]
+        return as_kind(Explained, explain_sides(sides, selection, runs.completed))
+
+
+def history(
+    only: str,
+    *,
+    last: int | None = None,
+    tags: str | Sequence[str] = (),
+    min_effect: str | Effect = MIN_EFFECT,
+    db: str | Path | None = None,
+) -> History:
+    """The counts of cases over the stored runs, and the steps in them.
+
+    Args:
+        only: a glob over the label path.
+        last: so many runs, the latest; None is all of them.
+        tags: globs; only runs that have one of these tags.
+        min_effect: the smallest step: ``"0.5%"``, ``"20"``, ``"0.5%,20"``.
+        db: the database, by default the user's own.
+
+    Raises:
+        UsageError: no stored case is selected, or no run is left.
+        DataError: the database cannot be read.
+    """
+    request = HistoryRequest(
+        selection_of(only),
+        last=last,
+        tags=(tags,) if isinstance(tags, str) else tuple(tags),
+        min_effect=effect_of(min_effect),
+    )
+    with Store.open(db, must_exist=True) as store:
+        return as_kind(History, history_of(request, store))
+
+
+def bisect(
+    label: str,
+    builds: Mapping[str, str | Path] | Sequence[str | Build],
+    *,
+    definitions: Cases = STANDARD,
+    settings: MeasurementSettings = _SETTINGS,
+    min_effect: str | Effect = MIN_EFFECT,
+    layouts: int | None = None,
+    db: str | Path | None = None,
+    observer: Observer = _SILENT,
+    **select: Unpack[Select],
+) -> Bisected:
+    """Find the builds between which a case changed; only builds that this needs are measured.
+
+    Args:
+        label: a glob over the label path; with ``select``, it has to leave one case.
+        builds: at least two, the oldest first: paths by their names, or as for `measure`.
+        definitions: where the case is defined.
+        settings: see `measure`.
+        min_effect: see `Comparing`.
+        layouts: see `Comparing`.
+        db: the database that runs are stored in, and counts known from, by default the user's own.
+        observer: see `measure`.
+        select: see `Select`, but for ``only``.
+
+    Raises:
+        UsageError: not exactly one case is selected, or there are fewer than two builds.
+        BuildError: no two of the builds can be measured.
+        DataError: the database cannot be read.
+    """
+    if isinstance(builds, Mapping):
+        builds = [f"{name}={path}" for name, path in builds.items()]
+    makers = {build.name: functools.partial(_same, build) for build in builds_of(builds)}
+    if len(makers) < 2:
+        raise UsageError("a bisection needs at least two builds", "Give more builds.")
+    selection = attrs.evolve(selection_of(**select), only=(label,))
+    asked = definitions_of(definitions), selection, settings, effect_of(min_effect), layouts
+    with Store.open(db) as store:
+        found = find_changes(makers, BisectionRequest(*asked), store, observer)
+    if not found.is_conclusive:
+        reason = next(iter(found.broken.values()), "")
+        raise BuildError(f"fewer than two builds can be measured: {reason}", "Name others.")
+    return as_kind(Bisected, found)
+
+
+def _same(build: Build) -> Build:
+    return build
+
+
+def _known_side(given: StoredLike, runs: LazyStore) -> Side:
+    found = stored_side(given)
+    return read_side(found, runs) if isinstance(found, str) else found

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict
 
 import attrs
 
 from core.expand import materialize
-from core.labels import by_option
+from core.labels import Mode, by_option
 from core.types import AutogradMode, Case, Language, RuntimeMode
 from core.utils import flatten
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.domain.build import Build, default_build
-from instruction_counts.domain.effects import Effect
+from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate.limits import Limits, read_limits
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.comparing import ComparisonRequest
+from instruction_counts.sources.definitions import STANDARD, Definitions
 from instruction_counts.sources.registry import Source
 
 Cases: TypeAlias = "str | Path | Mapping[Any, Any] | Source | Case | Iterable[Case]"
@@ -48,11 +50,39 @@ def definitions_of(given: Cases) -> Definitions:
     return _Given(tuple(given)) if isinstance(given, Iterable) else given
 
 
+Texts: TypeAlias = str | Sequence[str]
+StoredLike: TypeAlias = "str | Path | Run | Side"
+"""A run of one build, a side of a comparison (see `side`), a result file, or the number or tag of a
+stored run (``RUN:BUILD`` where it has several builds)."""
+SideLike: TypeAlias = "StoredLike | Build"
+"""The same, or a build that is measured now."""
+
+
+class Select(TypedDict, total=False):
+    """Which cases; what is left out keeps everything."""
+
+    only: Texts
+    """Globs over the label path, such as ``"Pointwise/*/add"``."""
+    languages: Texts
+    """``"python"``, ``"c++"``."""
+    runtimes: Texts
+    """``"eager"``, ``"torchscript"``, ``"explicit"``, or others that are registered."""
+    autograds: Texts
+    """``"forward"``, ``"backward"``, ``"explicit"``."""
+
+
+class Comparing(Select, total=False):
+    """How two sides are compared."""
+
+    min_effect: str | Effect
+    """The smallest change that gets a verdict: ``"0.5%"``, ``"20"``, ``"0.5%,20"``."""
+    layouts: int | None
+    """In how many memory layouts cases that differ are counted again, each in servers of its own;
+    None: in three of the servers that measured them. 0 trusts the first count."""
+
+
 def selection_of(
-    only: str | Sequence[str],
-    languages: str | Sequence[str],
-    runtimes: str | Sequence[str],
-    autograds: str | Sequence[str],
+    only: Texts = (), languages: Texts = (), runtimes: Texts = (), autograds: Texts = ()
 ) -> Selection:
     """The cases that globs and modes select.
 
@@ -61,20 +91,46 @@ def selection_of(
     """
     return Selection(
         _texts(only),
-        tuple(_mode("language", by_option(Language), name) for name in _texts(languages)),
-        tuple(_mode("runtime", by_option(RuntimeMode), name) for name in _texts(runtimes)),
-        tuple(_mode("autograd mode", by_option(AutogradMode), name) for name in _texts(autograds)),
+        tuple(mode_of("language", Language, name) for name in _texts(languages)),
+        tuple(mode_of("runtime", RuntimeMode, name) for name in _texts(runtimes)),
+        tuple(mode_of("autograd mode", AutogradMode, name) for name in _texts(autograds)),
     )
 
 
-def _mode(kind: str, known: Mapping[str, Language | RuntimeMode | AutogradMode], name: str) -> str:
-    found = known.get(name)
-    if found is None:
+def comparison_request(
+    definitions: Cases | None, settings: MeasurementSettings, db: str | None, how: Comparing
+) -> ComparisonRequest:
+    """What `compare` asks for; without definitions, sides that are given keep all their cases.
+
+    Raises:
+        UsageError: an argument cannot be read.
+    """
+    select: Any = {**how}
+    min_effect, layouts = select.pop("min_effect", MIN_EFFECT), select.pop("layouts", None)
+    return ComparisonRequest(
+        STANDARD if definitions is None else definitions_of(definitions),
+        selection_of(**select),
+        settings,
+        effect_of(min_effect),
+        layouts,
+        defined_only=definitions is not None,
+        stores=db is not None,
+    )
+
+
+def mode_of(kind: str, modes: type[Mode], name: str) -> str:
+    """The value of the mode that is spelled ``name``, as options are.
+
+    Raises:
+        UsageError: there is no such mode.
+    """
+    known = by_option(modes)
+    if name not in known:
         raise UsageError(f'there is no {kind} "{name}"', f"Choose from: {', '.join(known)}")
-    return str(found.value)
+    return str(known[name].value)
 
 
-def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
+def _texts(given: Texts) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
@@ -147,12 +203,12 @@ def side(run: Run, build: str | None = None, title: str = "") -> Side:
     return side_of(run, build, title or build)
 
 
-def given_side(given: str | Path | Run | Side | Build) -> str | Side | Build:
+def given_side(given: SideLike) -> str | Side | Build:
     """A side that is stored, a value, or to be measured."""
     return given if isinstance(given, Build) else stored_side(given)
 
 
-def stored_side(given: str | Path | Run | Side) -> str | Side:
+def stored_side(given: StoredLike) -> str | Side:
     """A side as a value, or the text that names it: a file or a stored run."""
     if isinstance(given, Run):
         return side(given)

@@ -94,8 +94,9 @@ def main(args: list[str] | None = None) -> int:
     with interrupts(final=args is None):
         with lossy_streams() as reasons:
             code = _exit_code(args)
-        for reason in reasons:
-            console.error(f"Part of the output was lost: {reason.strerror}")
+        with lossy_streams():  # stderr may lose this, too
+            for reason in reasons:
+                console.error(f"Part of the output was lost: {reason.strerror}")
         return code or (ExitCode.ERROR if reasons else ExitCode.OK)
 
 

@@ -12,9 +12,8 @@ from instruction_counts.report.visible import visible
 from instruction_counts.system.program import program_name
 
 if TYPE_CHECKING:
-    from instruction_counts.execution.events import Event
+    from instruction_counts.execution.events import Event, Progress
     from instruction_counts.report.document import Document
-    from instruction_counts.session.observer import Progress
 
 
 def write(text: str) -> None:

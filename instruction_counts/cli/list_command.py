@@ -12,8 +12,7 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import selection_options
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report import cases as report
-from instruction_counts.session.cases import load_cases
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 
 
 @click.command("list", cls=Command)

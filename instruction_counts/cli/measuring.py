@@ -12,6 +12,8 @@ from instruction_counts.cli.durations import DurationType
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import DEFAULT, engines, require
+from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
+from instruction_counts.execution.registry import kinds_of_lanes
 from instruction_counts.session.builds import MeasurementSettings
 
 _OPTIONS = (
@@ -55,6 +57,13 @@ _OPTIONS = (
         show_default=True,
         help="Retries for a case whose process died or timed out.",
     ),
+    click.option(
+        "--lanes",
+        type=click.Choice([kind.name for kind in kinds_of_lanes()]),
+        default=DEFAULT_LANES,
+        hidden=len(kinds_of_lanes()) == 1,
+        help=" ".join(f"{kind.name}: {kind.summary}." for kind in kinds_of_lanes()),
+    ),
     click.option("--no-counts", is_flag=True, help="Do not count instructions."),
     click.option("--no-times", is_flag=True, help="Do not measure wall times."),
 )
@@ -68,6 +77,7 @@ _NAMES = (
     "cores",
     "timeout_s",
     "retries",
+    "lanes",
     "no_counts",
     "no_times",
 )

@@ -29,9 +29,8 @@ from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.builds import MeasuredRun, MeasurementSettings
-from instruction_counts.session.cases import load_cases
 from instruction_counts.session.running import RunRequest, run_cases
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 

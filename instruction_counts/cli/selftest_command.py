@@ -17,6 +17,7 @@ from instruction_counts.cli.options import (
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report import selftest as report
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.selftest import run_selftest, selftest_cases
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
@@ -61,7 +62,8 @@ def command(
     build = only_build(builds, "a selftest")
     cases = selftest_cases(definitions, selection)
     with Store.open(db) as store:
-        found = run_selftest(build, cases, console, layouts=layouts, allocator=allocator)
+        settings = MeasurementSettings(allocator=allocator)
+        found = run_selftest(BuildRunner.of([build], settings, console), cases, layouts)
         console.render(report.table(found.noises))
         console.line("")
         for line in report.summary(found.noises):

@@ -10,8 +10,7 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import selection_options
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.cases import code_of
-from instruction_counts.session.cases import load_cases
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 
 
 @click.command("show", cls=Command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -15,35 +16,21 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements
 
 _STDIN = "-"
+_RUNTIMES = [name for name in by_option(RuntimeMode) if name != RuntimeMode.EXPLICIT.option]
+
+
+def _code(*names: str, text: str) -> Callable[..., Any]:
+    return click.option(*names, multiple=True, metavar="CODE", help=text)
+
 
 _OPTIONS = (
-    click.option(
-        "-s",
-        "--setup",
-        multiple=True,
-        metavar="CODE",
-        help="Code that runs once before. Repeatable: each is a line.",
-    ),
+    click.argument("stmts", nargs=-1, required=True, metavar="STMT..."),
+    _code("-s", "--setup", text="Code that runs once before. Repeatable: each is a line."),
     click.option("--cpp", is_flag=True, help="STMT and --setup are C++."),
-    click.option(
-        "--cpp-stmt",
-        "cpp_stmts",
-        multiple=True,
-        metavar="CODE",
-        help="C++ twin of STMT. Repeatable: of each STMT, in their order.",
-    ),
-    click.option(
-        "--cpp-setup", multiple=True, metavar="CODE", help="Setup of --cpp-stmt. Repeatable."
-    ),
-    click.option(
-        "--global-setup",
-        multiple=True,
-        metavar="CODE",
-        help="Top of the C++ file, such as #include lines. Repeatable.",
-    ),
-    click.option(
-        "--backward", "with_backward", is_flag=True, help="Measure forward and backward together."
-    ),
+    _code("--cpp-stmt", text="C++ twin of STMT. Repeatable: of each STMT, in their order."),
+    _code("--cpp-setup", text="Setup of --cpp-stmt. Repeatable."),
+    _code("--global-setup", text="Top of the C++ file, such as #include lines. Repeatable."),
+    click.option("--backward", is_flag=True, help="Measure forward and backward together."),
     click.option(
         "--gradient",
         metavar="NAME",
@@ -51,13 +38,9 @@ _OPTIONS = (
     ),
     click.option(
         "--runtime",
-        "runtimes",
         multiple=True,
         metavar="MODE",
-        type=click.Choice(
-            [name for name in by_option(RuntimeMode) if name != RuntimeMode.EXPLICIT.option],
-            case_sensitive=False,
-        ),
+        type=click.Choice(_RUNTIMES, case_sensitive=False),
         help="Runtime: eager, torchscript. Repeatable.  [default: eager]",
     ),
     click.option(
@@ -68,7 +51,6 @@ _OPTIONS = (
     ),
     click.option(
         "--num-threads",
-        "threads",
         multiple=True,
         type=click.IntRange(min=1),
         metavar="N",
@@ -81,77 +63,67 @@ def statement_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the statements and what belongs to them; the command gets them as ``asked``."""
 
     @wraps(function)
-    def wrapper(
-        *args: Any,
-        stmts: tuple[str, ...],
-        setup: tuple[str, ...],
-        cpp: bool,
-        cpp_stmts: tuple[str, ...],
-        cpp_setup: tuple[str, ...],
-        global_setup: tuple[str, ...],
-        with_backward: bool,
-        gradient: str | None,
-        runtimes: tuple[str, ...],
-        signature: str | None,
-        threads: tuple[int, ...],
-        **kwargs: Any,
-    ) -> Any:
-        _check(cpp, cpp_stmts, cpp_setup, global_setup)
-        read = _Input()
-        own, py_setup = read.each(stmts), read.joined(setup)
-        twins, twin_setup = read.each(cpp_stmts), read.joined(cpp_setup)
-        asked = Statements(
-            own,
-            cpp,
-            twins,
-            "" if cpp else py_setup,
-            py_setup if cpp else twin_setup,
-            read.joined(global_setup),
-            signature,
-            runtimes,
-            with_backward,
-            gradient,
-            tuple(dict.fromkeys(threads)) or (1,),
-        )
-        return function(*args, asked=asked, **kwargs)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        own = {name: kwargs.pop(name) for name in _NAMES}
+        return function(*args, asked=_statements(**own), **kwargs)
 
     for option in reversed(_OPTIONS):
         wrapper = option(wrapper)
-    return click.argument("stmts", nargs=-1, required=True, metavar="STMT...")(wrapper)
+    return wrapper
 
 
-def _check(
-    cpp: bool, stmts: tuple[str, ...], setup: tuple[str, ...], global_setup: tuple[str, ...]
-) -> None:
-    """Refuse what belongs to C++ where there is none, and C++ that is given twice."""
-    if cpp and (stmts or setup):
-        option = "--cpp-stmt" if stmts else "--cpp-setup"
+def _statements(
+    *,
+    stmts: tuple[str, ...] = (),
+    setup: tuple[str, ...] = (),
+    cpp: bool = False,
+    cpp_stmt: tuple[str, ...] = (),
+    cpp_setup: tuple[str, ...] = (),
+    global_setup: tuple[str, ...] = (),
+    backward: bool = False,
+    gradient: str | None = None,
+    runtime: tuple[str, ...] = (),
+    signature: str | None = None,
+    num_threads: tuple[int, ...] = (),
+) -> Statements:
+    """The statements; what belongs to C++ is refused where there is none, or given twice."""
+    if cpp and (cpp_stmt or cpp_setup):
+        option = "--cpp-stmt" if cpp_stmt else "--cpp-setup"
         raise UsageError(f"{option} and --cpp exclude each other", "Drop one.")
-    if setup and not stmts:
+    if cpp_setup and not cpp_stmt:
         raise UsageError("--cpp-setup is for --cpp-stmt", "Give one, or --cpp with --setup.")
-    if global_setup and not (cpp or stmts):
+    if global_setup and not (cpp or cpp_stmt):
         raise UsageError("--global-setup is for C++", "Give --cpp or --cpp-stmt.")
+    given = (*stmts, *setup, *cpp_stmt, *cpp_setup, *global_setup)
+    typed = _typed() if _STDIN in given else ""
+    if given.count(_STDIN) > 1:
+        raise UsageError("standard input can be read once", 'Give one "-" alone.')
+
+    def code(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(typed if text == _STDIN else text for text in texts)
+
+    own_setup = "\n".join(code(setup))
+    return Statements(
+        code(stmts),
+        cpp,
+        code(cpp_stmt),
+        "" if cpp else own_setup,
+        own_setup if cpp else "\n".join(code(cpp_setup)),
+        "\n".join(code(global_setup)),
+        signature,
+        runtime,
+        backward,
+        gradient,
+        tuple(dict.fromkeys(num_threads)) or (1,),
+    )
 
 
-class _Input:
-    """Codes as they are typed; ``-`` is read from standard input, once."""
+_NAMES = tuple(inspect.signature(_statements).parameters)
 
-    def __init__(self) -> None:
-        self._is_read = False
 
-    def each(self, codes: tuple[str, ...]) -> tuple[str, ...]:
-        return tuple(map(self._code, codes))
-
-    def joined(self, codes: tuple[str, ...]) -> str:
-        return "\n".join(self.each(codes))
-
-    def _code(self, code: str) -> str:
-        if code != _STDIN:
-            return code
-        if self._is_read:
-            raise UsageError("standard input can be read once", 'Give one "-" alone.')
-        self._is_read = True
-        try:
-            return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
-        except UnicodeDecodeError as error:
-            raise UsageError("standard input is no text in UTF-8", "Give it in UTF-8.") from error
+def _typed() -> str:
+    """What standard input holds."""
+    try:
+        return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
+    except UnicodeDecodeError as error:
+        raise UsageError("standard input is no text in UTF-8", "Give it in UTF-8.") from error

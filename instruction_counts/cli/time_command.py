@@ -19,7 +19,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements
 from instruction_counts.report.registry import render
 from instruction_counts.report.statements import StatementsReport
-from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.timing import Saving, Timed, time_statements
 from instruction_counts.system.program import program_name
 
@@ -59,7 +59,8 @@ def command(
       python main.py time "x + x;" --cpp -s "auto x = torch::ones({4});"
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(builds, "time") if builds else default_build()
-    timed = time_statements(asked, build, measuring, console, _saving(save, save_file))
+    runner = BuildRunner.of([build], measuring, console)
+    timed = time_statements(asked, runner, _saving(save, save_file))
     report = StatementsReport(timed.statements, timed.run)
     if as_json:
         console.write(str(render("json", report)))

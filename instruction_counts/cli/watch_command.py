@@ -103,10 +103,11 @@ def command(
         raise UsageError("--no-counts leaves nothing to watch", "Drop it.")
     if build_cmd is not None:
         check_build_command(build_cmd)
+    reporting = StepReporting(output, on_step)
     definitions, _, measuring, db = merged(definitions, (), measuring, db)
     request = WatchRequest(
         *(listing, build_cmd, definitions, selection, measuring, min_effect, layouts, state_file)
     )
     with Store.open(db) as store:
-        found = watch(request, store, StepReporting(output, on_step), console, every)
+        found = watch(request, store, reporting, console, every)
     return ExitCode.REGRESSION if found else ExitCode.OK

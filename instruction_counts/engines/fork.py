@@ -26,13 +26,9 @@ from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFu
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import (
     BYTECODES,
-    FLOPS,
     LEFT_RUNNING,
-    MOVED_BYTES,
     NO_AMOUNTS,
     OPERATOR_CALLS,
-    PEAK_BYTES,
-    TENSOR_BYTES,
     Amounts,
     metrics,
 )
@@ -66,14 +62,6 @@ from instruction_counts.system.cache import Cache
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
 from instruction_counts.system.worker_tasks import task_named
-
-_RESOURCES = {
-    "allocated_bytes": TENSOR_BYTES,
-    "peak_bytes": PEAK_BYTES,
-    "flops": FLOPS,
-    "moved_bytes": MOVED_BYTES,
-}
-"""What the worker calls them."""
 
 
 class ForkEngine:
@@ -274,11 +262,9 @@ class ForkEngine:
             return NO_AMOUNTS, None
         try:
             found = self._child(self._times, order, cores, files)({"task": "resources"})
-            found = found["resources"]
         except WorkerError as error:
             return NO_AMOUNTS, error.failure.summary
-        used = Amounts({metric.name: found[name] for name, metric in _RESOURCES.items()})
-        return used, found["reason"]
+        return Amounts(found["metrics"]), found["reason"]
 
     def _taken(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]

@@ -1,8 +1,10 @@
-"""What happens during a run, in the order in which it happens."""
+"""What happens during a run, in the order in which it happens, and who learns of it."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol, TypeAlias
 
 import attrs
 
@@ -26,3 +28,42 @@ class Finished:
 
 
 Event: TypeAlias = Started | Finished
+
+
+class Progress(Protocol):
+    """Takes the events of a run, one by one."""
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+
+
+class Observer(Protocol):
+    """Takes remarks, errors and events; a use case itself prints nothing."""
+
+    def note(self, text: str) -> None:
+        """Report a remark that is not a result."""
+
+    def error(self, text: str) -> None:
+        """Report a problem after which the use case goes on."""
+
+    def progress(self, total: int) -> AbstractContextManager[Progress]:
+        """Begin to show the events of ``total`` orders."""
+
+
+class Silent:
+    """An observer for programs: it shows nothing."""
+
+    def note(self, text: str) -> None:
+        """Show nothing."""
+
+    def error(self, text: str) -> None:
+        """Show nothing."""
+
+    def show(self, event: Event) -> None:
+        """Show nothing."""
+
+    @contextmanager
+    def progress(self, total: int) -> Iterator[Progress]:
+        """Begin to show nothing."""
+        del total
+        yield self

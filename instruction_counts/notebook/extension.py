@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import attrs
@@ -11,12 +12,10 @@ import click
 from IPython.core.error import UsageError as ShellError
 
 from core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.api import Build, MeasurementSettings, Result, Session
 from instruction_counts.cli import console
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.notebook.free_names import free_names
 from instruction_counts.notebook.options import Request, parse
-from instruction_counts.notebook.servers import Servers
-from instruction_counts.notebook.values import code_of
 from instruction_counts.report import format as fmt
 from instruction_counts.report.statements import StatementsReport
 from instruction_counts.session.timing import Timed
@@ -34,16 +33,17 @@ class StoppedError(KeyboardInterrupt):
 
 
 class Extension:
-    """The magic, with the servers that it keeps."""
+    """The magic, with the session that it keeps: one build, measured in one way, at a time."""
 
-    def __init__(self, shell: Any, servers: Servers) -> None:
-        self._shell, self._servers = shell, servers
+    def __init__(self, shell: Any, session_of: Callable[..., Session] = Session) -> None:
+        self._shell, self._session_of = shell, session_of
+        self._session: Session | None = None
         self._process = os.getpid()
 
-    def icount(self, line: str, cell: str | None = None) -> Timed | None:
+    def icount(self, line: str, cell: str | None = None) -> Result | list[Result] | None:
         """Measure a statement of the notebook: see docs/how-to/notebooks.md, or %icount --help.
 
-        Names of the notebook that a Python statement reads are passed on by value.
+        Names of the notebook that a Python statement reads are passed on as copies.
         """
         try:
             request = parse(line, cell)
@@ -62,34 +62,43 @@ class Extension:
 
     def close(self) -> None:
         """End the servers, unless this is a fork of the process that has them."""
-        if os.getpid() == self._process:
-            self._servers.close()
+        if self._session is not None and os.getpid() == self._process:
+            self._session.close()
 
-    def _measured(self, request: Request) -> Timed | None:
-        asked = request.asked
-        if not asked.is_cpp:
-            names = free_names(asked.py_setup, asked.stmts)
-            passed = code_of(names, self._shell.user_ns)
-            setup = "\n".join(code for code in (passed, asked.py_setup) if code)
-            asked = attrs.evolve(asked, py_setup=setup)
-        build, measuring = request.build, request.measuring
-        timed = self._servers.time(asked, build, measuring, fresh=request.fresh)
+    def _measured(self, request: Request) -> Result | list[Result] | None:
+        session, measuring = self._session_for(request.build, request.measuring), request.measuring
+        if request.fresh:
+            session.close()
+        values = self._shell.user_ns
+        timed = session.statements(request.asked, values, measuring)
         counted = attrs.evolve(measuring, times=False)
         again = [
-            self._servers.time(asked, build, counted) for _ in range(request.times_counted - 1)
+            session.statements(request.asked, values, counted)
+            for _ in range(request.times_counted - 1)
         ]
         _show(timed)
         if again:
             console.line("")
             for line in _agreement([timed, *again]):
                 console.line(line)
-        return timed if request.returned else None
+        results = [Result(found.record) for found in timed.statements]
+        return (results if len(results) > 1 else results[0]) if request.returned else None
+
+    def _session_for(self, build: Build, measuring: MeasurementSettings) -> Session:
+        """The session that is there, unless other servers are needed."""
+        kept = self._session
+        what = attrs.evolve(measuring, counts=True, times=True, timeout_s=None, retries=1)
+        if kept is None or (kept.build, kept.settings) != (build, what):
+            self.close()
+            kept = self._session_of(build, settings=what, observer=console)
+            self._session = kept
+        return kept
 
 
-def load(shell: Any, servers: Servers | None = None) -> None:
+def load(shell: Any, session_of: Callable[..., Session] = Session) -> None:
     """Add the magic to ``shell``; its servers end with the process, at the latest."""
     unload(shell)
-    extension = Extension(shell, servers or Servers(console))
+    extension = Extension(shell, session_of)
     shell.register_magic_function(extension.icount, "line_cell", _MAGIC)
     atexit.register(extension.close)
 

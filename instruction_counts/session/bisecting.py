@@ -13,12 +13,11 @@ from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Observer
 from instruction_counts.history.bisection import Bisection, Candidates, Change, bisect
 from instruction_counts.session.build_measurer import StoreBuildMeasurer
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.cases import load_cases
-from instruction_counts.session.observer import Observer
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.store import Store
 
 _NAMED = 12

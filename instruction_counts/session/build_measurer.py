@@ -9,15 +9,14 @@ import attrs
 from core.types import Case
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
-from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import fingerprint_hash
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.cases import load_cases
 from instruction_counts.session.comparing import ComparedBuilds, MeasuredSides
-from instruction_counts.session.observer import Observer
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.store import Store
 
 
@@ -34,7 +33,7 @@ class StoreBuildMeasurer:
     case: Case | None = None
     """The one case whose stored counts may be used; None measures everything anew."""
     _last: ComparedBuilds | None = None
-    _probe: Callable[[Build], BuildFacts] = probe
+    _probe: Callable[[Build], BuildFacts] | None = None
     is_sound: bool = attrs.field(default=True, init=False)
     """Whether all that was measured is stored, and no build changed meanwhile."""
 
@@ -44,7 +43,7 @@ class StoreBuildMeasurer:
         A build is known by its name and its fingerprint: two builds of one commit with different
         patches have the same fingerprint.
         """
-        facts = self._probe(build)
+        facts = (self._probe or self.measuring.probe)(build)
         if self.case is None:
             return None
         with_engine = fingerprint_hash(self.measuring.fingerprint(facts))

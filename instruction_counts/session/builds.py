@@ -11,37 +11,28 @@ from typing import Any, Self, TypeAlias
 import attrs
 
 from core.types import Case, CaseKey
-from instruction_counts.builds.inquiry import measure_machine
-from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
+from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import DEFAULT_NAME, Build
-from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
-from instruction_counts.domain.outcomes import Machine, Status
+from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import ChangedFiles, Complete, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Engine
 from instruction_counts.engines.entry import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.budget import Budget
-from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
-from instruction_counts.session.measuring import (
-    DURATIONS,
-    Exporter,
-    Measured,
-    make_engine,
-    plan,
-    remaining,
-)
-from instruction_counts.session.observer import Observer, Silent
+from instruction_counts.execution.events import Observer, Silent
+from instruction_counts.execution.lanes import Lanes, Opening
+from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
+from instruction_counts.execution.registry import lanes_named
+from instruction_counts.session.measuring import DURATIONS, Exporter, Measured, remaining
 from instruction_counts.session.recording import Recorder
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.folders import sweep
 
 _TIMEOUT_S = 600.0
-
-Engines: TypeAlias = Mapping[str, Engine]
-"""By the name of the build."""
 
 
 @attrs.frozen
@@ -63,20 +54,16 @@ class MeasurementSettings:
     retries: int = 1
     counts: bool = True
     times: bool = True
+    lanes: str = DEFAULT_LANES
+    """Where cases are measured: one of the kinds of lanes that are registered."""
 
-    def pool(self, notice: Callable[[str], None]) -> CorePool:
-        """The cores to measure on; ``notice`` learns that another process uses them.
+    def probe(self, build: Build) -> BuildFacts:
+        """What a build is, where it will be measured.
 
         Raises:
-            UsageError: some are not available.
+            BuildError: it cannot be used.
         """
-        available = available_cores()
-        cores = parse_cores(self.cores, available) if self.cores else available
-        return machine_wide(cores, notice)
-
-    def profile(self, callgrind_out: Path | None = None, layout: int = 0) -> Profile:
-        """What the hermetic profile leaves to choose."""
-        return Profile(self.allocator, self.pin_isa or "", layout, callgrind_out=callgrind_out)
+        return lanes_named(self.lanes).probe(build, self.timeout_s or _TIMEOUT_S)
 
     def order(self, case: Case, build: Build, **kwargs: Any) -> WorkOrder:
         """The order to measure ``case`` on ``build``, within the limits."""
@@ -135,6 +122,8 @@ class BuildRunner:
     observer: Observer = attrs.field(factory=Silent)
     recorder: Recorder | None = None
     """Where each run is stored; None stores nothing."""
+    kept: Lanes | None = None
+    """Lanes that stay open, see `keeping`; None opens lanes for each measurement."""
 
     @property
     def completed(self) -> Complete:
@@ -164,22 +153,12 @@ class BuildRunner:
             BuildError: one cannot be used.
         """
         sweep()
-        limit = settings.timeout_s or _TIMEOUT_S
-        return cls(tuple(probe(build, limit) for build in builds), settings, observer, recorder)
+        return cls(tuple(map(settings.probe, builds)), settings, observer, recorder)
 
     @property
     def names(self) -> tuple[str, ...]:
         """What the builds are called."""
         return tuple(facts.build.name for facts in self.facts)
-
-    @property
-    def lanes(self) -> int:
-        """How many cases are measured at a time.
-
-        Raises:
-            UsageError: a core is not available.
-        """
-        return self.settings.jobs or self.settings.pool(self.observer.note).size
 
     def orders(self, cases: Sequence[Case], *, skip: bool = False) -> list[WorkOrder]:
         """The orders of all builds: each case on one after the other, then the next case.
@@ -207,39 +186,34 @@ class BuildRunner:
         done: Run | None = None,
         budget: Budget | None = None,
         callgrind_out: Path | None = None,
-        engines: Engines | None = None,
     ) -> MeasuredRun:
         """Measure ``orders``; the run is stored and exported while it grows.
 
         ``done`` is a run to go on from. Where orders ask for resources and times, it is measured
-        first what the machine can do. ``engines`` are used if given, and left open.
+        first what the machine can do.
 
         Raises:
             BuildError: an engine cannot start; nothing was measured.
             DataError: ``done`` was measured by another engine, or on another build.
         """
-        settings, lanes, pool = self.settings, self.lanes, self.settings.pool(self.observer.note)
-        for facts in self.facts:
-            self.observer.note(banner(facts, settings.engine, lanes))
         waiting = remaining(orders, done)
-        with contextlib.ExitStack() as stack:
-            if engines is None:
-                engines = stack.enter_context(self.engines(callgrind_out=callgrind_out))
-            for name, engine in engines.items():
-                engine.check([order for order in waiting if order.build.name == name])
+        with self.lanes(callgrind_out=callgrind_out) as lanes:
+            for facts in self.facts:
+                self.observer.note(banner(facts, self.settings.engine, lanes.number))
+            lanes.check(waiting)
+            asks = any(order.asks_for_resources and order.times for order in waiting)
             measured = Measured(
-                settings.engine,
-                engines,
-                tuple(exporters),
+                self.settings.engine,
+                lanes,
+                exporters,
                 self.observer,
                 Cache().root / DURATIONS,
                 self.recorder,
-                machine=self._machine(waiting, pool),
+                machine=lanes.machine() if asks else None,
                 budget=budget,
-                changed_files=self._changed_files,
                 package_folders={facts.build.name: facts.package_folder for facts in self.facts},
             )
-            interrupted = measured.execute(orders, pool, lanes, done)
+            interrupted = measured.execute(orders, done)
         for name, files in measured.run.changed_files.items():
             self.observer.error(changed(name, files))
         return MeasuredRun(
@@ -251,31 +225,73 @@ class BuildRunner:
             measured.is_stored,
         )
 
-    def _changed_files(self) -> dict[str, ChangedFiles]:
-        found = {facts.build.name: facts.changed_files() for facts in self.facts}
-        return {name: changed for name, changed in found.items() if changed is not None}
-
     @contextlib.contextmanager
-    def engines(self, *, layout: int = 0, callgrind_out: Path | None = None) -> Iterator[Engines]:
-        """An engine for each build, by its name, in a memory layout; closed in the end.
+    def keeping(self) -> Iterator[Self]:
+        """The same, on lanes that stay open until the end: for what measures several times.
 
         Raises:
-            BuildError: it cannot start.
+            BuildError: an engine cannot start.
+            UsageError: there are no such lanes.
         """
-        profile = self.settings.profile(callgrind_out, layout)
-        engines = {}
-        with contextlib.ExitStack() as stack:
-            for facts in self.facts:
-                made = make_engine(self.settings.engine, facts, profile, self.observer.note)
-                engines[facts.build.name] = stack.enter_context(contextlib.closing(made))
-            yield engines
+        with self.lanes() as lanes:
+            yield attrs.evolve(self, kept=lanes)
 
-    def _machine(self, orders: Iterable[WorkOrder], pool: CorePool) -> Machine | None:
-        """What the machine can do, as a yardstick for what is measured."""
-        if not any(order.asks_for_resources and order.times for order in orders):
-            return None
-        with pool.reserve(1) as (core,):
-            return measure_machine(self.facts[0].build, core)
+    @contextlib.contextmanager
+    def lanes(self, *, layout: int = 0, callgrind_out: Path | None = None) -> Iterator[Lanes]:
+        """Lanes for these builds, in a memory layout: those that are kept, where they do.
+
+        Raises:
+            BuildError, UsageError: see `keeping`.
+        """
+        if self.kept is not None and not layout and callgrind_out is None:
+            yield self.kept
+            return
+        settings = self.settings
+        profile = Profile(
+            settings.allocator, settings.pin_isa or "", layout, callgrind_out=callgrind_out
+        )
+        asked = Opening(
+            settings.engine,
+            self.facts,
+            profile,
+            settings.jobs,
+            settings.cores,
+            self.observer.note,
+        )
+        with contextlib.closing(lanes_named(settings.lanes).open(asked)) as lanes:
+            yield lanes
+
+
+def plan(
+    cases: Sequence[Case],
+    facts: BuildFacts,
+    make_order: Callable[..., WorkOrder],
+    *,
+    needs: Collection[Requirement] = frozenset(Requirement),
+    skip: bool,
+) -> list[WorkOrder]:
+    """The orders of one build; with ``skip``, what it cannot do is refused instead of an error.
+
+    Raises:
+        BuildError: the build is missing something that the cases need, and ``skip`` is not set.
+    """
+    orders = [make_order(case, facts.build) for case in cases]
+    for requirement in missing(facts, needs):
+        affected = [order for order in orders if requirement.affects(order)]
+        if affected and not skip:
+            raise BuildError(requirement.what, f"{requirement.remedy}     or  --skip-unavailable")
+        orders = [requirement.reduced(order) if order in affected else order for order in orders]
+    refusals = runtime_refusals(facts.build, {case.autolabels.runtime for case in cases})
+    return [
+        attrs.evolve(
+            order, refusal=order.refusal or refusals.get(order.case.autolabels.runtime, "")
+        )
+        for order in orders
+    ]
+
+
+RunnerOf: TypeAlias = Callable[..., BuildRunner]
+"""Makes a runner of what `BuildRunner.of` does, perhaps one that is there."""
 
 
 def changed(build: str, files: ChangedFiles) -> str:

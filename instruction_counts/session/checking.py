@@ -16,18 +16,17 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline, read_baseline, verified_against
 from instruction_counts.gate.checks import Previous, read_previous
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.cases import load_cases
 from instruction_counts.session.comparing import Compared, ComparedBuilds
-from instruction_counts.session.observer import Observer
 from instruction_counts.session.sides import Runs, read_side
 from instruction_counts.session.time_budget import planned
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.storage.store import Store
 
 
@@ -182,8 +181,8 @@ def check_build(
     fingerprint = settings.fingerprint(facts)
     request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
     cases = load_cases(definitions, request.selection)
-    with runner.engines() as engines:
-        builds = ComparedBuilds(runner, cases, engines)
+    with runner.keeping() as kept:
+        builds = ComparedBuilds(kept, cases)
         measured = builds.measure(
             planned(time_budget_s, cases, store, moved=request.previous.moved)
         )
@@ -246,16 +245,32 @@ def accept_run(
         UsageError: there is no such run, or it cannot be accepted.
         DataError: ``file`` holds something else.
     """
+    return accept_side(
+        *(read_side(run, runs), file, selection, runs.completed),
+        prune=prune,
+        allow_different=allow_different,
+    )
+
+
+def accept_side(
+    side: Side,
+    file: Path,
+    selection: Selection,
+    complete: Complete,
+    *,
+    prune: bool = False,
+    allow_different: bool = False,
+) -> Acceptance:
+    """The same of a side."""
     before = read_baseline(file) if file.exists() else None
-    side = narrowed(read_side(run, runs), selection)
     mine = selected_cases(before, selection).cases if before is not None else {}
     return accept(
         before,
-        side,
+        narrowed(side, selection),
         mine,
         prune=prune,
         allow_different=allow_different,
-        complete=runs.completed,
+        complete=complete,
     )
 
 

@@ -33,14 +33,13 @@ from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.budget import Budget
-from instruction_counts.session.builds import BuildRunner, Engines, MeasurementSettings
-from instruction_counts.session.cases import load_cases
+from instruction_counts.execution.events import Observer
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
 from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.observer import Observer
 from instruction_counts.session.sides import read_side
 from instruction_counts.session.time_budget import planned, require_measured
 from instruction_counts.session.verification import FRESH_SERVERS, Recounted, Verification
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.sources.definitions import Definitions, load_cases
 
 
 @attrs.frozen
@@ -74,8 +73,6 @@ class ComparedBuilds:
 
     runner: BuildRunner
     cases: tuple[Case, ...]
-    engines: Engines | None = None
-    """What measures and verifies; None makes engines for each."""
 
     def measure(self, budget: Budget | None = None) -> MeasuredSides:
         """Measure the builds now; what one of them cannot run is a case that was skipped.
@@ -85,7 +82,7 @@ class ComparedBuilds:
             BuildError: an engine cannot start.
         """
         orders = self.runner.orders(self.cases, skip=True)
-        measured = self.runner.run(orders, budget=budget, engines=self.engines)
+        measured = self.runner.run(orders, budget=budget)
         require_measured(measured.run)
         title = "" if measured.run_id is None else f"run {measured.run_id}, "
         sides = {
@@ -134,7 +131,7 @@ class ComparedBuilds:
         ``sides`` are the measured builds. They come back with what layouts were seen to move their
         cases by, which is stored with their run, too: where these were layouts of whole servers.
         """
-        verification = Verification(self.runner, self.engines)
+        verification = Verification(self.runner)
         again = verification.count(self._cases_of(comparison.suspects), layouts)
         checked = judged(again)
         if layouts is None:
@@ -168,7 +165,7 @@ class ComparedBuilds:
         ]
         if not cases:
             return comparison
-        outputs = Verification(self.runner, self.engines).outputs(cases)
+        outputs = Verification(self.runner).outputs(cases)
         base, new = (
             with_outputs(side, found)
             for side, found in zip((comparison.base, comparison.new), outputs, strict=True)
@@ -206,6 +203,7 @@ def compare_sides(
     request: ComparisonRequest,
     runs: LazyStore,
     observer: Observer,
+    runner_of: RunnerOf = BuildRunner.of,
 ) -> Compared:
     """Compare two sides: a build is measured now, a text names a stored run or a JSON file.
 
@@ -226,9 +224,8 @@ def compare_sides(
         if builds:
             store = runs.opened() if request.stores else None
             cases = load_cases(request.definitions, request.selection)
-            runner = BuildRunner.of(builds, request.settings, observer, store)
-            engines = stack.enter_context(runner.engines())
-            compared_builds = ComparedBuilds(runner, cases, engines)
+            runner = runner_of(builds, request.settings, observer, store)
+            compared_builds = ComparedBuilds(stack.enter_context(runner.keeping()), cases)
             measured = compared_builds.measure(planned(request.time_budget_s, cases, store))
         before, after = (
             measured.sides[side.name] if isinstance(side, Build) else side for side in known

@@ -10,11 +10,8 @@ from typing import Protocol
 
 import attrs
 
-from core.types import Case
 from instruction_counts import __version__
-from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
-from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.domain.errors import BuildError, DataError, UsageError
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.fingerprint import KNOWN_LATER, Fingerprint, known_at_first
 from instruction_counts.domain.outcomes import Machine, Status
@@ -27,55 +24,12 @@ from instruction_counts.domain.records import (
     as_it_is,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Engine
-from instruction_counts.engines.entry import Profile
-from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.budget import Budget
-from instruction_counts.execution.cores import CorePool
-from instruction_counts.execution.events import Event, Finished
-from instruction_counts.execution.lanes import execute, refused
+from instruction_counts.execution.events import Event, Finished, Observer
+from instruction_counts.execution.lanes import Lanes
 from instruction_counts.execution.order import longest_first, note_durations, read_durations
-from instruction_counts.session.observer import Observer
+from instruction_counts.execution.scheduler import execute, refused
 from instruction_counts.session.recording import Recorder, Recording
-
-
-def make_engine(
-    name: str, facts: BuildFacts, profile: Profile, notice: Callable[[str], None]
-) -> Engine:
-    """The engine called ``name``, for one build.
-
-    Raises:
-        BuildError: it cannot start there; the error names the remedy.
-    """
-    return engine_named(name).make(facts, profile, notice)
-
-
-def plan(
-    cases: Sequence[Case],
-    facts: BuildFacts,
-    make_order: Callable[..., WorkOrder],
-    *,
-    needs: Collection[Requirement] = frozenset(Requirement),
-    skip: bool,
-) -> list[WorkOrder]:
-    """The orders of one build; with ``skip``, what it cannot do is refused instead of an error.
-
-    Raises:
-        BuildError: the build is missing something that the cases need, and ``skip`` is not set.
-    """
-    orders = [make_order(case, facts.build) for case in cases]
-    for requirement in missing(facts, needs):
-        affected = [order for order in orders if requirement.affects(order)]
-        if affected and not skip:
-            raise BuildError(requirement.what, f"{requirement.remedy}     or  --skip-unavailable")
-        orders = [requirement.reduced(order) if order in affected else order for order in orders]
-    refusals = runtime_refusals(facts.build, {case.autolabels.runtime for case in cases})
-    return [_refused(order, refusals.get(order.case.autolabels.runtime, "")) for order in orders]
-
-
-def _refused(order: WorkOrder, reason: str) -> WorkOrder:
-    return attrs.evolve(order, refusal=order.refusal or reason)
-
 
 DURATIONS = "durations.json"
 """Where, in the cache folder, it is noted how long cases take."""
@@ -108,22 +62,20 @@ class Measured:
     def __init__(
         self,
         engine: str,
-        engines: Mapping[str, Engine],
-        exporters: Sequence[Exporter],
+        lanes: Lanes,
+        exporters: Collection[Exporter],
         observer: Observer,
         durations: Path | None = None,
         recorder: Recorder | None = None,
         now: Callable[[], dt.datetime] = _now,
         machine: Machine | None = None,
         budget: Budget | None = None,
-        changed_files: Callable[[], Mapping[str, ChangedFiles]] = dict,
         package_folders: Mapping[str, str] | None = None,
     ) -> None:
         self._budget, self._observer = budget, observer
-        self._look_for_changes = changed_files
         self._changed_files: dict[str, ChangedFiles] = {}
         self._folders = dict(package_folders or {})
-        self._engine, self._exporters, self._engines = engine, exporters, engines
+        self._engine, self._exporters, self._lanes = engine, tuple(exporters), lanes
         self._machine = machine
         self._durations, self._recorder = durations, recorder
         self._recording: Recording | None = None
@@ -149,7 +101,7 @@ class Measured:
     @property
     def run(self) -> Run:
         """The run, as far as it is."""
-        builds = {name: engine.fingerprint for name, engine in self._engines.items()}
+        builds = dict(self._lanes.fingerprints)
         machine = self._machine
         if self._before is not None:
             builds = {**self._before.builds, **builds}
@@ -159,9 +111,7 @@ class Measured:
         start = __version__, self._engine, builds, records, self._started_at, machine
         return Run(*start, changed, self._folders)
 
-    def execute(
-        self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int, done: Run | None
-    ) -> bool:
+    def execute(self, orders: Sequence[WorkOrder], done: Run | None) -> bool:
         """Measure ``orders``, but for those that ``done`` holds; True if interrupted.
 
         What ``done`` holds beyond the orders is kept too, however it ended and on whatever build,
@@ -183,12 +133,12 @@ class Measured:
             self._recording = Recording(number, self._recorder, self._observer)
         interrupted = True
         try:
-            self._measure(waiting, pool, lanes)
+            self._measure(waiting)
             interrupted = False
         except KeyboardInterrupt:
             pass
         finally:
-            self._changed_files |= self._look_for_changes()
+            self._changed_files |= self._lanes.changed_files()
             self._restore_order(orders)
             if self._recording is not None:
                 self._recording.finish(self.run, interrupted=interrupted)
@@ -197,9 +147,9 @@ class Measured:
         return interrupted
 
     def _go_on_from(self, done: Run) -> None:
-        for name, engine in self._engines.items():
+        for name, fingerprint in self._lanes.fingerprints.items():
             before = done.builds.get(name)
-            same = before and known_at_first(before) == known_at_first(engine.fingerprint)
+            same = before and known_at_first(before) == known_at_first(fingerprint)
             if done.engine != self._engine or not same:
                 raise DataError(
                     f'--resume: the file was measured by another engine or build than "{name}" is',
@@ -210,18 +160,16 @@ class Measured:
         self._changed_files = dict(done.changed_files)
         self._folders = {**done.package_folders, **self._folders}
 
-    def _measure(self, orders: Sequence[WorkOrder], pool: CorePool, lanes: int) -> None:
+    def _measure(self, orders: Sequence[WorkOrder]) -> None:
         possible = []
         for order in orders:
-            outcome = refused(order, pool)
+            outcome = refused(order, self._lanes)
             if outcome is None:
                 possible.append(order)
             else:
                 self._add(Finished(order, outcome))
         with (
-            contextlib.closing(
-                execute(possible, self._engines, pool, lanes, budget=self._budget)
-            ) as events,
+            contextlib.closing(execute(possible, self._lanes, budget=self._budget)) as events,
             self._observer.progress(len(possible)) as progress,
         ):
             for event in events:

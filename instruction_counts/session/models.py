@@ -18,7 +18,7 @@ from instruction_counts.analysis.models import (
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.session.observer import Observer
+from instruction_counts.execution.events import Observer
 from instruction_counts.session.sides import Runs, read_side
 from instruction_counts.sources.inputs import parse_input
 from instruction_counts.sources.models.layers import (

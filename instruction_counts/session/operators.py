@@ -14,8 +14,8 @@ from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection, select
+from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
-from instruction_counts.session.observer import Observer
 from instruction_counts.sources.operators.calls import Overrides, calls
 from instruction_counts.sources.operators.catalogue import (
     Coverage,

@@ -15,7 +15,7 @@ from core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Complete, Identity, Record, Run
-from instruction_counts.session.observer import Observer
+from instruction_counts.execution.events import Observer
 from instruction_counts.storage.json_files import keep
 from instruction_counts.system.program import program_name
 

@@ -11,9 +11,9 @@ from core.facts import Operator
 from core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.records import Run
+from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import BuildRunner, MeasuredRun, MeasurementSettings
 from instruction_counts.session.measuring import Exporter
-from instruction_counts.session.observer import Observer
 from instruction_counts.session.time_budget import planned, require_measured
 from instruction_counts.storage.store import Store
 

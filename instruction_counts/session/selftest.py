@@ -3,37 +3,28 @@
 from __future__ import annotations
 
 import contextlib
-import datetime as dt
 import multiprocessing
 import os
 import shlex
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import attrs
 
 from core.types import AutogradMode, Case, CaseKey, RuntimeMode
-from instruction_counts import __version__
 from instruction_counts.builds.files import files_of
 from instruction_counts.builds.links import places_of
-from instruction_counts.builds.probing import BuildFacts, probe
-from instruction_counts.domain.build import Build
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.entry import Profile
-from instruction_counts.engines.registry import DEFAULT
-from instruction_counts.execution.cores import available_cores, machine_wide
-from instruction_counts.execution.events import Finished
-from instruction_counts.execution.lanes import execute, refused
-from instruction_counts.session.cases import load_cases
-from instruction_counts.session.measuring import make_engine
-from instruction_counts.session.observer import Observer
-from instruction_counts.sources.definitions import Definitions
+from instruction_counts.execution.cores import available_cores
+from instruction_counts.session.builds import BuildRunner, MeasuredRun, MeasurementSettings
+from instruction_counts.session.verification import Verification
+from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.system.folders import WorkFolder
 
 _MANY_VARIABLES = {f"INHERITED_{number:03}": "x" * 100 for number in range(200)}
@@ -72,120 +63,53 @@ class Selftest:
     run: Run
 
 
-def run_selftest(
-    build: Build,
-    cases: Sequence[Case],
-    observer: Observer,
-    *,
-    layouts: int = 0,
-    allocator: str = "steady",
-) -> Selftest:
-    """Count ``cases`` under all conditions.
+@attrs.frozen
+class Condition:
+    """Something that is different in a round, and must not matter."""
+
+    title: str
+    busy: bool = False
+    another_directory: bool = False
+    variables: Mapping[str, str] = attrs.field(factory=dict, hash=False)
+
+
+CONDITIONS = (
+    Condition("fresh servers"),
+    Condition(
+        "fresh servers again, from another working directory and TMPDIR, "
+        "of the build at a longer path",
+        another_directory=True,
+    ),
+    Condition("under load on every core", busy=True),
+    Condition("with a larger inherited environment", variables=_MANY_VARIABLES),
+)
+
+
+def run_selftest(runner: BuildRunner, cases: Sequence[Case], layouts: int = 0) -> Selftest:
+    """Count ``cases`` under all conditions, then in ``layouts`` other memory layouts.
 
     Raises:
         BuildError: the build cannot be used.
     """
-    facts = probe(build)
-    repeats: list[Round] = []
-    others: list[Round] = []
-    for condition in conditions(layouts):
-        observer.note(f"{len(cases)} cases, {condition.title}")
+    rounds: list[Run] = []
+    for condition in CONDITIONS:
+        runner.observer.note(f"{len(cases)} cases, {condition.title}")
         # The first round becomes a run, which baselines are made from, too.
-        found = measure(cases, facts, condition, allocator, observer, executed=not repeats)
-        (others if condition.layout else repeats).append(found)
-    noises = noise_of(
-        cases, *([measured.outcomes for measured in rounds] for rounds in (repeats, others))
-    )
-    run = run_of(build.name, repeats[0], floors(noises), facts.package_folder)
-    return Selftest(noises, run)
+        rounds.append(counted(cases, runner, condition, executed=not rounds))
+    others = Verification(runner).count(cases, layouts).counts[0] if layouts else []
+    noises = noise_of(cases, rounds, others)
+    return Selftest(noises, with_floors(rounds[0], noises))
 
 
-def selftest_cases(definitions: Definitions, selection: Selection) -> tuple[Case, ...]:
+def selftest_cases(definitions: Definitions | None, selection: Selection) -> tuple[Case, ...]:
     """The selected cases; without a selection a representative set.
 
     Raises:
         DefinitionErrors, DataError: the definitions cannot be used.
         UsageError: the selection leaves no case.
     """
-    if selection == Selection():
-        return representative(load_cases(definitions, selection))
-    return load_cases(definitions, selection)
-
-
-def noise_of(
-    cases: Sequence[Case],
-    repeats: Sequence[Mapping[Case, Outcome]],
-    layouts: Sequence[Mapping[Case, Outcome]],
-) -> tuple[CaseNoise, ...]:
-    """What the rounds say of each case."""
-    return tuple(
-        CaseNoise(
-            case,
-            tuple(_count(outcomes[case]) for outcomes in repeats),
-            tuple(_count(outcomes[case]) for outcomes in layouts),
-            all(_is_exact(outcomes[case]) for outcomes in repeats),
-        )
-        for case in cases
-    )
-
-
-def floors(noises: Sequence[CaseNoise]) -> dict[CaseKey, Noise]:
-    """What is stored with the run.
-
-    A case that failed in a round is left out: of its noise nothing is known.
-    """
-    return {
-        noise.case.key: Noise(noise.noise, noise.layout_spread, len(noise.layouts))
-        for noise in noises
-        if None not in (*noise.repeats, *noise.layouts)
-    }
-
-
-def _count(outcome: Outcome) -> int | None:
-    return None if outcome.instructions is None else outcome.instructions.per_run
-
-
-def _is_exact(outcome: Outcome) -> bool:
-    return outcome.instructions is not None and outcome.instructions.exact
-
-
-def _spread(counts: Sequence[int | None]) -> float:
-    known = [count for count in counts if count is not None]
-    return min(1.0, (max(known) - min(known)) / max(1, *known)) if known else 0.0
-
-
-@attrs.frozen
-class Condition:
-    """Something that is different in a round; ``layout`` 0 is the layout that `run` counts in."""
-
-    title: str
-    layout: int = 0
-    busy: bool = False
-    another_directory: bool = False
-    variables: Mapping[str, str] = attrs.field(factory=dict, hash=False)
-
-
-@attrs.frozen
-class Round:
-    """How the cases ended in servers of their own, and what these were."""
-
-    outcomes: Mapping[Case, Outcome]
-    fingerprint: Fingerprint
-
-
-def conditions(layouts: int) -> tuple[Condition, ...]:
-    """What must not matter, then ``layouts`` memory layouts, which may."""
-    return (
-        Condition("fresh servers"),
-        Condition(
-            "fresh servers again, from another working directory and TMPDIR, "
-            "of the build at a longer path",
-            another_directory=True,
-        ),
-        Condition("under load on every core", busy=True),
-        Condition("with a larger inherited environment", variables=_MANY_VARIABLES),
-        *(Condition(f"memory layout {number}", layout=number) for number in range(1, layouts + 1)),
-    )
+    cases = load_cases(definitions, selection)
+    return representative(cases) if selection == Selection() else cases
 
 
 def representative(cases: Sequence[Case]) -> tuple[Case, ...]:
@@ -201,55 +125,94 @@ def representative(cases: Sequence[Case]) -> tuple[Case, ...]:
     return tuple(case for case in cases if case in set(chosen.values()))
 
 
-def measure(
-    cases: Sequence[Case],
-    facts: BuildFacts,
-    condition: Condition,
-    allocator: str,
-    observer: Observer,
-    *,
-    executed: bool = False,
-) -> Round:
-    """Count ``cases`` once, in servers of their own, under ``condition``."""
+def noise_of(
+    cases: Sequence[Case], rounds: Sequence[Run], layouts: Sequence[Mapping[CaseKey, int]]
+) -> tuple[CaseNoise, ...]:
+    """What the rounds, and the counts in other layouts, say of each case."""
+    outcomes = [{record.key: record.outcome for record in run.cases} for run in rounds]
+    return tuple(
+        CaseNoise(
+            case,
+            tuple(_count(found[case.key]) for found in outcomes),
+            tuple(found.get(case.key) for found in layouts),
+            all(_is_exact(found[case.key]) for found in outcomes),
+        )
+        for case in cases
+    )
+
+
+def with_floors(run: Run, noises: Sequence[CaseNoise]) -> Run:
+    """The run with what was seen to move its cases.
+
+    A case that failed in a round has none: of its noise nothing is known.
+    """
+    floors = {
+        noise.case.key: Noise(noise.noise, noise.layout_spread, len(noise.layouts))
+        for noise in noises
+        if None not in (*noise.repeats, *noise.layouts)
+    }
+    records = (attrs.evolve(record, noise=floors.get(record.key)) for record in run.cases)
+    return attrs.evolve(run, cases=tuple(records))
+
+
+def _count(outcome: Outcome) -> int | None:
+    return None if outcome.instructions is None else outcome.instructions.per_run
+
+
+def _is_exact(outcome: Outcome) -> bool:
+    return outcome.instructions is not None and outcome.instructions.exact
+
+
+def _spread(counts: Sequence[int | None]) -> float:
+    known = [count for count in counts if count is not None]
+    return min(1.0, (max(known) - min(known)) / max(1, *known)) if known else 0.0
+
+
+def counted(
+    cases: Sequence[Case], runner: BuildRunner, condition: Condition, *, executed: bool = False
+) -> Run:
+    """Count ``cases`` once, in servers of their own, under ``condition``.
+
+    This process stays as it is: where another directory or environment is asked for, a process of
+    its own measures.
+    """
+    (facts,) = runner.facts
     facts = _anchored(facts)
     orders = [
-        WorkOrder(case, facts.build, times=False, retries=1, executed=executed) for case in cases
+        runner.settings.order(case, facts.build, times=False, executed=executed) for case in cases
     ]
-    cores = available_cores()
-    pool = machine_wide(cores, observer.note)
-    refusals = {order.case: refused(order, pool) for order in orders}
-    outcomes = {case: outcome for case, outcome in refusals.items() if outcome is not None}
-    possible = [order for order in orders if order.case not in outcomes]
-    with (
-        _arranged(condition, cores) as elsewhere,
-        observer.progress(len(possible)) as progress,
-    ):
-        facts = facts if elsewhere is None else _at_longer_path(facts, elsewhere)
-        profile = Profile(allocator=allocator, layout=condition.layout)
-        with contextlib.closing(make_engine(DEFAULT, facts, profile, observer.note)) as engine:
-            engine.check(possible)
-            events = execute(possible, {facts.build.name: engine}, pool, len(cores))
-            with contextlib.closing(events):
-                for event in events:
-                    if isinstance(event, Finished):
-                        outcomes[event.order.case] = event.outcome
-                    progress.show(event)
-    return Round({case: outcomes[case] for case in cases}, engine.fingerprint)
+    runner = attrs.evolve(runner, facts=(facts,))
+    with contextlib.ExitStack() as stack:
+        if condition.another_directory or condition.variables:
+            context = multiprocessing.get_context("spawn")
+            other = stack.enter_context(ProcessPoolExecutor(1, context))
+            measured = other.submit(_elsewhere, facts, runner.settings, orders, condition).result()
+        else:
+            if condition.busy:
+                stack.enter_context(_load(available_cores()))
+            measured = runner.run(orders)
+    if measured.interrupted:
+        raise KeyboardInterrupt
+    return measured.run
 
 
-def run_of(
-    build: str, first: Round, noises: Mapping[CaseKey, Noise], package_folder: str = ""
-) -> Run:
-    """The first round as a run, with what was seen to move its cases in the others."""
-    records = (Record.of(case, build, outcome) for case, outcome in first.outcomes.items())
-    return Run(
-        __version__,
-        DEFAULT,
-        {build: first.fingerprint},
-        tuple(attrs.evolve(record, noise=noises.get(record.key)) for record in records),
-        dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        package_folders={build: package_folder} if package_folder else {},
-    )
+def _elsewhere(
+    facts: BuildFacts,
+    settings: MeasurementSettings,
+    orders: Sequence[WorkOrder],
+    condition: Condition,
+) -> MeasuredRun:
+    """Measure in a process of its own, which may change its environment."""
+    os.environ.update(condition.variables)
+    with WorkFolder() as folder, contextlib.chdir(folder):
+        if condition.another_directory:
+            elsewhere = folder / "a-folder-with-a-longer-name-than-usual"
+            elsewhere.mkdir()
+            os.environ["TMPDIR"] = str(elsewhere)
+            os.chdir(elsewhere)
+            facts = _at_longer_path(facts, elsewhere)
+        orders = [attrs.evolve(order, build=facts.build) for order in orders]
+        return BuildRunner((facts,), settings).run(orders)
 
 
 def _anchored(facts: BuildFacts) -> BuildFacts:
@@ -279,43 +242,6 @@ def _at_longer_path(facts: BuildFacts, folder: Path) -> BuildFacts:
         places=places_of(build),
         files=files_of(python, facts.torch_root, facts.library_paths),
     )
-
-
-@contextlib.contextmanager
-def _arranged(condition: Condition, cores: Sequence[int]) -> Iterator[Path | None]:
-    """Let ``condition`` hold; its value is the folder that is worked in, if that is another one."""
-    with contextlib.ExitStack() as stack:
-        elsewhere = stack.enter_context(_elsewhere()) if condition.another_directory else None
-        if condition.busy:
-            stack.enter_context(_load(cores))
-        os.environ.update(condition.variables)
-        try:
-            yield elsewhere
-        finally:
-            for name in condition.variables:
-                del os.environ[name]
-
-
-@contextlib.contextmanager
-def _elsewhere() -> Iterator[Path]:
-    """Let the program work in another directory, which is its TMPDIR, too; its value is that one.
-
-    Neither may reach a counted process, where the length of a path moves what lies behind it.
-    """
-    name = "a-folder-with-a-longer-name-than-usual"
-    before, variable = tempfile.tempdir, os.environ.get("TMPDIR")
-    with WorkFolder() as folder:
-        elsewhere = folder / name
-        elsewhere.mkdir()
-        tempfile.tempdir = os.environ["TMPDIR"] = str(elsewhere)
-        try:
-            with contextlib.chdir(elsewhere):
-                yield elsewhere
-        finally:
-            tempfile.tempdir = before
-            del os.environ["TMPDIR"]
-            if variable is not None:
-                os.environ["TMPDIR"] = variable
 
 
 @contextlib.contextmanager

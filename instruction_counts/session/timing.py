@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -10,13 +9,11 @@ import attrs
 from core.api import GroupedBenchmark
 from core.types import Label
 from instruction_counts.analysis.verdicts.statements import MeasuredStatement, beside
-from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.statements import Statements
-from instruction_counts.session.builds import BuildRunner, Engines, MeasurementSettings
-from instruction_counts.session.observer import Observer
+from instruction_counts.session.builds import BuildRunner
 from instruction_counts.sources.appending import append, check_appendable
 from instruction_counts.sources.statements import cases_of, groups_of
 
@@ -81,18 +78,8 @@ def _brief(found: MeasuredStatement) -> str:
     return f"{found.record.key.title}: {what}"
 
 
-def time_statements(
-    asked: Statements,
-    build: Build,
-    settings: MeasurementSettings,
-    observer: Observer,
-    saving: Saving | None = None,
-    runner_of: Callable[..., BuildRunner] = BuildRunner.of,
-    engines: Engines | None = None,
-) -> Timed:
-    """Measure statements; nothing is stored. If asked for, they are saved once all succeeded.
-
-    ``engines`` are used if given, and left open unless this is interrupted.
+def time_statements(asked: Statements, runner: BuildRunner, saving: Saving | None = None) -> Timed:
+    """Measure statements on a build, and save them where that is asked for and all succeeded.
 
     Raises:
         UsageError, DefinitionError: a statement cannot be measured, or could not be saved.
@@ -104,8 +91,7 @@ def time_statements(
     labelled = {} if saving is None else _labelled(groups, saving.label)
     if saving is not None:
         check_appendable(saving.path, tuple(labelled), saving.option)
-    runner = runner_of([build], settings, observer)
-    measured = runner.run(runner.orders(cases), engines=engines)
+    measured = runner.run(runner.orders(cases))
     if measured.interrupted:
         raise KeyboardInterrupt
     succeeded = all(record.outcome.status is Status.OK for record in measured.ordered)

@@ -12,8 +12,8 @@ from core.types import Case, CaseKey
 from instruction_counts.domain.outcomes import FunctionCosts, Outcome, Output
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished
-from instruction_counts.execution.lanes import execute, refused
-from instruction_counts.session.builds import BuildRunner, Engines
+from instruction_counts.execution.scheduler import execute, refused
+from instruction_counts.session.builds import BuildRunner
 
 _Known = TypeVar("_Known")
 
@@ -67,8 +67,6 @@ class Verification:
     """Measures cases on builds again."""
 
     runner: BuildRunner
-    engines: Engines | None = None
-    """Those that measured the builds before, if they are still open."""
 
     def count(self, cases: Sequence[Case], layouts: int | None) -> Recounted:
         """The counts of ``cases``, for each build.
@@ -110,20 +108,17 @@ class Verification:
     ) -> Generator[tuple[WorkOrder, Outcome]]:
         """Each case in each layout on each build; a single one is that of the servers, too."""
         runner, settings = self.runner, self.runner.settings
-        pool = settings.pool(runner.observer.note)
         orders = [
             settings.order(case, facts.build, layout=layout, **options)
             for case in cases
             for layout in layouts
             for facts in runner.facts
         ]
-        possible = [order for order in orders if refused(order, pool) is None]
-        of_servers = layouts[0] if len(layouts) == 1 else 0
         with ExitStack() as stack:
-            engines = self.engines if of_servers == 0 else None
-            if engines is None:
-                engines = stack.enter_context(runner.engines(layout=of_servers))
-            events = stack.enter_context(closing(execute(possible, engines, pool, runner.lanes)))
+            layout = layouts[0] if len(layouts) == 1 else 0
+            lanes = stack.enter_context(runner.lanes(layout=layout))
+            possible = [order for order in orders if refused(order, lanes) is None]
+            events = stack.enter_context(closing(execute(possible, lanes)))
             progress = stack.enter_context(runner.observer.progress(len(possible)))
             for event in events:
                 progress.show(event)

@@ -21,12 +21,12 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Observer
 from instruction_counts.history import watching
 from instruction_counts.history.watching import FoundStep, SeenBuild, State, WatchedBuilds
 from instruction_counts.session.build_measurer import StoreBuildMeasurer
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.made_builds import made_build
-from instruction_counts.session.observer import Observer
 from instruction_counts.session.watch_state import held, read_state, state_file_of, write_state
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store

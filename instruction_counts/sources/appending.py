@@ -44,6 +44,8 @@ def check_appendable(path: Path, labels: Sequence[Label], option: str) -> tuple[
         raise UsageError(f"{option} {path}: a definition file ends in .py", "Name it so.")
     if not path.parent.is_dir():
         raise UsageError(f"{option} {path}: there is no folder {path.parent}", "Make it first.")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{option} {path} is not a regular file", "Choose another file.")
     check_writable(path, option)
     if not _content(path, option).strip():
         return ()

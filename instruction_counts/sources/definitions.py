@@ -19,6 +19,7 @@ from core.expand import materialize
 from core.types import Case
 from core.utils import flatten
 from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.selection import Selection, select
 from instruction_counts.sources.dsl_names import dsl_names
 from instruction_counts.sources.registry import Source, file_source
 
@@ -72,6 +73,16 @@ def load(definitions: Definitions) -> tuple[Case, ...]:
             raise DefinitionErrors(tuple(with_source)) from None
         except DefinitionError as error:
             raise DefinitionErrors((attrs.evolve(error, source=name),)) from None
+
+
+def load_cases(definitions: Definitions | None, selection: Selection) -> tuple[Case, ...]:
+    """The selected cases of ``definitions``; None is the standard suite.
+
+    Raises:
+        DefinitionErrors, DataError: the definitions cannot be used.
+        UsageError: there are no such definitions, or the selection leaves no case.
+    """
+    return select(load(definitions or STANDARD), selection)
 
 
 def _run(name: str) -> ModuleType:

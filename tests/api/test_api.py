@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts import api, cli
+from instruction_counts import api
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.records import Run
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
+from tests.builders import counted
 from tests.fakes import OK, FakeEngine, make_case, make_record, make_run
-from tests.gate.fakes import counted
 from tests.session.fakes import fake_engines
 from tests.small_disk import fill, small_disk
 
@@ -43,19 +43,6 @@ def test_files_and_stored_runs_are_sides(tmp_path: Path) -> None:
     comparison = api.compare(file, "new", db=tmp_path / "runs.db")
 
     assert [Verdict.SAME] == [found.verdict for found in comparison.differences]
-
-
-def test_a_run_is_checked_against_a_baseline(tmp_path: Path) -> None:
-    """Limits are values, or a file."""
-    run, file = tmp_path / "base.json", tmp_path / "baseline.json"
-    run.write_text(to_json(run_of(1000)))
-    assert 0 == cli.main(["baseline", "accept", str(run), f"--output={file}"])
-    limits = tmp_path / "limits.yaml"
-    limits.write_text("default: {hard: 60%}\n")
-
-    assert not api.check(file, run_of(1000)).gate.fails
-    assert api.check(file, run_of(1500)).gate.fails
-    assert not api.check(file, run_of(1500), limits=limits).gate.fails
 
 
 def test_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:

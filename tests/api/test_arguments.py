@@ -7,8 +7,8 @@ import pytest
 from instruction_counts import api
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.domain.records import Run
+from tests.builders import counted
 from tests.fakes import make_record, make_run
-from tests.gate.fakes import counted
 
 
 def run_of(count: int) -> Run:

@@ -16,10 +16,10 @@ import yaml
 
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.gate.baseline import Head, read_baseline
+from tests.builders import counted, side
 from tests.cli.program import Program
 from tests.cli.workplace import Workplace
 from tests.fakes import failed
-from tests.gate.fakes import counted, side
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"

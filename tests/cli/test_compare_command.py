@@ -16,9 +16,9 @@ import pytest
 from instruction_counts.domain.records import Run
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
+from tests.builders import counted, cpp
 from tests.cli.program import Program
 from tests.fakes import make_record, make_run
-from tests.gate.fakes import counted, cpp
 
 BASE = {"same": 1000, "worse": 1000, "better": 1000, "missing": 1000}
 NEW = {"same": 1000, "worse": 1500, "better": 800, "new": 1000}

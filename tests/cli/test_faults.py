@@ -213,6 +213,7 @@ OUTPUTS = {
     "two closed streams": "{} >&- 2>&-",
     "a full disk": "{} >/dev/full",
     "a full disk for remarks": "{} 2>/dev/full",
+    "a full disk for both": "{} >/dev/full 2>/dev/full",
 }
 
 
@@ -251,12 +252,12 @@ def test_a_failing_check_fails_whatever_becomes_of_its_output(
 )
 def test_a_list_fails_only_if_it_is_lost(output: str, args: list[str], remark: str) -> None:
     """A reader that has seen enough is no error, a disk that is full is one."""
-    is_lost = output == "a full disk"
+    is_lost = output in {"a full disk", "a full disk for both"}
     done = in_shell(OUTPUTS[output], args)
     lost = "Part of the output was lost: No space left on device"
 
     assert is_lost == done.returncode
-    assert (lost in done.stderr) == is_lost
+    assert (lost in done.stderr) == (output == "a full disk")
     assert "Traceback" not in done.stderr
     if output == "a pipe that is closed at once":
         assert f"{remark}\n" == done.stderr

@@ -11,10 +11,10 @@ import pytest
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report import table
 from instruction_counts.report.registry import render
+from tests.builders import counted
 from tests.cli.program import Program
 from tests.cli.workplace import Workplace
 from tests.fakes import make_record, make_run
-from tests.gate.fakes import counted
 
 LEFT_OUT = Outcome.out_of_time(60)
 

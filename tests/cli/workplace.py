@@ -10,9 +10,9 @@ import attrs
 
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.storage.json_files import to_json
+from tests.builders import counted, cpp
 from tests.cli.program import Answer, Program
 from tests.fakes import FINGERPRINT, make_run
-from tests.gate.fakes import counted, cpp
 
 
 @attrs.frozen

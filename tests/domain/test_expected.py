@@ -16,7 +16,7 @@ from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.measuring import Measured
-from tests.cores import PoolOfItsOwn
+from tests.cores import lanes_of
 from tests.fakes import BUILD, OK, FakeEngine, failed, make_case
 
 
@@ -104,7 +104,7 @@ def test_metadata_expect_nothing() -> None:
 def test_a_run_records_the_failure() -> None:
     """In place of the count."""
     engine = FakeEngine({("a",): [COMPUTED]})
-    measured = Measured("timer", {BUILD.name: engine}, [], console)
-    measured.execute([WorkOrder(expecting(shape=[7]), BUILD)], PoolOfItsOwn(0), 1, None)
+    measured = Measured("timer", lanes_of(engine, 0), [], console)
+    measured.execute([WorkOrder(expecting(shape=[7]), BUILD)], None)
 
     assert [Status.FAILED] == [record.outcome.status for record in measured.run.cases]

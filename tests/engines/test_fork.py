@@ -39,8 +39,8 @@ from instruction_counts.engines.cpp.compiler import CASES, Compiler
 from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.engines.fork_counts import callgrind_name
-from instruction_counts.session.observer import Silent
-from instruction_counts.session.selftest import Condition, measure
+from instruction_counts.session.builds import BuildRunner, MeasurementSettings
+from instruction_counts.session.selftest import Condition, counted
 from instruction_counts.system.cache import VARIABLE, Cache
 from tests.cores import MACHINE, lent
 from tests.engines.shared_headers import cache_with_shared_headers
@@ -534,9 +534,9 @@ def test_where_and_how_the_program_was_started_does_not_matter(
     names = ["Python", "TorchScript", "backward"]
     expected = {CASES_BY_NAME[name]: counts_of(first[name]) for name in names}
     expected[LOOKING_UP] = lab.count(LOOKING_UP)
-    outcomes = measure([*expected], lab.facts, condition, "steady", Silent()).outcomes
+    run = counted([*expected], BuildRunner((lab.facts,), MeasurementSettings()), condition)
 
-    assert expected == {case: counts_of(outcome) for case, outcome in outcomes.items()}
+    assert [*expected.values()] == [counts_of(record.outcome) for record in run.cases]
 
 
 def test_a_selftest_refuses_what_is_too_wide(
@@ -545,9 +545,9 @@ def test_a_selftest_refuses_what_is_too_wide(
     """The other cases are counted all the same."""
     monkeypatch.setenv(VARIABLE, str(tmp_path))
     case = python("pass", num_threads=1000)
-    outcomes = measure([case], lab.facts, Condition("any"), "steady", Silent()).outcomes
+    run = counted([case], BuildRunner((lab.facts,), MeasurementSettings()), Condition("any"))
 
-    assert {case: Status.SKIPPED} == {case: outcomes[case].status for case in outcomes}
+    assert [Status.SKIPPED] == [record.outcome.status for record in run.cases]
 
 
 CONVOLUTION = cpp(

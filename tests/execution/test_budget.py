@@ -14,8 +14,8 @@ from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.events import Finished, Started
-from instruction_counts.execution.lanes import execute
-from tests.cores import PoolOfItsOwn
+from instruction_counts.execution.scheduler import execute
+from tests.cores import lanes_of
 from tests.fakes import BUILD, FakeClock, FakeEngine, make_case
 
 NAMES = "abcdef"
@@ -81,7 +81,7 @@ def carried_out(
     """What started, in this order, and all outcomes; each look at the clock takes a second."""
     engines = {build.name: FakeEngine() for build in builds}
     budget = Budget(limit_s, {HASHES["d"]: 1}, frozenset(HASHES.values()), clock=FakeClock())
-    events = list(execute(orders(builds=builds), engines, PoolOfItsOwn(0), 1, budget=budget))
+    events = list(execute(orders(builds=builds), lanes_of(engines, 0), budget=budget))
     return (
         [event.order.title.split(" ")[0] for event in events if isinstance(event, Started)],
         {

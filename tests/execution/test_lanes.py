@@ -18,10 +18,9 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Event, Finished, Started
-from instruction_counts.execution.lanes import execute, refused
-from tests.cores import PoolOfItsOwn
+from instruction_counts.execution.scheduler import execute, refused
+from tests.cores import lanes_of
 from tests.fakes import (
-    BUILD,
     OK,
     FakeClock,
     FakeEngine,
@@ -40,7 +39,7 @@ def run(
     orders: list[WorkOrder], engine: FakeEngine, cores: tuple[int, ...] = (0, 1), jobs: int = 2
 ) -> list[Event]:
     """All events of carrying out ``orders``."""
-    return list(execute(orders, {BUILD.name: engine}, PoolOfItsOwn(*cores), jobs))
+    return list(execute(orders, lanes_of(engine, *cores, number=jobs)))
 
 
 def outcomes(events: list[Event]) -> dict[WorkOrder, Outcome]:
@@ -112,9 +111,7 @@ def test_attempts_are_counted(
 
 def test_the_duration_is_taken_from_the_clock() -> None:
     """From the first attempt to the end of the last."""
-    events = execute(
-        [make_order()], {BUILD.name: FakeEngine()}, PoolOfItsOwn(0), 1, FakeClock(step=2.5)
-    )
+    events = execute([make_order()], lanes_of(FakeEngine(), 0), clock=FakeClock(step=2.5))
 
     assert [2.5] == [outcome.duration_s for outcome in outcomes(list(events)).values()]
 
@@ -157,7 +154,7 @@ def test_an_interrupt_while_one_engine_starts_or_ends_closes_the_others(when: st
         "three": FakeEngine(),
     }
     orders = [WorkOrder(make_case("a"), Build(name)) for name in engines]
-    events = execute(orders, engines, PoolOfItsOwn(0), 1)
+    events = execute(orders, lanes_of(engines, 0, number=1))
     with pytest.raises(KeyboardInterrupt), contextlib.closing(events):
         next(events)
 
@@ -186,7 +183,7 @@ def test_engines_can_carry_out_more_at_the_end() -> None:
 def test_closing_early_returns_soon() -> None:
     """An interrupt does not wait for cases: these would take five minutes."""
     engine = HangingEngine([("case", "0"), ("case", "1")])
-    events = execute(make_orders(10), {BUILD.name: engine}, PoolOfItsOwn(0, 1), 2)
+    events = execute(make_orders(10), lanes_of(engine, 0, 1, number=2))
     next(events)
     begin = time.monotonic()
     events.close()
@@ -199,7 +196,7 @@ def test_closing_early_leaves_no_lane_behind() -> None:
     before = set(threading.enumerate())
     orders = make_orders(10)
     engine = HangingEngine(order.case.label for order in orders)
-    events = execute(orders, {BUILD.name: engine}, PoolOfItsOwn(0), 3)
+    events = execute(orders, lanes_of(engine, 0, number=3))
     next(events)
     events.close()
 
@@ -210,7 +207,7 @@ def test_closing_early_leaves_no_lane_behind() -> None:
 def test_a_killed_case_is_not_tried_again_after_an_interrupt() -> None:
     """Its process died because the run did."""
     engine = HangingEngine([LABEL], {LABEL: [failed(FailureKind.SIGNAL)]})
-    events = execute([make_order(*LABEL, retries=9)], {BUILD.name: engine}, PoolOfItsOwn(0), 1)
+    events = execute([make_order(*LABEL, retries=9)], lanes_of(engine, 0, number=1))
     next(events)
     events.close()
 
@@ -221,7 +218,7 @@ def test_an_order_goes_to_the_engine_of_its_build() -> None:
     """Two builds are measured side by side."""
     engines = {"base": FakeEngine(), "new": FakeEngine()}
     orders = [WorkOrder(make_case(name), Build(name)) for name in engines]
-    list(execute(orders, engines, PoolOfItsOwn(0), 1))
+    list(execute(orders, lanes_of(engines, 0, number=1)))
 
     assert [1, 1] == [len(engine.calls) for engine in engines.values()]
 
@@ -231,7 +228,7 @@ def test_builds_take_turns_on_one_lane() -> None:
     engines = {"base": FakeEngine(), "new": FakeEngine()}
     cases = [make_case(str(number)) for number in range(4)]
     orders = [WorkOrder(case, Build(name)) for case in cases for name in engines]
-    events = list(execute(orders, engines, PoolOfItsOwn(0, 1), 2))
+    events = list(execute(orders, lanes_of(engines, 0, 1, number=2)))
     cores = [
         [(call.order.case, call.cores) for call in engine.calls] for engine in engines.values()
     ]
@@ -252,7 +249,7 @@ def test_several_builds_are_all_ready_before_the_first_case(
     """A server that still starts would show in the times of the other builds."""
     engines = {name: FakeEngine() for name in names}
     orders = [WorkOrder(make_case("a"), Build(name)) for name in engines]
-    list(execute(orders, engines, PoolOfItsOwn(0), 1))
+    list(execute(orders, lanes_of(engines, 0, number=1)))
 
     assert [waits] * len(names) == [engine.waited.is_set() for engine in engines.values()]
 
@@ -281,12 +278,12 @@ def test_what_needs_too_many_cores_is_refused(cores: tuple[int, ...], too_wide: 
     """Cores that are not neighbours do not help."""
     orders = [make_order(num_threads=count) for count in (1, 2, 3)]
 
-    assert too_wide == [order.cores for order in orders if refused(order, PoolOfItsOwn(*cores))]
+    assert too_wide == [order.cores for order in orders if refused(order, lanes_of({}, *cores))]
 
 
 def test_a_refusal_gives_its_reason() -> None:
     """The case is skipped, and says how many cores there are and how many it needs."""
-    outcome = refused(make_order(num_threads=4), PoolOfItsOwn(0, 1))
+    outcome = refused(make_order(num_threads=4), lanes_of({}, 0, 1))
 
     assert outcome is not None
     assert outcome.failure is not None
@@ -314,16 +311,16 @@ def test_folders_are_gone_afterwards(answer: Outcome) -> None:
 
 NO_ROOM_FOR_THREADS = """
 import resource
-from instruction_counts.execution.lanes import execute
+from instruction_counts.execution.scheduler import execute
 from tests.fakes import BUILD, FakeEngine, make_orders
-from tests.cores import PoolOfItsOwn
+from tests.cores import lanes_of
 
 engine = FakeEngine()
 (size,) = [line.split()[1] for line in open("/proc/self/status") if line.startswith("VmSize")]
 room = (int(size) << 10) + (100 << 20)
 resource.setrlimit(resource.RLIMIT_AS, (room, room))
 try:
-    list(execute(make_orders(2), {BUILD.name: engine}, PoolOfItsOwn(0), 1000))
+    list(execute(make_orders(2), lanes_of(engine, 0, number=1000)))
 except RuntimeError as error:
     print(error, engine.closed.is_set(), flush=True)
 import contextlib

@@ -17,8 +17,8 @@ from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record
 from instruction_counts.gate.accept import Acceptance, accept
 from instruction_counts.gate.baseline import Baseline
+from tests.builders import counted, cpp, key, side
 from tests.fakes import failed, make_record
-from tests.gate.fakes import counted, cpp, key, side
 
 
 def run(**counts: int) -> Side:

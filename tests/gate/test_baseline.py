@@ -30,7 +30,7 @@ from instruction_counts.gate.baseline import (
 )
 from instruction_counts.gate.kept_execution import KeptExecution
 from instruction_counts.report.causes import texts
-from tests.gate.fakes import counted, cpp, key, side
+from tests.builders import counted, cpp, key, side
 
 HEAD = Head.of(side())
 STEADY = Noise(0.0, 0.0, 4)

@@ -9,7 +9,7 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
 from instruction_counts.gate.limits import Limits, Rule
 from instruction_counts.gate.lint import Doubt, lint
-from tests.gate.fakes import counted, cpp, key, side
+from tests.builders import counted, cpp, key, side
 
 BASE = 100_000
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import shutil
 import types
@@ -9,23 +10,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
-import torch
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
 import instruction_counts
-from instruction_counts.builds.files import files_of
-from instruction_counts.builds.probing import BuildFacts
-from instruction_counts.cli import console
-from instruction_counts.domain.outcomes import FailureKind
+from instruction_counts.api import Result, Session
+from instruction_counts.execution.events import Silent
 from instruction_counts.notebook.extension import load, unload
-from instruction_counts.notebook.servers import Servers
 from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.timing import Timed
-from tests.fakes import BUILD, FACTS, OK, FakeEngine, failed
-from tests.gate.fakes import counted
+from tests.builders import counted
+from tests.fakes import BUILD, FACTS, FakeEngine, failed
 from tests.session.fakes import SETTINGS, fake_engines
 
 Run = Callable[..., Any]
@@ -46,20 +41,14 @@ def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Interacti
 class Notebook:
     """A shell with the magic, whose engine answers from a script."""
 
-    def __init__(
-        self,
-        shell: InteractiveShell,
-        engine: FakeEngine,
-        facts: Callable[[], BuildFacts] = lambda: FACTS,
-    ) -> None:
+    def __init__(self, shell: InteractiveShell, engine: FakeEngine) -> None:
         self.shell, self.engine, self.started = shell, engine, 0
-        self._facts = facts
-        load(shell, Servers(console, self._runner))
+        load(shell, functools.partial(Session, runner_of=self._runner))
 
     def _runner(self, *_: Any) -> BuildRunner:
         self.started += 1
         self.engine.closed.clear()
-        return BuildRunner((self._facts(),), SETTINGS)
+        return BuildRunner((FACTS,), SETTINGS, Silent())
 
     def run(self, cell: str) -> bool:
         """Whether the cell runs without an error."""
@@ -96,7 +85,7 @@ def test_a_statement_reads_the_names_of_the_notebook(
     assert notebook.run("x = 1; y = [2]; unused = object()")
     assert notebook.run("%icount x + y[0]")
 
-    assert ["x = 1; y = [2]"] == notebook.setups
+    assert ["x = 1\ny = [2]"] == notebook.setups
     captured = capsys.readouterr()
     assert captured.out.startswith("x + y[0] · Python · Eager · Forward\n  instructions")
     assert "" == captured.err
@@ -119,17 +108,19 @@ def test_cpp_reads_no_names(notebook: Notebook) -> None:
     assert ["auto x = 1;"] == notebook.setups
 
 
-def test_a_model_is_refused(notebook: Notebook, capsys: pytest.CaptureFixture[str]) -> None:
-    """Before anything is started; the cell fails without a traceback."""
-    notebook.shell.user_ns["model"] = torch.nn.Linear(1, 1)
+def test_what_cannot_be_passed_on_says_why(
+    notebook: Notebook, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The cell fails without a traceback, and nothing is measured."""
+    assert notebook.run("held = (n for n in [1])")
 
-    assert not notebook.run("%icount model(1)")
+    assert not notebook.run("%icount next(held)")
     captured = capsys.readouterr()
     said = captured.out + captured.err
-    assert '"model" of the notebook (torch.nn.modules.linear.Linear) cannot be passed' in said
-    assert "--setup" in said
+    assert '"held" (builtins.generator) cannot be passed on: ' in said
+    assert "Make it in the setup." in said
     assert "Traceback" not in said
-    assert 0 == notebook.started
+    assert [] == notebook.engine.calls
 
 
 def test_a_statement_that_fails_says_why(
@@ -154,7 +145,7 @@ def test_wrong_options_are_one_line(notebook: Notebook, capsys: pytest.CaptureFi
 
 def test_servers_stay_open(notebook: Notebook) -> None:
     """Until they are to be fresh, or others are needed."""
-    for line in ("x", "y", "--no-times x", "--jobs 1 x"):
+    for line in ("x", "y", "--no-times x", "--timeout 7s x"):
         assert notebook.run(f"%icount {line}")
     assert 1 == notebook.started
     assert not notebook.engine.closed.is_set()
@@ -164,46 +155,6 @@ def test_servers_stay_open(notebook: Notebook) -> None:
 
     assert notebook.run("%icount --allocator system x")
     assert 3 == notebook.started
-
-
-def test_servers_of_changed_files_are_replaced(
-    shell: InteractiveShell, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before they count; the notebook says so."""
-    library = tmp_path / "libtorch.so"
-    library.touch()
-
-    def facts() -> BuildFacts:
-        files = files_of(FACTS.interpreter, str(tmp_path), ())
-        return attrs.evolve(FACTS, torch_root=str(tmp_path), files=files)
-
-    engine = FakeEngine()
-    with fake_engines({BUILD.name: engine}):
-        notebook = Notebook(shell, engine, facts)
-        assert notebook.run("%icount x")
-        assert notebook.run("%icount x")
-        assert 1 == notebook.started
-        assert "" == capsys.readouterr().err
-
-        library.write_text("another")
-        assert notebook.run("%icount x")
-
-    assert f"Files of the build changed, and its servers start again: {library}" in (
-        capsys.readouterr().err
-    )
-    assert 2 == notebook.started
-
-
-def test_servers_that_do_not_start_are_given_up(shell: InteractiveShell) -> None:
-    """An engine that refused one case would refuse all that follow."""
-    engine = FakeEngine({("x",): [failed(FailureKind.REFUSED, "the server does not start")]})
-    with fake_engines({BUILD.name: engine}):
-        notebook = Notebook(shell, engine)
-        assert notebook.run("%icount x")
-        assert engine.closed.is_set()
-        assert notebook.run("%icount y")
-
-    assert 2 == notebook.started
 
 
 def test_an_interrupt_leaves_a_notebook_that_counts(
@@ -237,9 +188,9 @@ def test_what_was_measured_is_returned_if_asked_for(
     assert notebook.run("found = %icount -o x")
 
     found = notebook.shell.user_ns["found"]
-    assert isinstance(found, Timed)
-    assert OK.instructions == found.statements[0].record.outcome.instructions
-    assert "<Timed x · Python · Eager · Forward: 8899 instructions>" == repr(found)
+    assert isinstance(found, Result)
+    assert 8899 == found.instructions
+    assert repr(found).startswith("<x · Python · Eager · Forward: 8,899 instructions")
 
 
 @pytest.mark.parametrize(

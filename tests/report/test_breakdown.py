@@ -13,7 +13,7 @@ from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.report.breakdown import Breakdown
 from instruction_counts.report.formats import explained
-from tests.gate.fakes import counted, cpp, key, side
+from tests.builders import counted, cpp, key, side
 
 OUTCOME = counted(100, {"kernels": 60, "tensor": 40})
 LONG = PythonFunction(f"torch/{'folder/' * 12}linear.py", 130, "Linear.forward", "aa", 30)

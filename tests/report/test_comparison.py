@@ -20,8 +20,8 @@ from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.report import comparison as report
 from instruction_counts.report.formats import markdown
 from instruction_counts.report.formats.entry import ComparisonReport
+from tests.builders import counted, cpp, side
 from tests.fakes import failed, make_record, make_run
-from tests.gate.fakes import counted, cpp, side
 
 
 def outcome(count: int, **fields: Any) -> Outcome:

@@ -16,8 +16,8 @@ from instruction_counts.domain.outcomes import Outcome, Times
 from instruction_counts.domain.records import Record
 from instruction_counts.report.registry import names_for, render
 from instruction_counts.report.statements import StatementsReport
+from tests.builders import counted
 from tests.fakes import failed, make_record, make_run
-from tests.gate.fakes import counted
 
 
 def outcome(

@@ -8,9 +8,9 @@ import attrs
 
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.selection import Selection
+from instruction_counts.execution.events import Silent
 from instruction_counts.session.build_measurer import StoreBuildMeasurer
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.observer import Silent
 from instruction_counts.storage.store import Store
 from tests.fakes import BUILD, FACTS, make_case, make_record, make_run
 

@@ -110,8 +110,16 @@ def test_what_a_resumed_run_holds_beyond_the_orders_was_not_ordered() -> None:
 
 def test_a_core_that_is_not_available_is_refused() -> None:
     """Before anything is measured."""
-    with pytest.raises(UsageError):
-        MeasurementSettings(cores="4000").pool(print)
+    runner = attrs.evolve(runner_of(), settings=MeasurementSettings(cores="4000"))
+    with pytest.raises(UsageError), runner.lanes():
+        pass
+
+
+def test_more_lanes_than_anybody_has_are_refused() -> None:
+    """Each is a thread."""
+    runner = attrs.evolve(runner_of(), settings=MeasurementSettings(jobs=99_999_999_999))
+    with pytest.raises(UsageError, match="99,999,999,999 lanes are too many"), runner.lanes():
+        pass
 
 
 def test_settings_are_part_of_the_fingerprint_where_the_engine_heeds_them() -> None:

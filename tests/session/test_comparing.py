@@ -14,12 +14,12 @@ from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
-from instruction_counts.session.builds import BuildRunner
+from instruction_counts.execution.events import Silent
 from instruction_counts.session.comparing import ComparedBuilds, ComparisonRequest, compare_sides
 from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.observer import Silent
 from instruction_counts.sources.definitions import STANDARD
 from tests.builders import counted, side
+from tests.cores import lanes_of
 from tests.fakes import FakeEngine, make_case, make_record
 from tests.session.fakes import fake_engines, runner_of
 
@@ -102,7 +102,8 @@ def judged(
     used = {name: FakeEngine({LABEL: [executing(costs[name], executed[name])]}) for name in costs}
     layouts = {name: engine(count) for name, count in zip(costs, fresh, strict=True)}
     with fake_engines(used, layouts=layouts):
-        builds = ComparedBuilds(runner_of("base", "new"), CASES[:1], used)
+        runner = attrs.evolve(runner_of("base", "new"), kept=lanes_of(used, 0))
+        builds = ComparedBuilds(runner, CASES[:1])
         sides = builds.measure().sides
         checked = builds.verify(compare(sides["base"], sides["new"]), None).comparison
     (difference,) = checked.differences
@@ -146,11 +147,12 @@ def test_suspects_are_counted_again_where_both_sides_are_measured(
         name: side(make_record("a", outcome=counted(count)), engine="fake")
         for name, count in costs.items()
     }
-    monkeypatch.setattr(BuildRunner, "of", lambda *_: runner_of(*measured))
     request = ComparisonRequest(Given(), stores=False)
     with fake_engines(engines), LazyStore("/nowhere/runs.db") as runs:
         base, new = (builds.get(name, sides[name]) for name in costs)
-        found = compare_sides(base, new, request, runs, Silent()).comparison
+        found = compare_sides(
+            *(base, new, request, runs, Silent()), lambda *_: runner_of(*measured)
+        ).comparison
 
     assert [Verdict.WORSE] == [difference.verdict for difference in found.differences]
     assert (found.layouts > 0) is (len(measured) == 2)

@@ -12,7 +12,7 @@ import pytest
 from core.types import Case, Language
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.session.measuring import plan
+from instruction_counts.session.builds import plan
 from tests.fakes import FACTS, FINGERPRINT, make_case
 
 MAKE_ORDER: TypeAlias = Callable[..., WorkOrder]

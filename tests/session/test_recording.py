@@ -11,7 +11,7 @@ from core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Complete, Record, Run
-from instruction_counts.session.observer import Silent
+from instruction_counts.execution.events import Silent
 from instruction_counts.session.recording import Recording
 from tests.fakes import make_record, make_run
 

@@ -19,7 +19,7 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.measuring import Measured
 from instruction_counts.storage.json_files import read_json
-from tests.cores import PoolOfItsOwn
+from tests.cores import lanes_of
 from tests.fakes import (
     BUILD,
     FINGERPRINT,
@@ -45,8 +45,8 @@ def measure(
     cores: tuple[int, ...] = (0, 1),
 ) -> tuple[Run, bool]:
     """The run that measuring ``orders`` gives, and whether it was interrupted."""
-    measured = Measured("timer", {BUILD.name: engine}, exporters or [], console)
-    interrupted = measured.execute(orders, PoolOfItsOwn(*cores), len(cores), done)
+    measured = Measured("timer", lanes_of(engine, *cores), exporters or [], console)
+    interrupted = measured.execute(orders, done)
     return measured.run, interrupted
 
 
@@ -259,8 +259,8 @@ class _FakeRecorder:
 def test_a_run_that_is_recorded_does_not_hold_costs_per_function() -> None:
     """They are nine tenths of a record; nobody asks for them while cases are measured."""
     recorder = _FakeRecorder()
-    measured = Measured("timer", {BUILD.name: FakeEngine()}, [], console, recorder=recorder)
-    measured.execute(make_orders(3), PoolOfItsOwn(0, 1), 2, None)
+    measured = Measured("timer", lanes_of(FakeEngine(), 0), [], console, recorder=recorder)
+    measured.execute(make_orders(3), None)
 
     assert [Details()] * 3 == [record.outcome.details for record in measured.run.cases]
     assert recorder.reads == 0
@@ -272,8 +272,8 @@ def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
     """The rest is measured; that the file does not have it is reported."""
     exporters = [Exporter(tmp_path / "run.json")]
     recorder = _FakeRecorder(lost=True)
-    measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
-    measured.execute(make_orders(3), PoolOfItsOwn(0, 1), 2, None)
+    measured = Measured("timer", lanes_of(FakeEngine(), 0), exporters, console, recorder=recorder)
+    measured.execute(make_orders(3), None)
 
     assert 3 == len(measured.run.cases)
     assert "is not up to date: the database is gone" in capsys.readouterr().err
@@ -296,9 +296,9 @@ def measured_without_folder(
             folder.mkdir()
 
     exporter, recorder = Exporter(folder / "r.json", FakeClock(0)), _FakeRecorder()
-    engines = {BUILD.name: FakeEngine(during=during)}
+    engines = lanes_of(FakeEngine(during=during), 0)
     measured = Measured("timer", engines, [exporter], console, recorder=recorder)
-    measured.execute(make_orders(4), PoolOfItsOwn(0), 1, None)
+    measured.execute(make_orders(4), None)
     return measured, exporter, recorder
 
 
@@ -338,8 +338,8 @@ def test_a_run_is_finished_before_its_files_are_written(tmp_path: Path) -> None:
     """Whatever becomes of them, it is no run that still goes on."""
     recorder = _FakeRecorder()
     exporters = [_Broken(tmp_path / "r.json")]
-    measured = Measured("timer", {BUILD.name: FakeEngine()}, exporters, console, recorder=recorder)
+    measured = Measured("timer", lanes_of(FakeEngine(), 0), exporters, console, recorder=recorder)
     with pytest.raises(ZeroDivisionError):
-        measured.execute(make_orders(1), PoolOfItsOwn(0), 1, None)
+        measured.execute(make_orders(1), None)
 
     assert recorder.finished

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 
 import attrs
@@ -14,28 +13,33 @@ from instruction_counts.builds.hermetic import sourced_environment
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
+from instruction_counts.domain.records import Run
+from instruction_counts.session import selftest
 from instruction_counts.session.selftest import (
+    CONDITIONS,
     CaseNoise,
-    Round,
-    _anchored,
-    _arranged,
-    conditions,
-    floors,
+    counted,
     noise_of,
     representative,
-    run_of,
+    run_selftest,
+    with_floors,
 )
 from instruction_counts.sources.definitions import STANDARD, load
-from instruction_counts.system.folders import WorkFolder
-from tests.fakes import FACTS, FINGERPRINT, failed, make_case
+from tests.fakes import FACTS, FakeEngine, failed, make_case, make_record, make_run
+from tests.session.fakes import fake_engines, runner_of
 
 A, B = make_case("a"), make_case("b", stmt="x - y")
-C = make_case("c", language=Language.CPP)
 
 
-def counted(per_run: int, *, exact: bool = True) -> Outcome:
+def costing(per_run: int, *, exact: bool = True) -> Outcome:
     """A case that was counted."""
     return Outcome(Status.OK, instructions=Instructions(per_run, exact, windows=()))
+
+
+def run_of(a: Outcome, b: Outcome) -> Run:
+    """A round."""
+    records = make_record("a", outcome=a), make_record("b", outcome=b, stmt="x - y")
+    return make_run(*records)
 
 
 def noise(
@@ -48,6 +52,30 @@ def noise(
 # Rounds
 
 
+def test_a_selftest_counts_in_each_condition_and_layout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is executed is recorded in the first round, which becomes a run."""
+    here = [condition for condition in CONDITIONS if not is_elsewhere(condition)]
+    monkeypatch.setattr(selftest, "CONDITIONS", here)
+    usual = FakeEngine({("a",): [costing(10), costing(11)], ("b",): [costing(20)]})
+    other = FakeEngine({("a",): [costing(12)], ("b",): [costing(20)]})
+    with fake_engines({"new": usual}, layouts={"new": other}):
+        found = run_selftest(runner_of("new"), [A, B], layouts=1)
+
+    assert (
+        CaseNoise(A, (10, 11), (12,), windows_agree=True),
+        CaseNoise(B, (20, 20), (20,), windows_agree=True),
+    ) == found.noises
+    assert [True, True, False, False] == [call.order.executed for call in usual.calls]
+    assert [Noise(1 / 11, 2 / 12, 1), Noise(layouts=1)] == [
+        record.noise for record in found.run.cases
+    ]
+
+
+def is_elsewhere(condition: selftest.Condition) -> bool:
+    """Whether a process of its own measures."""
+    return condition.another_directory or bool(condition.variables)
+
+
 def test_four_things_must_not_matter() -> None:
     """Each has a round of its own, beside the first."""
     assert [
@@ -57,47 +85,20 @@ def test_four_things_must_not_matter() -> None:
         (False, False, True),
     ] == [
         (condition.another_directory, condition.busy, bool(condition.variables))
-        for condition in conditions(0)
+        for condition in CONDITIONS
     ]
 
 
-@pytest.mark.parametrize("count", [0, 1, 5])
-def test_layouts_come_after_what_must_not_matter(count: int) -> None:
-    """Each of them different from the one that is measured in."""
-    assert [0, 0, 0, 0, *range(1, count + 1)] == [
-        condition.layout for condition in conditions(count)
-    ]
+@pytest.mark.parametrize("condition", CONDITIONS[1::2], ids=["elsewhere", "environment"])
+def test_this_process_stays_as_it_is(condition: selftest.Condition) -> None:
+    """Another directory and another environment are those of a process of its own."""
+    before = Path.cwd(), dict(os.environ)
+    runner = attrs.evolve(runner_of("new"), settings=selftest.MeasurementSettings("timer"))
+    wide = attrs.evolve(A, timer_args=attrs.evolve(A.timer_args, num_threads=1000))
+    run = counted([wide], runner, condition)
 
-
-def test_every_round_has_a_title_of_its_own() -> None:
-    """Who waits sees how far it is."""
-    titles = [condition.title for condition in conditions(3)]
-
-    assert len(titles) == len(set(titles))
-
-
-def place() -> tuple[str, str, str]:
-    """Where the program works, where its temporary files go, and what its processes inherit."""
-    return str(Path.cwd()), tempfile.gettempdir(), os.environ.get("TMPDIR", "")
-
-
-ELSEWHERE = next(condition for condition in conditions(0) if condition.another_directory)
-
-
-def test_another_directory_is_one_with_a_path_of_another_length() -> None:
-    """For the program and its temporary files: what is inherited of either is longer."""
-    before = place()
-    with _arranged(ELSEWHERE, ()):
-        differ = [len(now) != len(then) for now, then in zip(place(), before, strict=True)]
-
-    assert [True] * 3 == differ
-    assert before == place()
-
-
-def test_the_folders_of_counted_processes_have_paths_of_one_length() -> None:
-    """Wherever the program is started from: a longer one moves what lies behind it."""
-    with WorkFolder() as usual, _arranged(ELSEWHERE, ()), WorkFolder() as elsewhere:
-        assert len(str(usual)) == len(str(elsewhere))
+    assert [Status.SKIPPED] == [record.outcome.status for record in run.cases]
+    assert before == (Path.cwd(), dict(os.environ))
 
 
 def test_a_command_of_a_build_is_run_where_the_program_was_started(
@@ -107,7 +108,7 @@ def test_a_command_of_a_build_is_run_where_the_program_was_started(
     (tmp_path / "env.sh").write_text("export FOUND=yes\n")
     facts = attrs.evolve(FACTS, build=Build("a", source_cmd=". ./env.sh"))
     monkeypatch.chdir(tmp_path)
-    build = _anchored(facts).build
+    build = selftest._anchored(facts).build
     monkeypatch.chdir("/")
 
     assert "yes" == sourced_environment(build)["FOUND"]
@@ -167,50 +168,35 @@ def test_few_cases_represent_themselves() -> None:
 
 
 def test_rounds_are_gathered_by_case() -> None:
-    """Repeats and layouts apart."""
-    rounds = [{A: counted(10), B: counted(7)}, {A: counted(10), B: counted(8)}]
-    layouts = [{A: counted(12), B: counted(7)}]
+    """Repeats and layouts apart; a failed round has no count, and no windows that agree."""
+    rounds = [run_of(costing(10), costing(7)), run_of(costing(10, exact=False), failed())]
+    layouts = [{A.key: 12, B.key: 7}, {A.key: 13}]
 
     assert (
-        CaseNoise(A, (10, 10), (12,), windows_agree=True),
-        CaseNoise(B, (7, 8), (7,), windows_agree=True),
+        CaseNoise(A, (10, 10), (12, 13), windows_agree=False),
+        CaseNoise(B, (7, None), (7, None), windows_agree=False),
     ) == noise_of([A, B], rounds, layouts)
-
-
-def test_a_failed_round_has_no_count() -> None:
-    """It has no windows either."""
-    (noise,) = noise_of([A], [{A: counted(10)}, {A: failed()}], [])
-
-    assert CaseNoise(A, (10, None), (), windows_agree=False) == noise
-
-
-def test_windows_agree_if_they_do_in_every_round() -> None:
-    """One that varies is enough to know better."""
-    (noise,) = noise_of([A], [{A: counted(10)}, {A: counted(10, exact=False)}], [])
-
-    assert not noise.windows_agree
+    (same, _) = noise_of([A, B], rounds[:1], [])
+    assert same.windows_agree
 
 
 @pytest.mark.parametrize(
-    ("repeats", "repeated"),
-    [((5, 5, 5), True), ((5, 6, 5), False), ((5, None), False), ((None, None), False)],
-)
-def test_a_count_repeated_if_all_rounds_agree(
-    repeats: tuple[int | None, ...], repeated: bool
-) -> None:
-    """A round without a count agrees with none."""
-    assert repeated == noise(*repeats).repeated
-
-
-@pytest.mark.parametrize(
-    ("repeats", "expected"),
-    [((100, 100), 0.0), ((90, 100), 0.1), ((100, None, 80), 0.2), ((0, 0), 0.0), ((0, 1), 1.0)],
+    ("repeats", "repeated", "spread"),
+    [
+        ((5, 5, 5), True, 0.0),
+        ((90, 100), False, 0.1),
+        ((100, None, 80), False, 0.2),
+        ((None, None), False, 0.0),
+        ((0, 0), True, 0.0),
+        ((0, 1), False, 1.0),
+    ],
 )
 def test_noise_is_the_spread_of_what_had_to_agree(
-    repeats: tuple[int | None, ...], expected: float
+    repeats: tuple[int | None, ...], repeated: bool, spread: float
 ) -> None:
-    """As a share of the largest count."""
-    assert expected == pytest.approx(noise(*repeats).noise)
+    """As a share of the largest count; a round without a count agrees with none."""
+    assert spread == pytest.approx(noise(*repeats).noise)
+    assert repeated == noise(*repeats).repeated
 
 
 @pytest.mark.parametrize(
@@ -223,27 +209,10 @@ def test_the_layout_spread_is_that_over_all_layouts(
     assert expected == pytest.approx(noise(100, 70, layouts=layouts).layout_spread)
 
 
-# What is kept
-
-
-def test_noise_is_kept_by_case() -> None:
-    """With its layout spread, and the number of layouts that it was seen in."""
-    found = floors([noise(100, 90, layouts=(80,)), noise(5, 5, case=B)])
-
-    assert {A.key: Noise(0.1, 0.2, 1), B.key: Noise()} == found
-
-
 @pytest.mark.parametrize("repeats", [(None, None), (5, None), (None, 5)])
-def test_nothing_is_kept_of_a_case_that_failed(repeats: tuple[int | None, ...]) -> None:
-    """It is not known to have no noise."""
-    assert {} == floors([noise(*repeats)])
+def test_the_first_round_is_a_run_that_knows_its_noise(repeats: tuple[int | None, ...]) -> None:
+    """A case that failed in a round is not known to have none."""
+    found = [noise(100, 90, layouts=(80,)), noise(*repeats, case=B)]
+    run = with_floors(run_of(costing(100), failed()), found)
 
-
-def test_the_first_round_is_a_run_that_knows_its_noise() -> None:
-    """A case whose noise is not known has none with it."""
-    first = Round({A: counted(100), B: failed()}, FINGERPRINT)
-    run = run_of("default", first, floors([noise(100, 90), noise(None, 5, case=B)]), "/packages")
-
-    assert {"default": FINGERPRINT} == run.builds
-    assert {"default": "/packages"} == run.package_folders
-    assert [Noise(0.1), None] == [record.noise for record in run.cases]
+    assert [Noise(0.1, 0.2, 1), None] == [record.noise for record in run.cases]

@@ -9,26 +9,19 @@ import pytest
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements
-from instruction_counts.session.builds import BuildRunner
-from instruction_counts.session.observer import Silent
 from instruction_counts.session.timing import Saving, Timed, time_statements
 from instruction_counts.sources.definitions import load
 from tests.fakes import BUILD, FakeEngine, failed
-from tests.session.fakes import SETTINGS, fake_engines, runner_of
+from tests.session.fakes import fake_engines, runner_of
 
 ADD = Statements(("x + y",), py_setup="x = y = 1")
-
-
-def runner(*_: Any) -> BuildRunner:
-    """A build that nobody had to ask what it is."""
-    return runner_of(BUILD.name)
 
 
 def timed(asked: Statements, saving: Saving | None = None, **script: Any) -> Timed:
     """What a fake engine answers; ``failing`` names statements that fail."""
     answers = {(name,): [failed()] for name in script.get("failing", ())}
     with fake_engines({BUILD.name: FakeEngine(answers)}):
-        return time_statements(asked, BUILD, SETTINGS, Silent(), saving, runner)
+        return time_statements(asked, runner_of(BUILD.name), saving)
 
 
 def test_statements_are_measured_in_their_order() -> None:
@@ -78,7 +71,7 @@ def test_a_backward_pass_from_many_values_has_an_advice() -> None:
     """Torch says what is wrong, and not what to type."""
     said = failed(message="RuntimeError: grad can be implicitly created only for scalar outputs")
     with fake_engines({BUILD.name: FakeEngine({("x + y",): [said]})}):
-        found = time_statements(ADD, BUILD, SETTINGS, Silent(), None, runner)
+        found = time_statements(ADD, runner_of(BUILD.name))
 
     assert "--gradient NAME" in found.advice
     assert "" == timed(ADD).advice
@@ -92,7 +85,7 @@ def test_what_cannot_be_saved_is_not_measured(tmp_path: Path) -> None:
     engine = FakeEngine()
 
     with fake_engines({BUILD.name: engine}), pytest.raises(UsageError, match="called Mine already"):
-        time_statements(ADD, BUILD, SETTINGS, Silent(), Saving.at(path, "Mine"), runner)
+        time_statements(ADD, runner_of(BUILD.name), Saving.at(path, "Mine"))
     assert [] == engine.calls
     assert content == path.read_text()
 
@@ -108,7 +101,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
         fake_engines({BUILD.name: FakeEngine(during=interrupt)}),
         pytest.raises(KeyboardInterrupt),
     ):
-        time_statements(ADD, BUILD, SETTINGS, Silent(), Saving.at(path, "Mine"), runner)
+        time_statements(ADD, runner_of(BUILD.name), Saving.at(path, "Mine"))
     assert [] == list(tmp_path.iterdir())
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import attrs
+
 from core.types import Case
 from instruction_counts.session.verification import Verification
+from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case
 from tests.session.fakes import fake_engines, runner_of
 
@@ -16,9 +19,11 @@ def counts(
 ) -> list[list[dict[Case, int]]]:
     """The counts of two cases in some layouts of one build, by case."""
     names = {case.key: case for case in CASES}
-    engines = {"base": kept} if kept is not None else None
+    runner = runner_of("base")
+    if kept is not None:
+        runner = attrs.evolve(runner, kept=lanes_of({"base": kept}, 0))
     with fake_engines({"base": engine}):
-        found = Verification(runner_of("base"), engines).count(CASES, layouts)
+        found = Verification(runner).count(CASES, layouts)
     return [
         [{names[key]: count for key, count in of.items()} for of in build] for build in found.counts
     ]

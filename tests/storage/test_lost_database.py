@@ -16,14 +16,13 @@ import pytest
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.events import Event, Finished
+from instruction_counts.execution.events import Event, Finished, Progress, Silent
 from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.measuring import Measured
-from instruction_counts.session.observer import Progress, Silent
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
-from tests.cores import PoolOfItsOwn
-from tests.fakes import BUILD, OK, FakeEngine, make_orders
+from tests.cores import lanes_of
+from tests.fakes import OK, FakeEngine, make_orders
 from tests.small_disk import fill, small_disk
 from tests.storage.postgresql import Server
 
@@ -91,12 +90,12 @@ def measured_while(actions: ACTIONS, store: Store, folder: Path) -> Ended:
     answers = {order.case.label: [outcome] for order in make_orders(CASES)}
     measured = Measured(
         "timer",
-        {BUILD.name: FakeEngine(answers, during)},
+        lanes_of(FakeEngine(answers, during), 0),
         [Exporter(path)],
         remarks,
         recorder=store,
     )
-    measured.execute(make_orders(CASES), PoolOfItsOwn(0), 1, None)
+    measured.execute(make_orders(CASES), None)
     return Ended(measured, remarks, read_json(path))
 
 

@@ -1,0 +1,262 @@
+"""Variables of a program as code of a setup: how they get into the process that is measured.
+
+Plain data become an expression. Functions and classes of the program itself come with their source,
+those of other modules by an import. Everything else, such as a tensor or a model, is saved by
+``torch.save`` in a private folder of ours, and loaded by the build in the process that measures:
+nothing that was pickled is ever loaded by this program.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import hashlib
+import inspect
+import io
+import linecache
+import math
+import pickle
+import sys
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from instruction_counts.domain.errors import UsageError
+
+MAX_INLINE = 1 << 16
+"""How many characters of plain data are written as an expression; more goes into a file."""
+
+_OWN = "values_of_the_program"
+"""The name in ``sys.modules`` under which a saved value finds the classes of the program."""
+_REMEDY = "Make it in the setup."
+_READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_FROM_DICT_OR_GLOBALS"}
+
+
+class _NotPlain(Exception):  # noqa: N818 - says how a value travels, and reaches nobody
+    """A value that is no plain data."""
+
+
+def code_of(setup: str, stmts: Iterable[str], values: Mapping[str, Any], folder: Path) -> str:
+    """The setup that makes what ``setup`` and ``stmts`` read of ``values``, as far as it is there.
+
+    What one of ``stmts`` makes is not there for another. Files go into ``folder``; two names of one
+    object stay that.
+
+    Raises:
+        UsageError: a value cannot be passed; the error names the variable, its type and the reason.
+    """
+    made = {name for name, is_read in _names(_compiled(setup)) if not is_read}
+    passed = _Passed(folder)
+    for chain in (*_needed(setup), *(chain for stmt in stmts for chain in _needed(stmt, made))):
+        passed.add(chain, values)
+    return "\n".join([*dict.fromkeys(passed.imports), *passed.lines])
+
+
+def _needed(code: str, made: Iterable[str] = ()) -> Iterator[str]:
+    """The names that ``code`` reads before it makes them, with the attributes that follow."""
+    known = set(made)
+    for chain, is_read in _names(_compiled(code)):
+        if not is_read:
+            known.add(chain)
+        elif chain.partition(".")[0] not in known:
+            yield chain
+
+
+def _compiled(code: str) -> types.CodeType:
+    try:
+        return compile(code, "<code>", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError):  # running it reports that, with the line
+        return compile("", "<code>", "exec")
+
+
+def _names(code: types.CodeType) -> Iterator[tuple[str, bool]]:
+    """Global names in the order of the bytecode, each with whether it is read there, or made."""
+    chain = ""
+    for step in dis.get_instructions(code):
+        if chain and step.opname in {"LOAD_ATTR", "LOAD_METHOD"}:
+            chain = f"{chain}.{step.argval}"
+            continue
+        if chain:
+            yield chain, True
+        chain = step.argval if step.opname in _READS else ""
+        if step.opname in {"STORE_NAME", "STORE_GLOBAL"}:
+            yield step.argval, False
+        elif isinstance(step.argval, types.CodeType):
+            inner = list(_names(step.argval))  # a class makes names of its own
+            mine = {name for name, is_read in inner if not is_read}
+            yield from (found for found in inner if found[0].partition(".")[0] not in mine)
+
+
+@attrs.define
+class _Passed:
+    """The code for variables, as it grows."""
+
+    folder: Path
+    imports: list[str] = attrs.field(factory=list)
+    lines: list[str] = attrs.field(factory=list)
+    """Each needs only what comes before it."""
+    _names: dict[int, str] = attrs.field(factory=dict)
+    """By the ``id`` of a value, the first name that it has."""
+    _values: dict[str, Any] = attrs.field(factory=dict)
+    _classes: set[str] = attrs.field(factory=set)
+    """What saved values find under `_OWN`."""
+
+    def add(self, chain: str, scope: Mapping[str, Any]) -> None:
+        """Add the code for a name of ``scope``, with the submodules that its attributes name."""
+        name, *attributes = chain.split(".")
+        if name not in scope or name == "__builtins__":
+            return
+        value = scope[name]
+        if isinstance(value, types.ModuleType):
+            self.imports += _imports(name, value, attributes)
+        elif name not in self._values:
+            self._values[name] = value
+            try:
+                self._add_value(name, value, scope)
+            except UsageError:
+                raise
+            except Exception as error:  # anything may happen in somebody's pickling
+                kind = f"{type(value).__module__}.{type(value).__qualname__}"
+                raise UsageError(
+                    f'"{name}" ({kind}) cannot be passed on: {error}', _REMEDY
+                ) from error
+        elif self._values[name] is not value:
+            raise UsageError(f'two values are called "{name}"', "Rename one of them.")
+
+    def _add_value(self, name: str, value: Any, scope: Mapping[str, Any]) -> None:
+        known = self._names.setdefault(id(value), name)
+        if known != name and type(value) not in _ATOMS:
+            self.lines.append(f"{name} = {known}")
+        elif not isinstance(value, types.FunctionType | type):
+            self.lines.append(f"{name} = {self._expression(value, scope)}")
+        elif not _is_own(value, scope):
+            self.imports.append(f"from {value.__module__} import {value.__qualname__} as {name}")
+        else:
+            source = _source(value)
+            for chain in _needed(source):
+                self.add(chain, getattr(inspect.unwrap(value), "__globals__", scope))
+            self.lines += (
+                [source] if name == value.__name__ else [source, f"{name} = {value.__name__}"]
+            )
+
+    def _expression(self, value: Any, scope: Mapping[str, Any]) -> str:
+        try:
+            plain = _plain(value)
+            if len(plain) <= MAX_INLINE:
+                return plain
+        except (_NotPlain, RecursionError):
+            pass
+        torch = sys.modules.get("torch")
+        if torch is None:
+            raise ValueError("only plain data are, where torch was not imported.")
+        if isinstance(value, torch.Tensor) and value.grad_fn is not None:
+            raise ValueError("it has a graph (grad_fn). Pass its detach().")
+        own = self
+
+        class Pickler(pickle.Pickler):
+            """Lets classes and functions of the program be found in the setup."""
+
+            def reducer_override(self, found: Any) -> Any:
+                if isinstance(found, types.FunctionType | type) and _is_own(found, scope):
+                    return own.found_there(found, scope)
+                return _without_autograd(torch, found)
+
+        stream = io.BytesIO()
+        torch.save(value, stream, types.SimpleNamespace(__name__="pickle", Pickler=Pickler))
+        content = stream.getvalue()
+        path = self.folder / f"{hashlib.sha256(content).hexdigest()[:16]}.pt"
+        path.write_bytes(content)
+        return f"__import__('torch').load({str(path)!r}, weights_only=False)"
+
+    def found_there(self, value: Any, scope: Mapping[str, Any]) -> tuple[Any, ...]:
+        """How a saved value finds a class or function of the program, whose source comes first."""
+        name = value.__name__
+        if name not in self._classes:
+            if scope.get(name) is not value:
+                raise ValueError(f"{name} was defined anew since it was made.")
+            self._classes.add(name)
+            self.add(name, scope)
+            place = f"__import__('sys').modules.setdefault('{_OWN}', __import__('types')"
+            self.lines.append(f"{place}.SimpleNamespace()).{name} = {name}")
+        return eval, (f"__import__('sys').modules['{_OWN}'].{name}",)
+
+
+def _is_own(value: Any, scope: Mapping[str, Any]) -> bool:
+    """Whether a function or class was defined where its name is: no import finds it."""
+    return value.__module__ in {"__main__", scope.get("__name__")}
+
+
+def _without_autograd(torch: Any, value: Any) -> Any:
+    """How a plain tensor is made again: as torch does it, its copy is prepared for gradients."""
+    if (
+        type(value) is not torch.Tensor
+        or value.layout != torch.strided
+        or value.requires_grad
+        or value.is_quantized
+        or value.is_conj()
+        or value.is_neg()
+    ):
+        return NotImplemented
+    storage = getattr(value, "_typed_storage", value.storage)()
+    place = value.storage_offset(), tuple(value.shape), value.stride()
+    return torch._utils._rebuild_tensor, (storage, *place)  # noqa: SLF001 - what is pickled
+
+
+def _source(value: Any) -> str:
+    """The definition of a function or class, from the file or cell that made it."""
+    made = inspect.unwrap(value)
+    methods = (inspect.unwrap(part) for part in vars(made).values() if callable(part))
+    codes = [getattr(part, "__code__", None) for part in (made, *methods)]
+    file = next((code.co_filename for code in codes if code is not None), "")
+    kinds = ast.ClassDef if isinstance(made, type) else ast.FunctionDef | ast.AsyncFunctionDef
+    text = "".join(linecache.getlines(file))
+    found = [
+        node
+        for node in ast.parse(text).body
+        if isinstance(node, kinds) and node.name == made.__name__
+    ]
+    if not found or getattr(made, "__closure__", None):
+        raise ValueError("its source is not a definition at the top of a cell or file.")
+    return ast.unparse(found[-1])
+
+
+def _imports(name: str, module: types.ModuleType, attributes: Iterable[str]) -> Iterator[str]:
+    own = module.__name__
+    if sys.modules.get(own) is not module or own == "__main__":
+        raise UsageError(f'"{name}" is a module that no import finds', _REMEDY)
+    yield f"import {own}" if name == own else f"import {own} as {name}"
+    for attribute in attributes:
+        own = f"{own}.{attribute}"
+        if own not in sys.modules:
+            return
+        yield f"__import__({own!r})"
+
+
+def _plain(value: object) -> str:
+    """An ASCII expression without line breaks that makes an equal value, in every process alike."""
+    match value:
+        case _ if type(value) not in _PLAIN:
+            raise _NotPlain
+        case float() if not math.isfinite(value):
+            raise _NotPlain
+        case int() if abs(value) >= 1 << 64:
+            return hex(value)  # there is a limit to decimal ones
+        case list():
+            return f"[{', '.join(map(_plain, value))}]"
+        case tuple():
+            return f"({' '.join(f'{_plain(item)},' for item in value)})"
+        case set():
+            return "{" + ", ".join(sorted(map(_plain, value)) or ["*()"]) + "}"
+        case dict():
+            return (
+                "{" + ", ".join(f"{_plain(key)}: {_plain(of)}" for key, of in value.items()) + "}"
+            )
+    return ascii(value)
+
+
+_ATOMS = {type(None), bool, int, float, str, bytes}
+_PLAIN = _ATOMS | {list, tuple, set, dict}
+"""Exact types: a subclass may be anything."""

@@ -1,0 +1,133 @@
+"""Lanes on this machine: an engine for each build, cores of its own and a private folder a case."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+import attrs
+
+from instruction_counts.builds.inquiry import measure_machine
+from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.domain.errors import UsageError
+from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.outcomes import Machine, Outcome
+from instruction_counts.domain.records import ChangedFiles
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.engine import Engine
+from instruction_counts.engines.entry import Notice
+from instruction_counts.engines.registry import engine_named
+from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
+from instruction_counts.execution.lanes import LanesEntry, Measure, Opening
+from instruction_counts.system.folders import WorkFolder
+
+_MOST = 1024
+"""Of lanes: more only wait, each in a thread."""
+_FULL_BYTES = 1 << 16
+
+
+@attrs.frozen
+class LocalLanes:
+    """Cores of ``pool``, on which ``number`` cases are measured at a time."""
+
+    engines: Mapping[str, Engine]
+    """By the name of the build."""
+    pool: CorePool
+    number: int
+    facts: tuple[BuildFacts, ...] = ()
+    notice: Notice = lambda _: None
+    _said_full: threading.Event = attrs.field(factory=threading.Event, init=False)
+
+    @property
+    def fingerprints(self) -> Mapping[str, Fingerprint]:
+        """See `Lanes`, as for all that follows."""
+        return {name: engine.fingerprint for name, engine in self.engines.items()}
+
+    def refusal(self, order: WorkOrder) -> str:
+        """Whether there are so many contiguous cores."""
+        widest = self.pool.widest
+        if order.cores <= widest:
+            return ""
+        return f"needs {order.cores} contiguous cores, but this run has {widest}"
+
+    def check(self, orders: Sequence[WorkOrder]) -> None:
+        """Ask each engine."""
+        for name, engine in self.engines.items():
+            engine.check([order for order in orders if order.build.name == name])
+
+    def start(self, orders: Sequence[WorkOrder]) -> None:
+        """Each engine on a core that nothing is measured on meanwhile."""
+        for name, engine in self.engines.items():
+            mine = [order for order in orders if order.build.name == name]
+            engine.start(mine, partial(self.pool.reserve, 1))
+
+    def wait(self) -> None:
+        """An engine that still starts on some core would show in the times of the others."""
+        if len(self.engines) > 1:
+            for engine in self.engines.values():
+                engine.wait()
+
+    @contextlib.contextmanager
+    def lane(self, cores: int, is_cancelled: Callable[[], bool]) -> Iterator[Measure | None]:
+        """Contiguous cores."""
+        with self.pool.reserve(cores, is_cancelled) as taken:
+            yield partial(self._measure, taken) if taken else None
+
+    def changed_files(self) -> dict[str, ChangedFiles]:
+        """Look at each file of torch and the interpreter."""
+        found = {facts.build.name: facts.changed_files() for facts in self.facts}
+        return {name: changed for name, changed in found.items() if changed is not None}
+
+    def machine(self) -> Machine:
+        """By the torch of the first build."""
+        with self.pool.reserve(1) as (core,):
+            return measure_machine(self.facts[0].build, core)
+
+    def close(self) -> None:
+        """Every engine, also where another interrupt cuts the end of one short."""
+        with contextlib.ExitStack() as stack:
+            for engine in self.engines.values():
+                stack.callback(engine.close)
+
+    def _measure(self, cores: tuple[int, ...], order: WorkOrder) -> Outcome:
+        with WorkFolder() as folder:
+            outcome = self.engines[order.build.name].measure(order, cores, folder)
+            if outcome.failure is not None:
+                self._look_for_room(folder)
+            return outcome
+
+    def _look_for_room(self, folder: Path) -> None:
+        """Say once that there is no room for the files of cases, which then fail in any way."""
+        if not self._said_full.is_set() and shutil.disk_usage(folder).free < _FULL_BYTES:
+            self._said_full.set()
+            self.notice(
+                f"{folder.parent} is full, and cases that write there fail.\n"
+                f"  Free some space, then measure them again: df -h {folder.parent}"
+            )
+
+
+def _open(asked: Opening) -> LocalLanes:
+    if asked.jobs is not None and asked.jobs > _MOST:
+        raise UsageError(
+            f"{asked.jobs:,} lanes are too many: at most {_MOST:,}",
+            "Leave out --jobs for one lane per core.",
+        )
+    available = available_cores()
+    pool = machine_wide(
+        parse_cores(asked.cores, available) if asked.cores else available, asked.notice
+    )
+    make = engine_named(asked.engine).make
+    engines: dict[str, Engine] = {}
+    with contextlib.ExitStack() as stack:
+        for facts in asked.facts:
+            engine = make(facts, asked.profile, asked.notice)
+            engines[facts.build.name] = stack.enter_context(contextlib.closing(engine))
+        stack.pop_all()
+    return LocalLanes(engines, pool, asked.jobs or pool.size, asked.facts, asked.notice)
+
+
+ENTRY = LanesEntry("local", "cores of this machine", probe, _open)

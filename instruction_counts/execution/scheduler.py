@@ -1,0 +1,150 @@
+"""The order of work: threads that take cases, one after the other, to their lanes."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
+
+import attrs
+import tenacity
+
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.execution.budget import Budget
+from instruction_counts.execution.events import Event, Finished, Started
+from instruction_counts.execution.lanes import Lanes, Measure
+
+Clock = Callable[[], float]
+
+# A signal that comes just before a wait does not end it: Python handles it after the wait.
+_LOOK_UP_S = 0.5
+
+
+def refused(order: WorkOrder, lanes: Lanes) -> Outcome | None:
+    """The outcome of an order that these lanes can never carry out; None for any other."""
+    reason = order.refusal or lanes.refusal(order)
+    if not reason:
+        return None
+    return Outcome(Status.SKIPPED, failure=Failure(FailureKind.REFUSED, reason))
+
+
+def execute(
+    orders: Sequence[WorkOrder],
+    lanes: Lanes,
+    *,
+    clock: Clock = time.monotonic,
+    budget: Budget | None = None,
+) -> Generator[Event]:
+    """Carry out ``orders`` on ``lanes``.
+
+    With a ``budget`` the most likely to have changed are carried out first, and when it is used up
+    no further case starts.
+
+    Orders of one case that follow each other are carried out by one lane, on the same cores: what
+    drifts meanwhile (a clock, a neighbour) then meets all builds alike.
+
+    Closing the iterator early (an interrupt does) closes the lanes before it returns. At its end
+    they can carry out more; whoever opened them closes them.
+    """
+    if budget is not None:
+        orders = budget.in_order(orders)  # engines prepare what comes first
+    work = _Work(orders, lanes, clock, budget)
+    threads = ThreadPoolExecutor(lanes.number)
+    try:
+        lanes.start(orders)
+        if budget is not None:
+            budget.begin()
+        for _ in range(lanes.number):
+            threads.submit(work.carry_out)
+        unfinished = len(orders)
+        while unfinished:
+            try:
+                event = work.events.get(timeout=_LOOK_UP_S)
+            except queue.Empty:
+                continue
+            if isinstance(event, BaseException):
+                raise event
+            unfinished -= isinstance(event, Finished)
+            yield event
+    except BaseException:
+        work.stop()
+        raise
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+class _Work:
+    """What the threads share: the orders that wait, and the events that they report."""
+
+    def __init__(
+        self, orders: Sequence[WorkOrder], lanes: Lanes, clock: Clock, budget: Budget | None
+    ) -> None:
+        self.events: queue.SimpleQueue[Event | BaseException] = queue.SimpleQueue()
+        self._waiting = list(orders)
+        self._taking = threading.Lock()
+        self._lanes, self._clock = lanes, clock
+        self._budget = budget
+        self._stopping = threading.Event()
+
+    def carry_out(self) -> None:
+        """What one thread does until no order waits."""
+        try:
+            self._lanes.wait()
+            while not self._stopping.is_set() and (orders := self._next_case()):
+                self._carry_out_case(orders)
+        except BaseException as error:  # noqa: BLE001 - reported in the thread that decides
+            self.events.put(error)
+
+    def stop(self) -> None:
+        """End all processes; threads end after the order at hand."""
+        self._stopping.set()
+        self._lanes.close()
+
+    def _next_case(self) -> Sequence[WorkOrder]:
+        """All orders of the case that is next; none where none waits."""
+        with self._taking:
+            first = self._waiting[:1]
+            taken = [*takewhile(lambda order: order.case == first[0].case, self._waiting)]
+            del self._waiting[: len(taken)]
+            return taken
+
+    def _rest(self) -> Sequence[WorkOrder]:
+        """All orders that wait; none waits any more."""
+        with self._taking:
+            taken, self._waiting = self._waiting, []
+            return taken
+
+    def _carry_out_case(self, orders: Sequence[WorkOrder]) -> None:
+        with self._lanes.lane(orders[0].cores, self._stopping.is_set) as measure:
+            if measure is None:
+                return  # stopped while it waited
+            if self._budget is not None and self._budget.is_used_up:
+                for order in (*orders, *self._rest()):
+                    self.events.put(Finished(order, self._budget.outcome))
+                return
+            for order in orders:
+                if self._stopping.is_set():
+                    return
+                self.events.put(Started(order))
+                self.events.put(Finished(order, self._outcome_of(order, measure)))
+
+    def _outcome_of(self, order: WorkOrder, measure: Measure) -> Outcome:
+        begin = self._clock()
+        attempts = tenacity.Retrying(
+            stop=tenacity.stop_after_attempt(1 + order.retries),
+            retry=tenacity.retry_if_result(self._is_worth_retrying),
+            retry_error_callback=lambda state: state.outcome.result(),  # type: ignore[union-attr]
+        )
+        outcome = attempts(measure, order)
+        number = int(attempts.statistics["attempt_number"])
+        return attrs.evolve(outcome, duration_s=self._clock() - begin, attempts=number)
+
+    def _is_worth_retrying(self, outcome: Outcome) -> bool:
+        failure = outcome.failure
+        return (
+            failure is not None and failure.kind.may_pass_on_retry and not self._stopping.is_set()
+        )

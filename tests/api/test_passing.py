@@ -1,0 +1,295 @@
+"""Variables of a program as code: what comes out on the other side is equal, or is refused."""
+
+from __future__ import annotations
+
+import math
+import types
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.api.passing import MAX_INLINE, _plain, code_of
+from instruction_counts.domain.errors import UsageError
+
+ANY_TEXT = st.text(st.characters(categories=None))
+HASHABLE = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | ANY_TEXT
+    | st.binary(),
+    lambda inner: st.lists(inner, max_size=3).map(tuple),
+    max_leaves=5,
+)
+PLAIN = st.recursive(
+    HASHABLE,
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.sets(HASHABLE, max_size=4)
+        | st.dictionaries(HASHABLE, inner, max_size=4)
+    ),
+    max_leaves=20,
+)
+
+
+def made(code: str, stmt: str = "") -> dict[str, Any]:
+    """What a setup makes inside a function, as it is executed; nothing else is known there."""
+    body = "\n".join(f"    {line}" for line in (*code.splitlines(), stmt, "return locals()"))
+    namespace: dict[str, Any] = {}
+    exec(compile(f"def run():\n{body}", "<setup>", "exec"), namespace)  # noqa: S102 - our own
+    found: dict[str, Any] = namespace["run"]()
+    return found
+
+
+def passed(folder: Path, stmt: str = "", **values: Any) -> dict[str, Any]:
+    """The variables as another process gets them."""
+    return made(code_of("", [stmt or f"({', '.join(values)},)"], values, folder))
+
+
+def exactly(value: object) -> object:
+    """The value in a form that is equal only if every bit and every order is."""
+    match value:
+        case float():
+            return "float", "nan" if math.isnan(value) else value.hex()
+        case list() | tuple():
+            return type(value).__name__, [exactly(item) for item in value]
+        case set():
+            return "set", sorted(repr(exactly(item)) for item in value)
+        case dict():
+            return "dict", [(exactly(key), exactly(item)) for key, item in value.items()]
+    return type(value).__name__, value
+
+
+# What code reads
+
+
+@pytest.mark.parametrize(
+    ("code", "names"),
+    [
+        ("x + y", "xy"),
+        ("x = x + 1", "x"),
+        ("x = 1; x + 1", ""),
+        ("x += 1", "x"),
+        ("for i in x: y = i", "x"),
+        ("[i + k for i in x for k in i]", "x"),
+        ("{i: y for i in x}", "xy"),
+        ("[i for i in x]; i", "xi"),
+        ("(n := y) + n", "y"),
+        ("f = lambda a, b=x: a + b + y", "xy"),
+        ("def f(a):\n    z = a + y\n    return z\nf(z)", "yz"),
+        ("class A(x):\n    c = y\n    e = c", "xy"),
+        ("import x.a; from a import y; x, y", ""),
+        ("with x as f: f.read()", "x"),
+        ("try:\n    x\nexcept y as e:\n    e", "xy"),
+        ("match x:\n    case [b, *c]: b + c\n    case {'k': d, **e}: d, e", "x"),
+        ("async def f():\n    await x", "x"),
+        ("x +", ""),
+        ("x\0", ""),
+    ],
+)
+def test_names_that_are_read_before_they_are_made_are_passed(
+    code: str, names: str, tmp_path: Path
+) -> None:
+    """Of what is no Python, none."""
+    values = dict.fromkeys("xyzike", 1)
+    lines = code_of("", [code], values, tmp_path).splitlines()
+
+    assert sorted(f"{name} = 1" for name in names) == sorted(lines)
+
+
+def test_a_statement_reads_what_its_setup_makes(tmp_path: Path) -> None:
+    """And nothing of what another statement makes."""
+    values = dict.fromkeys(("x", "y", "base"), 1)
+
+    assert "base = 1\ny = 1" == code_of("x = base", ["x + y", "y = 1", "y"], values, tmp_path)
+
+
+# Plain data
+
+
+@given(PLAIN)
+def test_plain_data_are_an_expression_of_one_line(value: object) -> None:
+    """Negative zeros, lone surrogates and the order of dictionaries survive."""
+    code = _plain(value)
+
+    assert code.isascii()
+    assert 1 == len(code.splitlines())
+    assert exactly(value) == exactly(made(f"value = {code}")["value"])
+
+
+def test_a_set_has_the_same_code_in_every_process() -> None:
+    """Its order differs with the seed of the hashes."""
+    assert "{'a', 'b', 'c'}" == _plain({"c", "a", "b"})
+
+
+# What torch saves
+
+CYCLE: list[Any] = []
+CYCLE.append(CYCLE)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        math.inf,
+        1 - 0j,
+        "x" * (MAX_INLINE + 1),
+        OrderedDict(a=1),
+        np.float64(1.5),
+        [1, {"a": np.arange(3).tolist()}],
+        torch.float16,
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_other_data_are_saved(value: object, tmp_path: Path) -> None:
+    """By torch, in the folder; the same value in the same file."""
+    found = passed(tmp_path, x=value)["x"]
+
+    assert (type(value), value) == (type(found), found)
+    passed(tmp_path, x=value)
+    assert len([*tmp_path.iterdir()]) < 2
+
+
+def test_a_cycle_is_saved(tmp_path: Path) -> None:
+    """It has no expression."""
+    found = passed(tmp_path, x=CYCLE)["x"]
+
+    assert found[0] is found
+
+
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.tensor([math.nan, 1.5]),
+        torch.arange(24.0).reshape(4, 6)[:, ::2].t(),
+        torch.ones(2, 0, dtype=torch.bfloat16),
+        torch.ones(1).expand(3),
+        torch.ones(2, requires_grad=True),
+        torch.nn.Parameter(torch.ones(1)),
+        torch.ones(2).to_sparse(),
+    ],
+    ids=["nan", "strided", "empty", "expanded", "leaf", "parameter", "sparse"],
+)
+def test_tensors_survive(tensor: torch.Tensor, tmp_path: Path) -> None:
+    """With their layout in memory: a transposed one costs something else."""
+    found = passed(tmp_path, x=tensor)["x"]
+
+    assert (type(tensor), tensor.dtype, tensor.layout) == (type(found), found.dtype, found.layout)
+    assert (tensor.requires_grad, tensor.is_leaf) == (found.requires_grad, found.is_leaf)
+    dense, other = (each.detach().to_dense() for each in (tensor, found))
+    assert dense.stride() == other.stride()
+    assert torch.equal(dense.nan_to_num(7), other.nan_to_num(7))
+
+
+def test_two_names_of_an_object_stay_that(tmp_path: Path) -> None:
+    """A statement may write into one and read the other."""
+    found = passed(tmp_path, x=(tensor := torch.ones(2)), y=tensor)
+
+    assert found["x"] is found["y"]
+
+
+# Modules, functions and classes
+
+
+def test_a_module_is_imported(tmp_path: Path) -> None:
+    """With the modules below it that the code names."""
+    values = {"np": np, "torch": torch, "F": torch.nn.functional}
+    stmts = ["np.ones(torch.nn.functional.relu)", "F.relu"]
+
+    code = code_of("", stmts, values, tmp_path)
+
+    assert [
+        "import numpy as np",
+        "import torch",
+        "__import__('torch.nn')",
+        "__import__('torch.nn.functional')",
+        "import torch.nn.functional as F",
+    ] == code.splitlines()
+    assert values == made(code)
+
+
+def test_what_a_library_defines_is_imported(tmp_path: Path) -> None:
+    """A function, or a class."""
+    values = {"relu": torch.nn.functional.relu, "Layer": torch.nn.Linear}
+
+    assert values == passed(tmp_path, **values)
+
+
+SCALE = 2
+
+
+def doubled(x: Any) -> Any:
+    """What a program defines reads what the program has."""
+    return scaled(x) * SCALE
+
+
+def scaled(x: Any) -> Any:
+    """Also a function that is defined later."""
+    return x
+
+
+class Net(torch.nn.Module):
+    """A model of the program itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(2, 1)
+
+    def forward(self, x: Any) -> Any:
+        """As models do."""
+        return doubled(self.inner(x))
+
+
+@pytest.fixture
+def own() -> Mapping[str, Any]:
+    """The names of this file."""
+    return globals()
+
+
+def test_a_function_of_the_program_comes_with_its_source(
+    own: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """And with what it reads."""
+    found = made(code_of("", ["doubled(3)"], own, tmp_path), "y = doubled(3)")
+
+    assert 6 == found["y"]
+    assert found["doubled"] is not doubled
+
+
+def test_a_model_of_the_program_finds_its_class(own: Mapping[str, Any], tmp_path: Path) -> None:
+    """Wherever the file of its values is loaded."""
+    model, x = Net(), torch.ones(1, 2)
+    code = code_of("", ["model(x)"], {**own, "model": model, "x": x}, tmp_path)
+
+    assert torch.equal(model(x), made(code, "y = model(x)")["y"])
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ((n for n in ""), r"\(builtins.generator\) cannot be passed on: cannot pickle 'generator'"),
+        (lambda: 1, "its source is not a definition"),
+        (torch.ones(2, requires_grad=True) + 1, r"has a graph \(grad_fn\)"),
+        (types.ModuleType("nowhere"), "no import finds"),
+        (type("Net", (Net,), {"__module__": __name__})(), "Net was defined anew"),
+    ],
+    ids=["generator", "lambda", "graph", "module", "stale"],
+)
+def test_anything_else_is_refused(
+    value: object, message: str, own: Mapping[str, Any], tmp_path: Path
+) -> None:
+    """The error names the variable and its type, and says what to do."""
+    with pytest.raises(UsageError, match=message) as caught:
+        code_of("", ["mine"], {**own, "mine": value}, tmp_path)
+
+    assert '"mine"' in caught.value.message
+    assert "setup" in caught.value.remedy

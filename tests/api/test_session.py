@@ -1,0 +1,189 @@
+"""A session, with a fake for the engine: what it measures, and when its servers start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from instruction_counts import api
+from instruction_counts.analysis.verdicts.difference import Verdict
+from instruction_counts.builds.files import files_of
+from instruction_counts.domain.outcomes import FailureKind
+from instruction_counts.execution.events import Silent
+from instruction_counts.session.builds import BuildRunner
+from instruction_counts.storage.store import Store
+from tests.builders import counted
+from tests.fakes import BUILD, FACTS, OK, FakeEngine, failed, make_case
+from tests.session.fakes import SETTINGS, fake_engines
+
+BASE = api.Build("base", "/nowhere/base/python")
+
+
+class Remarks(Silent):
+    """Keeps problems."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Keep it."""
+        self.said.append(text)
+
+
+class Opened(api.Session):
+    """A session whose builds nobody has to ask what they are."""
+
+    def __init__(self, **options: Any) -> None:
+        self.started: list[list[str]] = []
+        self.torch_root = ""
+        self.remarks = Remarks()
+        super().__init__(
+            BUILD, settings=SETTINGS, observer=self.remarks, runner_of=self._made, **options
+        )
+
+    def _made(self, builds: list[api.Build], settings: Any, observer: Any, *_: Any) -> BuildRunner:
+        self.started.append([build.name for build in builds])
+        files = files_of(FACTS.interpreter, self.torch_root, ()) if self.torch_root else {}
+        facts = (
+            attrs.evolve(FACTS, build=build, torch_root=self.torch_root, files=files)
+            for build in builds
+        )
+        return BuildRunner(tuple(facts), settings, observer)
+
+
+@pytest.fixture
+def engine() -> Iterator[FakeEngine]:
+    """What measures the build."""
+    slow = failed(FailureKind.REFUSED, "the server does not start")
+    made = FakeEngine(
+        {("bad",): [failed()], ("refused",): [slow], ("a",): [counted(1500)]},
+        during=lambda order: interrupt() if order.case.label == ("stop",) else None,
+    )
+    with fake_engines({BUILD.name: made, BASE.name: FakeEngine({("a",): [counted(1000)]})}):
+        yield made
+
+
+def interrupt() -> None:
+    """As Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def test_a_statement_is_counted_or_timed(engine: FakeEngine) -> None:
+    """With what it reads of a namespace."""
+    with Opened() as session:
+        found = session.count("x + y", "y = 1", globals={"x": 2, "y": 3, "z": 4})
+        session.time("x + y")
+
+    assert 8899 == found.instructions
+    assert found.exact
+    assert "x = 2\ny = 1" == engine.calls[0].order.case.timer_args.setup
+    assert [(True, False), (False, True)] == [
+        (call.order.counts, call.order.times) for call in engine.calls
+    ]
+
+
+def test_options_of_a_statement_are_spelled_as_on_the_command_line(engine: FakeEngine) -> None:
+    """C++ reads no variables."""
+    with Opened() as session:
+        session.count("x;", "int x;", language="c++", num_threads=2, globals={"x": object()})
+        session.count("z = x.sum()", runtime="eager", backward=True, signature="f() -> z")
+        for option in ({"language": "rust"}, {"runtime": "lazy"}):
+            with pytest.raises(api.UsageError, match="Choose from"):
+                session.count("x", **option)  # type: ignore[arg-type]
+
+    cpp, python = (call.order.case for call in engine.calls)
+    assert ("int x;", 2, "c++") == (
+        cpp.timer_args.setup,
+        cpp.num_threads,
+        cpp.autolabels.language.option,
+    )
+    assert "backward" == python.autolabels.autograd.option
+
+
+def test_a_statement_that_fails_raises(engine: FakeEngine) -> None:
+    """And the servers stay."""
+    with Opened() as session:
+        with pytest.raises(api.StatementError, match="ValueError: bad"):
+            session.count("bad")
+        session.count("x")
+
+    assert [[BUILD.name]] == session.started
+
+
+@pytest.mark.parametrize("stmt", ["refused", "stop"])
+def test_servers_that_are_of_no_use_any_more_are_replaced(stmt: str, engine: FakeEngine) -> None:
+    """An engine that refused one case would refuse all that follow; an interrupt ends it."""
+    with Opened() as session:
+        with pytest.raises((api.StatementError, KeyboardInterrupt)):
+            session.count(stmt)
+        assert engine.closed.is_set()
+        session.count("x")
+
+    assert 2 == len(session.started)
+
+
+def test_servers_of_changed_files_are_replaced(engine: FakeEngine, tmp_path: Path) -> None:
+    """Before they count; the observer learns why."""
+    del engine
+    library = tmp_path / "libtorch.so"
+    library.touch()
+    with Opened() as session:
+        session.torch_root = str(tmp_path)
+        session.count("x")
+        session.count("x")
+        library.write_text("another")
+        session.count("x")
+
+    assert 2 == len(session.started)
+    assert any(f"servers start again: {library}" in said for said in session.remarks.said)
+
+
+def test_cases_are_run_and_compared_on_the_same_servers(engine: FakeEngine) -> None:
+    """Against what was measured before."""
+    with Opened() as session:
+        session.count("x")
+        run = session.run([make_case("a"), make_case("b")], only="a")
+        comparison = session.compare(run, [make_case("a")])
+        assert not engine.closed.is_set()
+
+    assert [1500] == [row["instructions"] for row in run.table()]
+    assert {Verdict.SAME: 1} == comparison.tally
+    assert [[BUILD.name]] == session.started
+    assert engine.closed.is_set()
+
+
+def test_two_builds_are_compared_by_turns(engine: FakeEngine) -> None:
+    """Their servers stay open for the next time."""
+    del engine
+    with Opened() as session:
+        for _ in range(2):
+            comparison = session.compare(BASE, [make_case("a")], layouts=0)
+            assert [("worse", 500)] == [
+                (row["verdict"], row["change"]) for row in comparison.table()
+            ]
+
+    assert [[BASE.name, BUILD.name]] == session.started
+
+
+def test_runs_are_stored_where_a_database_is_given(engine: FakeEngine, tmp_path: Path) -> None:
+    """With all details both there and in what is returned."""
+    del engine
+    with Opened(db=tmp_path / "runs.db") as session:
+        run = session.run([make_case("c")])
+
+    with Store.open(tmp_path / "runs.db") as store:
+        assert 1 == len(store.summaries())
+    assert [OK.functions] == [record.outcome.functions for record in run.cases]
+
+
+def test_a_session_says_whether_servers_are_open(engine: FakeEngine) -> None:
+    """In one line."""
+    del engine
+    with Opened() as session:
+        assert "<Session on default, no servers>" == repr(session)
+        session.count("x")
+        assert "<Session on default, servers are open>" == repr(session)
