@@ -51,7 +51,6 @@ from instruction_counts.engines.engine import (
     Lend,
     artefact_source,
     case_message,
-    timing_message,
 )
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.fork_counts import CaseCounts, Child
@@ -289,11 +288,7 @@ class ForkEngine:
         if known is not None:
             return known
         self._untimed.drop(order)
-        task = {
-            "task": "times",
-            "min_run_time_s": self._profile.min_run_time_s,
-            **timing_message(order.timing),
-        }
+        task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
         answer = self._child(self._times, order, cores, files)(task)["times"]
         return Times.of(answer["values_s"], answer["runs"])
 
