@@ -76,7 +76,7 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
         (["run", "--callgrind-out", "/proc/zz/x"], "--callgrind-out /proc/zz/x"),
         (["run", "--cores", "many"], '--cores "many" is not a list of cores'),
         (["run", "--cores", "9999"], "not available here: 9999"),
-        (["run", "--builds", "/nowhere/builds.yaml"], "/nowhere/builds.yaml: No such file"),
+        (["run", "--build", "/nowhere/builds.yaml"], "/nowhere/builds.yaml: No such file"),
         (["run", "--build", "new=/nowhere"], 'build "new": no interpreter at /nowhere'),
         (["env", "--build", "/nowhere"], "no interpreter at /nowhere"),
         (
