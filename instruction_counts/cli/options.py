@@ -231,7 +231,7 @@ def layouts_option(none: str) -> _Decorator:
         "--layouts",
         type=click.IntRange(min=0),
         metavar="K",
-        help=f"Verify suspects in K servers of other layouts. 0 {none}.",
+        help=f"Verify candidates in K servers of other layouts. 0 {none}.",
     )
 
 
