@@ -56,7 +56,7 @@ class Checked:
     def is_right(self, trial: Trial) -> bool:
         """Whether all of it is as it has to be."""
         named = trial.cause is None or bool(trial.cause.search(self.summary))
-        said = self.summary.startswith(f"### {trial.verdict}")
+        said = self.summary.startswith(f"**{trial.verdict}")
         return self.code == trial.code and said and named
 
 

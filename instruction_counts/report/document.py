@@ -58,7 +58,7 @@ Value: TypeAlias = str | int | float | None
 
 @attrs.frozen
 class Line:
-    """One line of text; renderers break it where it is too long."""
+    """One line of text; renderers break it where it is too long, unless it is a warning."""
 
     text: str
     role: Role = Role.PLAIN

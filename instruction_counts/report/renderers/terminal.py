@@ -96,13 +96,14 @@ def _block(block: Block, width: int) -> Iterator[Text]:
 
 
 def _wrapped(texts: Sequence[Line], width: int) -> Iterator[Text]:
-    """Lines that go on below where they began."""
+    """Lines that go on below where they began; what warns stays whole, so that it can be copied."""
     for line in texts:
         text, style = visible_line(line.text), _STYLES[line.role]
         room = max(_LEAST_NAME, width - line.indent)
         if line.clipped and cell_len(text) > room:
             text = _clipped(text, room)
-        for part in _broken(text, room):
+        is_whole = line.role in {Role.WARNING, Role.BAD}
+        for part in [text] if is_whole else _broken(text, room):
             yield Text(" " * line.indent + part, style=style)
 
 
