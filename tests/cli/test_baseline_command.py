@@ -333,7 +333,7 @@ def test_the_steps_of_the_example_workflow_work(
     ]
 
     assert [code, 0] == codes
-    assert (place.folder / "summary.md").read_text().startswith(f"### {verdict}")
+    assert (place.folder / "summary.md").read_text().startswith(f"**{verdict}")
     assert {"check.json", "comment.md", "junit.xml"} <= {
         path.name for path in place.folder.iterdir()
     }
