@@ -116,8 +116,9 @@ def difference(
     **fields: Any,
 ) -> Difference:
     """A C++ case that changed, with that verdict."""
-    records = [cpp(label, outcome=outcome) for outcome in (base, new)]
-    return Difference(key(label), *records, verdict, Reason.EXACT_DIFFERENCE, noise, **fields)
+    before, after = (cpp(label, outcome=outcome) for outcome in (base, new))
+    reason = Reason.EXACT_DIFFERENCE
+    return Difference(key(label), before, after, verdict, reason, noise, **fields)
 
 
 def comparison(*differences: Difference) -> Comparison:

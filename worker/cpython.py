@@ -25,7 +25,11 @@ class Facts(NamedTuple):
     """What holds for one version, on 64 bits and with a GIL."""
 
     version_offset: int
-    """Of ``tp_version_tag`` in a type: ``struct _typeobject`` in ``Include/cpython/object.h``."""
+    """Of ``tp_version_tag`` in a type: ``struct _typeobject`` in ``Include/cpython/object.h``.
+
+    0 where versions do not help: 3.9 does not withdraw them (`PyType_Modified` clears a flag),
+    and 3.10 hands them out anew when the cache is cleared, so that look-ups cannot be told.
+    """
     full_counter: Optional[int]
     """What stands in the counter behind a bytecode that starts from the top: 12 bits of value above
     4 for the power of two that it starts from next time (``adaptive_counter_bits`` in
@@ -34,8 +38,8 @@ class Facts(NamedTuple):
 
 
 _KNOWN = {
-    (3, 9): Facts(384, None),
-    (3, 10): Facts(384, None),
+    (3, 9): Facts(0, None),
+    (3, 10): Facts(0, None),
     (3, 11): Facts(384, 0xFFFC),
     (3, 12): Facts(384, 0xFFFC),
     (3, 13): Facts(384, 0xFFFC),

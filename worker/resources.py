@@ -32,13 +32,13 @@ def resources(request: Message, shim: Shim) -> Message:
     run()
     reasons: List[str] = []
     memory = _if_possible(reasons, lambda: allocated_in(torch, run))
-    resources = {
-        "allocated_bytes": memory and memory[0],
+    metrics = {
+        "tensor_bytes": memory and memory[0],
         "peak_bytes": memory and memory[1],
         "flops": _if_possible(reasons, lambda: flops_in(run)),
         "moved_bytes": _if_possible(reasons, lambda: moved_bytes(torch, setup, case["stmt"])),
     }
-    return {"resources": {**resources, "reason": "; ".join(reasons)}}
+    return {"metrics": metrics, "reason": "; ".join(reasons)}
 
 
 def _if_possible(reasons: List[str], function: Callable[[], Any]) -> Any:

@@ -7,13 +7,13 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
+from instruction_counts.cli.option_types import FILE
 from instruction_counts.cli.options import build_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.report import models as report
 from instruction_counts.session.models import GenerationRequest, generate
-from instruction_counts.sources.models.layers import Mode
+from instruction_counts.sources.models.layers import TraceMode
 
 
 @click.command("generate", cls=Command)
@@ -93,7 +93,7 @@ def command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     builds = builds or (default_build(),)
     request = GenerationRequest(
-        models, inputs, Mode(level, training, backward, real_data), batch_size
+        models, inputs, TraceMode(level, training, backward, real_data), batch_size
     )
     found = generate(request, builds, output, force=force)
     console.show(report.generated(found))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
+import attrs
 import click
 
-from instruction_counts.cli.durations import DurationType
+from instruction_counts.cli.option_types import DurationType
+from instruction_counts.cli.options import specification_of
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import DEFAULT, engines, require
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import kinds_of_lanes
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.sources.definitions import STANDARD, Definitions
 
 _OPTIONS = (
     click.option(
@@ -104,3 +108,29 @@ def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         wrapper = option(wrapper)
     return wrapper
+
+
+class Asked(NamedTuple):
+    """What the command line and the specification say together."""
+
+    definitions: Definitions
+    builds: tuple[Build, ...]
+    measuring: MeasurementSettings
+    db: str | None
+
+
+def merged(
+    definitions: Definitions | None,
+    builds: tuple[Build, ...] = (),
+    measuring: MeasurementSettings | None = None,
+    db: str | None = None,
+) -> Asked:
+    """What options say, else the specification that ``definitions`` is, else the defaults."""
+    stated = specification_of(definitions)
+    measuring = measuring or MeasurementSettings()
+    if stated is not None:
+        builds = builds or stated.builds
+        db = db or stated.reporters.database
+        if measuring.timeout_s is None:
+            measuring = attrs.evolve(measuring, timeout_s=stated.timeout_s)
+    return Asked(definitions or STANDARD, builds or (default_build(),), measuring, db)

@@ -10,7 +10,7 @@ import attrs
 
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.cli import console
-from instruction_counts.domain.errors import DataError
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.history.watching import FoundStep
 from instruction_counts.report.causes import of_case
 from instruction_counts.report.history import step_text
@@ -26,6 +26,14 @@ class StepReporting:
     """``-`` is standard output, which holds JSON alone then."""
     command: str | None = None
     """A shell command that gets the line on its standard input."""
+
+    def __attrs_post_init__(self) -> None:
+        """Refuse a file that has no folder, before anything is measured."""
+        for file in self.files:
+            if not file.parent.is_dir():
+                raise UsageError(
+                    f"--output {file}: there is no folder {file.parent}", "Make it first."
+                )
 
     def causes(self, difference: Difference) -> tuple[str, ...]:
         """The causes of a change, as texts."""

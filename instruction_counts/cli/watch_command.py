@@ -7,13 +7,10 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.durations import DurationType
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.merging import merged
-from instruction_counts.cli.min_effect import min_effect_option
+from instruction_counts.cli.measuring import measuring_options, merged
+from instruction_counts.cli.option_types import FILE, DurationType, min_effect_option
 from instruction_counts.cli.options import (
     build_command_option,
     layouts_option,
@@ -103,10 +100,11 @@ def command(
         raise UsageError("--no-counts leaves nothing to watch", "Drop it.")
     if build_cmd is not None:
         check_build_command(build_cmd)
+    reporting = StepReporting(output, on_step)
     definitions, _, measuring, db = merged(definitions, (), measuring, db)
     request = WatchRequest(
         *(listing, build_cmd, definitions, selection, measuring, min_effect, layouts, state_file)
     )
     with Store.open(db) as store:
-        found = watch(request, store, StepReporting(output, on_step), console, every)
+        found = watch(request, store, reporting, console, every)
     return ExitCode.REGRESSION if found else ExitCode.OK

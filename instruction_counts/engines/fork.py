@@ -26,13 +26,9 @@ from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFu
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import (
     BYTECODES,
-    FLOPS,
     LEFT_RUNNING,
-    MOVED_BYTES,
     NO_AMOUNTS,
     OPERATOR_CALLS,
-    PEAK_BYTES,
-    TENSOR_BYTES,
     Amounts,
     metrics,
 )
@@ -55,7 +51,6 @@ from instruction_counts.engines.engine import (
     Lend,
     artefact_source,
     case_message,
-    timing_message,
 )
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.fork_counts import CaseCounts, Child
@@ -66,14 +61,6 @@ from instruction_counts.system.cache import Cache
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
 from instruction_counts.system.worker_tasks import task_named
-
-_RESOURCES = {
-    "allocated_bytes": TENSOR_BYTES,
-    "peak_bytes": PEAK_BYTES,
-    "flops": FLOPS,
-    "moved_bytes": MOVED_BYTES,
-}
-"""What the worker calls them."""
 
 
 class ForkEngine:
@@ -212,7 +199,9 @@ class ForkEngine:
             executed=executed,
             executed_digests=None if executed is None else executed.digests,
             output=self._output_of(order, cores, files) if order.output else None,
-            metrics=Amounts({**_amounts(executed), **used, **self._taken(order, cores, files)}),
+            metrics=Amounts(
+                {**_amounts(executed), **used, **self._metrics_of_tasks(order, cores, files)}
+            ),
             resources_reason=reason,
         )
         if not order.counts:
@@ -274,13 +263,11 @@ class ForkEngine:
             return NO_AMOUNTS, None
         try:
             found = self._child(self._times, order, cores, files)({"task": "resources"})
-            found = found["resources"]
         except WorkerError as error:
             return NO_AMOUNTS, error.failure.summary
-        used = Amounts({metric.name: found[name] for name, metric in _RESOURCES.items()})
-        return used, found["reason"]
+        return Amounts(found["metrics"]), found["reason"]
 
-    def _taken(
+    def _metrics_of_tasks(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
     ) -> dict[str, Any]:
         """The metrics that tasks of their own take; those are left out that fail."""
@@ -301,11 +288,7 @@ class ForkEngine:
         if known is not None:
             return known
         self._untimed.drop(order)
-        task = {
-            "task": "times",
-            "min_run_time_s": self._profile.min_run_time_s,
-            **timing_message(order.timing),
-        }
+        task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
         answer = self._child(self._times, order, cores, files)(task)["times"]
         return Times.of(answer["values_s"], answer["runs"])
 

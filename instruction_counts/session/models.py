@@ -22,8 +22,8 @@ from instruction_counts.execution.events import Observer
 from instruction_counts.session.sides import Runs, read_side
 from instruction_counts.sources.inputs import parse_input
 from instruction_counts.sources.models.layers import (
-    Mode,
     ModelTrace,
+    TraceMode,
     UniqueLayer,
     take_apart,
     unique_layers,
@@ -41,7 +41,7 @@ class GenerationRequest:
 
     models: tuple[str, ...]
     inputs: tuple[str, ...]
-    mode: Mode
+    mode: TraceMode
     batch_size: int | None = None
 
 

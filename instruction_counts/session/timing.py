@@ -1,4 +1,4 @@
-"""Timing statements as they are typed: each is counted, timed and held against the first."""
+"""Timing one-line statements: each is counted, timed and compared with the first."""
 
 from __future__ import annotations
 

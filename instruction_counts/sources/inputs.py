@@ -19,7 +19,7 @@ FORM = "[NAME=]SIZES[:DTYPE][<LIMIT], as 1,3,224,224 or input_ids=1,128:int64<30
 
 
 @attrs.frozen
-class Input:
+class InputSpec:
     """One input: integers are below ``high``."""
 
     shape: tuple[int, ...]
@@ -32,7 +32,7 @@ class Input:
     """The model that it is for; None for all."""
 
 
-def parse_input(text: str) -> Input:
+def parse_input(text: str) -> InputSpec:
     """An input from ``[MODEL@][NAME=]SIZES[:DTYPE][<LIMIT]``; ``SIZES`` may stand in brackets.
 
     Raises:
@@ -49,4 +49,4 @@ def parse_input(text: str) -> Input:
             FORM,
         )
     shape = tuple(map(int, match["shape"].split(","))) if match["shape"] else ()
-    return Input(shape, dtype, int(high) if high else None, match["name"], match["model"])
+    return InputSpec(shape, dtype, int(high) if high else None, match["name"], match["model"])

@@ -23,7 +23,8 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.reading.documents import read_bytes
 from instruction_counts.reading.structure import structured_values
-from instruction_counts.storage.documents import CHECKED, CONVERTER, dumps, no_garbage, parsed
+from instruction_counts.storage.converter import CHECKED, CONVERTER
+from instruction_counts.storage.documents import dumps, no_garbage, parsed
 from instruction_counts.system.files import write_atomically
 from instruction_counts.system.folders import make_data_folder
 

@@ -166,7 +166,7 @@ def test_two_statements_are_measured_compared_and_saved(tmp_path: Path, program:
     path = tmp_path / "cases.py"
     answer = program(
         *("time", "x + y", "torch.add(x, y)", "-s", "x = torch.ones(4, 4)", "-s", "y = x + 1"),
-        *("--no-times", "--json", "--save", "Mine", "--definitions", path),
+        *("--no-times", "--format", "json", "--save", "Mine", "--definitions", path),
     )
     assert 0 == answer.code, answer.err
 

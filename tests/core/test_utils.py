@@ -96,7 +96,7 @@ def test_keys_of_every_kind_become_labels(schema: Any, expected: Any) -> None:
         ({"a": {frozenset("a"): ADD}}, ("a",), "key", "frozenset({'a'}) (frozenset)"),
         ({"a": {"b": None}}, ("a", "b"), "value", "None (NoneType)"),
         ({"a": {"b": "x + y"}}, ("a", "b"), "value", '"x + y"'),
-        ({"a": {"b": TimerArgs}}, ("a", "b"), "value", "<class 'core.api.TimerArgs'> (type)"),
+        ({"a": {"b": TimerArgs}}, ("a", "b"), "value", f"{TimerArgs!r} (type)"),
         ({}, None, "BENCHMARKS", "no benchmark"),
         ({"a": {"b": {}}, None: {}}, None, "BENCHMARKS", "no benchmark"),
         ({None: ADD}, (), "label", "nothing"),

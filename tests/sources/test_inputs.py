@@ -5,22 +5,22 @@ from __future__ import annotations
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.inputs import Input, parse_input
+from instruction_counts.sources.inputs import InputSpec, parse_input
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("1,3,224,224", Input((1, 3, 224, 224))),
-        ("x=[32, 3]", Input((32, 3), name="x")),
-        ("y=[]", Input((), name="y")),
-        ("1,128:int64<30522", Input((1, 128), "int64", 30522)),
-        ("ids = 1, 128 : int64 < 5", Input((1, 128), "int64", 5, "ids")),
-        ("BERT@ids=8", Input((8,), name="ids", model="BERT")),
-        ("a.b@1", Input((1,), model="a.b")),
+        ("1,3,224,224", InputSpec((1, 3, 224, 224))),
+        ("x=[32, 3]", InputSpec((32, 3), name="x")),
+        ("y=[]", InputSpec((), name="y")),
+        ("1,128:int64<30522", InputSpec((1, 128), "int64", 30522)),
+        ("ids = 1, 128 : int64 < 5", InputSpec((1, 128), "int64", 5, "ids")),
+        ("BERT@ids=8", InputSpec((8,), name="ids", model="BERT")),
+        ("a.b@1", InputSpec((1,), model="a.b")),
     ],
 )
-def test_an_input_has_sizes_and_perhaps_more(text: str, expected: Input) -> None:
+def test_an_input_has_sizes_and_perhaps_more(text: str, expected: InputSpec) -> None:
     """A dtype, a limit, the name of an argument, a model."""
     assert expected == parse_input(text)
 

@@ -6,7 +6,7 @@ import itertools
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -239,13 +239,6 @@ def test_a_run_grows_outcome_by_outcome(store: Store) -> None:
         seen.append([record.label[0] for record in store.load(number).cases])
 
     assert [["a"], ["a", "b"], ["a", "b", "c"]] == seen
-
-
-def test_a_run_can_begin_with_cases(store: Store) -> None:
-    """Those of a run that it goes on from."""
-    run = make_run(make_record("a"), make_record("b"))
-
-    assert run == store.load(store.begin(run))
 
 
 def test_an_outcome_replaces_the_one_before(store: Store) -> None:
@@ -598,22 +591,6 @@ def test_threads_write_at_once(store: Store) -> None:
     assert set(map(str, range(60))) == {record.label[0] for record in store.load(number).cases}
 
 
-def test_runs_are_written_while_others_are_deleted(store: Store, where: str) -> None:
-    """What they share is not taken away from under them."""
-
-    def work(number: int) -> Sequence[Record]:
-        with Store.open(where) as mine:
-            for _ in range(6):
-                mine.delete(mine.import_run(make_run(make_record("a"), make_record(str(number)))))
-            return mine.load(mine.import_run(make_run(make_record("a")))).cases
-
-    with ThreadPoolExecutor(3) as pool:
-        found = list(pool.map(work, range(3)))
-
-    assert [(make_record("a"),)] * 3 == found
-    assert 3 == len(store.summaries())
-
-
 def test_a_database_that_stays_locked_is_reported(where: str) -> None:
     """After some patience."""
     holder = Database.at(where)
@@ -698,18 +675,6 @@ def test_counts_of_nothing_are_none(store: Store) -> None:
     assert () == store.counts([])
     assert () == store.counts([name])
     assert store.details(1, "default", name).functions is None
-
-
-def test_costs_per_function_are_read_for_one_case(store: Store) -> None:
-    """Those of its build and run."""
-    outcome = attrs.evolve(OK, functions=CALLED)
-    records = [make_record("a"), make_record("b", outcome=outcome)]
-    number = store.import_run(make_run(*records))
-    names = {key.label: key for key in store.case_keys()}
-
-    assert [OK.functions, CALLED] == [
-        store.details(number, "default", names[label]).functions for label in (("a",), ("b",))
-    ]
 
 
 def test_details_of_another_run_are_not_taken_for_those_of_a_deleted_one(store: Store) -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +14,7 @@ import pytest
 from worker import cpython, method_cache
 from worker.method_cache import Lookups, MethodCache
 
+ROOT = Path(__file__).resolve().parents[2]
 KNOWN = {
     "implementation": SimpleNamespace(name="cpython"),
     "abiflags": "",
@@ -64,3 +68,51 @@ def test_where_a_fact_does_not_hold_nothing_is_moved(
     assert cache.can_move is False
     assert 0 == cache.separate([("builtins", "int", "real", 0)])
     assert [] == Lookups().rows()
+
+
+CHECK = """
+import json
+from worker import cpython, method_cache
+from worker.main import _running
+
+class Looked:
+    def up(self):
+        pass
+
+def see():
+    lookups = method_cache.Lookups()
+    for _ in range(method_cache.ROUNDS):
+        lookups.begin()
+        Looked().up()
+        lookups.end()
+    return any(row[1:3] == ("Looked", "up") for row in lookups.rows())
+
+facts, code = cpython.facts(), see.__code__
+print(json.dumps({
+    "moves": method_cache.MethodCache().can_move,
+    "sees": see(),
+    "finds counters": _running(code) is not None,
+    "has counters": facts.full_counter is not None,
+}))
+"""
+
+
+@pytest.mark.parametrize("minor", range(9, 15))
+def test_the_table_holds_for_each_python_that_can_be_had(minor: int) -> None:
+    """This one, and those that `pyenv` has beside it; where it does not hold, the table says so."""
+    name = f"python3.{minor}"
+    beside = Path(sys.base_prefix).parent.glob(f"3.{minor}.*/bin/{name}")
+    found = [sys.executable] if sys.version_info[1] == minor else [*map(str, beside)]
+    if not found:
+        pytest.skip(f"there is no {name}")
+    done = subprocess.run(
+        [found[0], "-c", CHECK],
+        env={"PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seen = json.loads(done.stdout)
+
+    assert seen.pop("has counters") is seen.pop("finds counters")
+    assert dict.fromkeys(("moves", "sees"), minor >= 11) == seen

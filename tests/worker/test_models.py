@@ -51,20 +51,22 @@ def types(answer: dict[str, Any]) -> list[str]:
     return [call["type"] for call in answer["calls"]]
 
 
-def test_modules_and_what_is_outside_of_them_are_all_that_a_model_does() -> None:
-    """Each operator is in one of the two, in the order of execution."""
-    block = ["Conv2d", "ReLU", "aten.add.Tensor"]
-
-    assert [*block, *block, "aten.mean.dim", "Linear"] == types(traced("net", IMAGE))
-
-
-def test_at_the_level_of_operators_there_are_no_modules() -> None:
-    """Composite operators stay whole."""
-    block = ["aten.conv2d", "aten.relu", "aten.add.Tensor"]
-
-    found = types(traced("net", IMAGE, level="operators"))
-
-    assert [*block, *block, "aten.mean.dim", "aten.linear"] == found
+@pytest.mark.parametrize(
+    ("level", "block", "rest"),
+    [
+        ("modules", ["Conv2d", "ReLU", "aten.add.Tensor"], ["aten.mean.dim", "Linear"]),
+        (
+            "operators",
+            ["aten.conv2d", "aten.relu", "aten.add.Tensor"],
+            ["aten.mean.dim", "aten.linear"],
+        ),
+    ],
+)
+def test_modules_and_what_is_outside_of_them_are_all_that_a_model_does(
+    level: str, block: list[str], rest: list[str]
+) -> None:
+    """Each operator is in one of the two, in the order of execution; composite ones are whole."""
+    assert [*block, *block, *rest] == types(traced("net", IMAGE, level=level))
 
 
 def test_a_call_knows_its_place_in_the_model() -> None:
@@ -72,14 +74,6 @@ def test_a_call_knows_its_place_in_the_model() -> None:
     paths = [call["path"] for call in traced("net", IMAGE)["calls"]]
 
     assert ["blocks.0.conv", "blocks.0.act", "blocks.0", "blocks.1.conv"] == paths[:4]
-
-
-def test_a_module_is_known_by_the_arguments_that_are_not_the_default() -> None:
-    """A size of (1, 1) is the default of 1."""
-    conv = traced("net", IMAGE)["calls"][0]
-
-    assert [4, 4, [3, 3]] == conv["positional"]
-    assert {"padding": [1, 1], "bias": False} == conv["keywords"]
 
 
 def test_equal_layers_differ_in_their_place_only() -> None:
@@ -155,9 +149,13 @@ def test_what_hooks_of_a_module_do_stands_beside_it() -> None:
     assert ["aten.add.Tensor", "Linear", "aten.mul.Tensor"] == types(answer)
 
 
+CONV = {"padding": [1, 1], "bias": False}
+
+
 @pytest.mark.parametrize(
     ("module", "positional", "keywords"),
     [
+        (torch.nn.Conv2d(4, 5, 3, padding=1, bias=False), [4, 5, [3, 3]], CONV),
         (torch.nn.LSTM(4, 5, 2, batch_first=True), [4, 5], {"num_layers": 2, "batch_first": True}),
         (torch.nn.RNN(4, 5, nonlinearity="relu"), [4, 5], {"nonlinearity": "relu"}),
         (torch.nn.BatchNorm2d(4, affine=False), [4], {"affine": False}),
@@ -173,7 +171,7 @@ def test_what_hooks_of_a_module_do_stands_beside_it() -> None:
 def test_modules_tell_how_they_were_made(
     module: torch.nn.Module, positional: list[Any], keywords: dict[str, Any]
 ) -> None:
-    """Each keeps its arguments in a way of its own."""
+    """Each keeps its arguments in a way of its own; a size of (1, 1) is the default of 1."""
     assert (positional, keywords) == constructor_arguments(module)
 
 
@@ -186,18 +184,14 @@ def test_the_type_of_parameters_is_noted() -> None:
     }
 
 
-def test_a_gradient_flows_from_the_first_parameter_on() -> None:
-    """The first layer does not hand it to the input of the model."""
-    calls = traced("net", IMAGE, backward=True)["calls"]
+@pytest.mark.parametrize(
+    ("backward", "expected"), [(True, [False, True, True]), (False, [False] * 3)]
+)
+def test_a_gradient_flows_from_the_first_parameter_on(backward: bool, expected: list[bool]) -> None:
+    """Not to the input of the model; and without backward nowhere: such layers are one."""
+    calls = traced("net", IMAGE, backward=backward)["calls"]
 
-    assert [False, True, True] == [call["inputs"][0]["needs_grad"] for call in calls[:3]]
-
-
-def test_without_backward_no_input_has_a_gradient() -> None:
-    """Layers that differ in it alone are one."""
-    calls = traced("net", IMAGE)["calls"]
-
-    assert not any(tensor["needs_grad"] for call in calls for tensor in call["inputs"])
+    assert expected == [call["inputs"][0]["needs_grad"] for call in calls[:3]]
 
 
 ROWS = {**IMAGE, "shape": [2, 4]}

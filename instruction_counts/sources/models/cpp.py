@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from instruction_counts.sources.models.layers import ModelLayer, Tensor
+from instruction_counts.sources.models.layers import LayerInput, ModelLayer
 
 _CONV = frozenset({"stride", "padding", "dilation", "groups", "bias"})
 _NORM = frozenset({"eps", "momentum", "affine", "track_running_stats"})
@@ -64,7 +64,7 @@ def module(layer: ModelLayer) -> str | None:
     return f"auto model = torch::nn::{layer.type}({made});\n{mode}"
 
 
-def tensor(given: Tensor, *, gradient: bool) -> str:
+def tensor(given: LayerInput, *, gradient: bool) -> str:
     """Code that makes an input."""
     size = _braced(given.shape)
     where = f"{{{given.extent}}}" if given.stride is not None else size

@@ -13,10 +13,10 @@ from core.facts import Layer, Model
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.models import cpp
 from instruction_counts.sources.models.layers import (
-    Mode,
+    LayerInput,
     ModelLayer,
     ModelTrace,
-    Tensor,
+    TraceMode,
     UniqueLayer,
 )
 from instruction_counts.sources.models.literals import literal, text
@@ -86,7 +86,7 @@ def of_layer(unique_layer: UniqueLayer, *, backward: bool) -> Definition:
     )
 
 
-def of_model(trace: ModelTrace, mode: Mode, folder: Path) -> Definition:
+def of_model(trace: ModelTrace, mode: TraceMode, folder: Path) -> Definition:
     """The model as a whole, as its user would run it; ``folder`` is that of the definitions."""
     autograd = mode.backward and trace.result is not None
     inputs = _named(trace.inputs)
@@ -144,7 +144,7 @@ def _place(trace: ModelTrace, folder: Path) -> str:
     return code
 
 
-def _named(inputs: Sequence[Tensor]) -> list[Tensor]:
+def _named(inputs: Sequence[LayerInput]) -> list[LayerInput]:
     """Inputs with names of variables: that of the argument where it is free."""
     arguments = {tensor.name for tensor in inputs}
     letters = (letter for letter in _endless_letters() if letter not in arguments)
@@ -180,7 +180,7 @@ def _constructor(layer: ModelLayer) -> str:
     return f"model = torch.nn.{layer.type}({', '.join(texts)}){cast}.{mode}(){frozen}"
 
 
-def _input(tensor: Tensor, *, gradient: bool) -> str:
+def _input(tensor: LayerInput, *, gradient: bool) -> str:
     shape = literal(tensor.shape if tensor.stride is None else (tensor.extent,))
     dtype = "" if tensor.dtype in {"float32", "int64"} else f", dtype=torch.{tensor.dtype}"
     if tensor.high is None:

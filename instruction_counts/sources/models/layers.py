@@ -13,12 +13,12 @@ import attrs
 from core.facts import Use
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.domain.build import Build
-from instruction_counts.sources.inputs import Input
-from instruction_counts.sources.models.sources import Source
+from instruction_counts.sources.inputs import InputSpec
+from instruction_counts.sources.models.sources import ModelSource
 
 
 @attrs.frozen
-class Tensor:
+class LayerInput:
     """A tensor that goes into a call; integers are below ``high``."""
 
     name: str
@@ -57,7 +57,7 @@ class ModelLayer:
     """``Conv2d``, ``aten.add.Tensor``."""
     call: str
     """As code: ``model(x)``, ``torch.add(a, b)``."""
-    inputs: tuple[Tensor, ...]
+    inputs: tuple[LayerInput, ...]
     result: Result | None
     positional: tuple[Any, ...] = ()
     keywords: tuple[tuple[str, Any], ...] = ()
@@ -91,7 +91,7 @@ class ModelLayer:
 
 
 @attrs.frozen
-class Call:
+class LayerCall:
     """A layer where it was called: ``features.0.conv``; the empty path is the model itself."""
 
     layer: ModelLayer
@@ -102,9 +102,9 @@ class Call:
 class ModelTrace:
     """What a model does, in order; and what is not in that."""
 
-    source: Source
-    calls: tuple[Call, ...]
-    inputs: tuple[Tensor, ...]
+    source: ModelSource
+    calls: tuple[LayerCall, ...]
+    inputs: tuple[LayerInput, ...]
     """Their names are those of arguments; empty for one given by position."""
     result: Result | None
     taken_apart: Mapping[str, str]
@@ -118,7 +118,7 @@ class ModelTrace:
 
 
 @attrs.frozen
-class Mode:
+class TraceMode:
     """How models are taken apart."""
 
     level: str = "modules"
@@ -128,7 +128,12 @@ class Mode:
 
 
 def take_apart(
-    build: Build, source: Source, inputs: tuple[Input, ...], mode: Mode, *, timeout_s: float
+    build: Build,
+    source: ModelSource,
+    inputs: tuple[InputSpec, ...],
+    mode: TraceMode,
+    *,
+    timeout_s: float,
 ) -> ModelTrace:
     """Run a model in ``build`` on fake tensors, from the working directory, and note its calls.
 
@@ -152,11 +157,11 @@ def take_apart(
     return read_trace(source, answer)
 
 
-def read_trace(source: Source, answer: Mapping[str, Any]) -> ModelTrace:
+def read_trace(source: ModelSource, answer: Mapping[str, Any]) -> ModelTrace:
     """The answer of ``worker/models.py`` as values."""
     return ModelTrace(
         source=source,
-        calls=tuple(Call(_layer(call), call["path"]) for call in answer["calls"]),
+        calls=tuple(LayerCall(_layer(call), call["path"]) for call in answer["calls"]),
         inputs=tuple(
             _tensor({**tensor, "name": tensor["name"] or ""}) for tensor in answer["inputs"]
         ),
@@ -177,8 +182,8 @@ def _layer(call: Mapping[str, Any]) -> ModelLayer:
     return ModelLayer(**fields)
 
 
-def _tensor(data: Mapping[str, Any]) -> Tensor:
-    return Tensor(**{name: _frozen(value) for name, value in data.items()})
+def _tensor(data: Mapping[str, Any]) -> LayerInput:
+    return LayerInput(**{name: _frozen(value) for name, value in data.items()})
 
 
 def _result(data: Mapping[str, Any] | None) -> Result | None:
@@ -195,10 +200,6 @@ class UniqueLayer:
 
     layer: ModelLayer
     uses: tuple[Use, ...]
-
-    def calls_of(self, model: str) -> int:
-        """How often one run of the model calls it."""
-        return sum(use.count for use in self.uses if use.model == model)
 
     @property
     def models(self) -> tuple[str, ...]:

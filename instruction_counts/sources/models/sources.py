@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import attrs
 
 from core.errors import quoted
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.inputs import Input
+from instruction_counts.sources.inputs import InputSpec
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _SAVED = {
-    ".pt2": "torch.export.load({file}).module()",
-    ".pt": "torch.jit.load({file})",
-    ".ts": "torch.jit.load({file})",
-    ".onnx": "onnx2torch.convert({file})",
+    ".pt2": "torch.export.load({}).module()",
+    ".pt": "torch.jit.load({})",
+    ".ts": "torch.jit.load({})",
+    ".onnx": "onnx2torch.convert({})",
 }
 
 
 @attrs.frozen
-class Source:
+class ModelSource:
     """Where a model comes from."""
 
     name: str
@@ -30,7 +32,7 @@ class Source:
     """``module:factory``."""
 
 
-def parse_source(text: str) -> Source:
+def parse_source(text: str) -> ModelSource:
     """A model from ``module:factory[=NAME]``.
 
     Raises:
@@ -38,18 +40,19 @@ def parse_source(text: str) -> Source:
     """
     target, _, name = text.partition("=")
     if _FACTORY.fullmatch(target):
-        return Source(name or target.rpartition(":")[2], target)
+        return ModelSource(name or target.rpartition(":")[2], target)
     for suffix, code in _SAVED.items():
         if target.endswith(suffix):
-            remedy = f"def net(): return {code.format(file=quoted(target))}"
-            raise UsageError(
-                f"--model {quoted(text)} is a file",
-                f"Load it in a function, and name that: {remedy}",
-            )
+            # A whole one, since cases run in folders of their own.
+            path = json.dumps(str(Path(target).absolute()), ensure_ascii=False)
+            remedy = f"Load it in a function, and name that: def net(): return {code.format(path)}"
+            raise UsageError(f"--model {quoted(text)} is a file", remedy)
     raise UsageError(f"--model {quoted(text)} is not a factory", "Name one: module:factory[=NAME]")
 
 
-def inputs_of(source: Source, specs: Sequence[Input], batch_size: int | None) -> tuple[Input, ...]:
+def inputs_of(
+    source: ModelSource, specs: Sequence[InputSpec], batch_size: int | None
+) -> tuple[InputSpec, ...]:
     """The inputs of a model: its own where it has any, else those for all.
 
     Raises:
@@ -68,7 +71,7 @@ def inputs_of(source: Source, specs: Sequence[Input], batch_size: int | None) ->
     return tuple(attrs.evolve(spec, shape=(batch_size, *spec.shape[1:])) for spec in chosen)
 
 
-def check(sources: Sequence[Source], specs: Sequence[Input]) -> None:
+def check(sources: Sequence[ModelSource], specs: Sequence[InputSpec]) -> None:
     """Raise where two models have one name, or an input is for none of them.
 
     Raises:

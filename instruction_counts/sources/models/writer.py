@@ -11,10 +11,10 @@ from core.facts import Layer, Model, Use
 from core.types import Label
 from instruction_counts.sources.models.definition import Definition, of_layer, of_model
 from instruction_counts.sources.models.layers import (
-    Mode,
+    LayerInput,
     ModelLayer,
     ModelTrace,
-    Tensor,
+    TraceMode,
     UniqueLayer,
 )
 from instruction_counts.sources.models.literals import block, call, several, text
@@ -35,7 +35,7 @@ def _beside(path: str) -> str:
 def definition_file(
     traces: Sequence[ModelTrace],
     layers: Sequence[UniqueLayer],
-    mode: Mode,
+    mode: TraceMode,
     command: Sequence[str],
     folder: Path,
 ) -> str:
@@ -210,7 +210,7 @@ def _sizes(value: Any, *, same: bool = False) -> str:
     return str(value)
 
 
-def _tensor(tensor: Tensor) -> str:
+def _tensor(tensor: LayerInput) -> str:
     shape = "x".join(map(str, tensor.shape)) or "scalar"
     dtype = "" if tensor.dtype == "float32" else f" {tensor.dtype}"
     return f"{shape}{dtype}{' strided' if tensor.stride is not None else ''}"

@@ -17,7 +17,7 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.reading.nodes import Node, Problems
 from instruction_counts.sources.operators import calls, catalogue, values
-from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
+from instruction_counts.sources.operators.definitions import definitions_of
 from instruction_counts.sources.operators.entries import OperatorEntry, Shape, Tensor
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
@@ -320,6 +320,6 @@ def _called(
 
 
 @functools.cache
-def _schemas() -> Mapping[str, Sequence[catalogue.Schema]]:
+def _schemas() -> catalogue.Schemas:
     # Asking the build for them takes a process, where they are not in the cache.
-    return schemas_by_name(catalogue.load_schemas(default_build(), Cache()))
+    return catalogue.load_schemas(default_build(), Cache())

@@ -36,7 +36,7 @@ from instruction_counts.sources.operators.entries import (
     Distribution,
     Shape,
 )
-from instruction_counts.sources.operators.reading import WORDS, Interval, drawn
+from instruction_counts.sources.operators.reading import Drawn, distribution
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
@@ -68,28 +68,23 @@ class Input:
     dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] = attrs.field(
         default=("float32",), alias="dtype"
     )
-    drawn: Annotated[str, among(WORDS)] | Interval | None = attrs.field(
-        default=None, alias="distribution"
-    )
+    drawn: Drawn | None = attrs.field(default=None, alias="distribution")
     requires_grad: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Let only floating-point and complex tensors have gradients; indices are of operators."""
+        """Let only floating-point and complex tensors have gradients."""
         if self.requires_grad and not set(self.dtypes) <= {*FLOATS, *COMPLEX}:
             raise Mismatch(
                 "false: only floating-point and complex tensors have gradients",
                 f"requires_grad with {', '.join(self.dtypes)}",
                 ("requires_grad",),
             )
-        if self.distribution.name == "index_of":
-            expected = "integers: [low, high]; index_of works only for operators"
-            raise Mismatch(expected, at=("distribution",))
 
     @property
     def distribution(self) -> Distribution:
         """How its values are drawn."""
         usual = "normal" if self.dtypes[0] in {*FLOATS, *COMPLEX} else "zeros"
-        return drawn(usual if self.drawn is None else self.drawn)
+        return distribution(self.drawn or usual)
 
 
 # What a statement computes, and models

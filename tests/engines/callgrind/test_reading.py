@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from instruction_counts.engines.callgrind.lines import CallgrindFormatError
 from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
 from instruction_counts.engines.callgrind.reading import parse, read, read_totals
-from instruction_counts.engines.callgrind.writing import to_text
+from tests.engines.callgrind.writing import to_text
 
 STORED = Path(__file__).parents[2] / "fixtures" / "callgrind"
 ONE_PART = sorted(set(STORED.glob("*.out")) - {STORED / "four_parts.out"})
@@ -493,25 +493,6 @@ def test_bytes_that_are_no_text_are_refused(
 
 # --- freshly recorded ----------------------------------------------------------------------------
 
-C_PROGRAM = """\
-#include <stdio.h>
-#include <stdlib.h>
-static inline __attribute__((always_inline)) int twice(int x) { return 2 * x + 1; }
-__attribute__((noinline)) int tree(int n) { return n < 2 ? n : tree(n - 1) + tree(n - 2); }
-__attribute__((noinline)) int odd(int n);
-__attribute__((noinline)) int even(int n) { return n == 0 ? 1 : odd(n - 1); }
-__attribute__((noinline)) int odd(int n) { return n == 0 ? 0 : even(n - 1); }
-int main(void) {
-  int sum = 0;
-  for (int i = 0; i < 12; i++) sum += tree(i) + twice(i) + even(i);
-  char *text = malloc(100);
-  snprintf(text, 100, "%d", sum);
-  puts(text);
-  free(text);
-  return 0;
-}
-"""
-
 CPP_PROGRAM = """\
 #include <algorithm>
 #include <cstdio>
@@ -545,31 +526,22 @@ int main() {
 PYTHON_PROGRAM = "print(sum(i * i for i in range(100)))"
 
 
-def compiled(folder: Path, compiler: str, source: Path) -> list[str]:
-    """Build a program with debug information."""
-    program = folder / "program"
-    subprocess.run([compiler, "-g", "-O1", source, "-o", program], check=True, timeout=600)
-    return [str(program)]
-
-
 def built(folder: Path, kind: str) -> list[str]:
     """Give the command of one of the programs to record."""
     if kind == "python":
         return [sys.executable, "-I", "-S", "-c", PYTHON_PROGRAM]
-    if kind == "c++":
-        (folder / "program.cpp").write_text(CPP_PROGRAM)
-        return compiled(folder, "g++", folder / "program.cpp")
-    (folder / "program.c").write_text(C_PROGRAM)
-    command = compiled(folder, "gcc", folder / "program.c")
-    if kind == "stripped c":
-        subprocess.run(["strip", "-s", *command], check=True, timeout=600)
-    return command
+    source, program = folder / "program.cpp", folder / "program"
+    source.write_text(CPP_PROGRAM)
+    subprocess.run(["g++", "-g", "-O1", source, "-o", program], check=True, timeout=600)
+    if kind == "stripped":
+        subprocess.run(["strip", "-s", program], check=True, timeout=600)
+    return [str(program)]
 
 
-@pytest.fixture(scope="session", params=["c", "stripped c", "c++", "python"])
+@pytest.fixture(scope="session", params=["c++", "stripped", "python"])
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Record a program from its first to its last instruction, and give the profile."""
-    tools = ("valgrind", "callgrind_annotate", "gcc", "g++", "strip")
+    tools = ("valgrind", "callgrind_annotate", "g++", "strip")
     missing = [tool for tool in tools if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"not installed: {', '.join(missing)}")

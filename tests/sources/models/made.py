@@ -18,11 +18,17 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record
-from instruction_counts.sources.models.layers import Call, ModelLayer, ModelTrace, Result, Tensor
-from instruction_counts.sources.models.sources import Source
+from instruction_counts.sources.models.layers import (
+    LayerCall,
+    LayerInput,
+    ModelLayer,
+    ModelTrace,
+    Result,
+)
+from instruction_counts.sources.models.sources import ModelSource
 from tests.fakes import make_record
 
-IMAGE = Tensor("x", (1, 3, 8, 8), "float32")
+IMAGE = LayerInput("x", (1, 3, 8, 8), "float32")
 OUTPUT = Result("", (1, 4, 6, 6), "float32")
 CONV = ModelLayer(
     kind="module",
@@ -39,7 +45,7 @@ ADD = ModelLayer(
     kind="operator",
     type="aten.add.Tensor",
     call="torch.add(a, b)",
-    inputs=(Tensor("a", (2, 2), "float32"), Tensor("b", (2, 2), "float32")),
+    inputs=(LayerInput("a", (2, 2), "float32"), LayerInput("b", (2, 2), "float32")),
     result=Result("", (2, 2), "float32"),
 )
 
@@ -47,8 +53,8 @@ ADD = ModelLayer(
 def make_trace(name: str, *calls: tuple[ModelLayer, str], **fields: Any) -> ModelTrace:
     """A model that makes these calls."""
     trace = ModelTrace(
-        source=Source(name, f"models:{name}"),
-        calls=tuple(Call(*call) for call in calls),
+        source=ModelSource(name, f"models:{name}"),
+        calls=tuple(LayerCall(*call) for call in calls),
         inputs=(attrs.evolve(IMAGE, name=""),),
         result=OUTPUT,
         taken_apart={},

@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from instruction_counts.sources.models import cpp
-from instruction_counts.sources.models.layers import Tensor
+from instruction_counts.sources.models.layers import LayerInput
 from tests.sources.models.made import ADD, CONV
 
 ELSE: dict[str, Any] = {"positional": (), "keywords": ()}
@@ -46,7 +46,7 @@ def test_a_module_has_the_same_options(changes: dict[str, Any], expected: str) -
         {"keywords": (("padding_mode", "circular"),)},
         {"dtype": "torch.bfloat16"},
         {"is_plain": False},
-        {"inputs": (Tensor("x", (1,), "bool"),)},
+        {"inputs": (LayerInput("x", (1,), "bool"),)},
     ],
 )
 def test_what_is_not_obvious_has_no_counterpart(changes: dict[str, Any]) -> None:
@@ -62,14 +62,14 @@ def test_operators_have_none() -> None:
 @pytest.mark.parametrize(
     ("tensor", "expected"),
     [
-        (Tensor("x", (2, 3), "float32"), "auto x = torch::rand({2, 3});"),
-        (Tensor("i", (4,), "int64", high=9), "auto i = torch::randint(9, {4}, torch::kLong);"),
+        (LayerInput("x", (2, 3), "float32"), "auto x = torch::rand({2, 3});"),
+        (LayerInput("i", (4,), "int64", high=9), "auto i = torch::randint(9, {4}, torch::kLong);"),
         (
-            Tensor("x", (2, 3), "float32", (1, 4)),
+            LayerInput("x", (2, 3), "float32", (1, 4)),
             "auto x = torch::rand({10}).as_strided({2, 3}, {1, 4});",
         ),
     ],
 )
-def test_inputs_are_made_as_in_python(tensor: Tensor, expected: str) -> None:
+def test_inputs_are_made_as_in_python(tensor: LayerInput, expected: str) -> None:
     """Of the same shape and strides."""
     assert expected == cpp.tensor(tensor, gradient=False)

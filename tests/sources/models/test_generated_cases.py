@@ -9,8 +9,8 @@ import torch
 
 from core.types import Language
 from instruction_counts.sources.definitions import load
-from instruction_counts.sources.models.layers import Mode, read_trace, unique_layers
-from instruction_counts.sources.models.sources import Source
+from instruction_counts.sources.models.layers import TraceMode, read_trace, unique_layers
+from instruction_counts.sources.models.sources import ModelSource
 from instruction_counts.sources.models.writer import definition_file
 from tests.fixtures.models import small_models
 from worker import models
@@ -21,7 +21,9 @@ IMAGE = {"name": None, "shape": [2, 4, 8, 8], "dtype": "float32", "high": None}
 WORDS = {"name": "ids", "shape": [2, 5], "dtype": "int64", "high": 100}
 
 
-@pytest.mark.parametrize("mode", [Mode(), Mode(backward=True), Mode("operators", backward=True)])
+@pytest.mark.parametrize(
+    "mode", [TraceMode(), TraceMode(backward=True), TraceMode("operators", backward=True)]
+)
 @pytest.mark.parametrize(
     ("factory", "specs"),
     [
@@ -35,7 +37,7 @@ WORDS = {"name": "ids", "shape": [2, 5], "dtype": "int64", "high": 100}
 def test_each_case_can_be_repeated(
     factory: str,
     specs: list[dict[str, object]],
-    mode: Mode,
+    mode: TraceMode,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -43,7 +45,7 @@ def test_each_case_can_be_repeated(
     monkeypatch.syspath_prepend(str(FIXTURES))
     monkeypatch.chdir(FIXTURES)
     monkeypatch.setattr(torch.backends.mha, "_is_fastpath_enabled", True)
-    source = Source("Net", f"small_models:{factory}")
+    source = ModelSource("Net", f"small_models:{factory}")
     answer = models.trace(
         {
             "model": source.target,

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.sources.inputs import Input
-from instruction_counts.sources.models.sources import Source, check, inputs_of, parse_source
+from instruction_counts.sources.inputs import InputSpec
+from instruction_counts.sources.models.sources import ModelSource, check, inputs_of, parse_source
 
-NET = Source("Net", "nets:net")
+NET = ModelSource("Net", "nets:net")
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("a.b:make", Source("make", "a.b:make")), ("a.b:make.it=Net", Source("Net", "a.b:make.it"))],
+    [
+        ("a.b:make", ModelSource("make", "a.b:make")),
+        ("a.b:make.it=Net", ModelSource("Net", "a.b:make.it")),
+    ],
 )
-def test_a_factory_is_called_by_its_name(text: str, expected: Source) -> None:
+def test_a_factory_is_called_by_its_name(text: str, expected: ModelSource) -> None:
     """Unless it is given another."""
     assert expected == parse_source(text)
 
@@ -26,9 +31,9 @@ def test_a_factory_is_called_by_its_name(text: str, expected: Source) -> None:
         ("model.bin", "is not a factory", "module:factory"),
         ("models", "is not a factory", "module:factory"),
         ("models:", "is not a factory", "module:factory"),
-        ("a/net.pt2=Net", "is a file", 'return torch.export.load("a/net.pt2").module()'),
-        ("net.ts", "is a file", 'return torch.jit.load("net.ts")'),
-        ("net.onnx", "is a file", 'return onnx2torch.convert("net.onnx")'),
+        ("/a/net.pt2=Net", "is a file", 'return torch.export.load("/a/net.pt2").module()'),
+        ("/net.ts", "is a file", 'return torch.jit.load("/net.ts")'),
+        ("net.onnx", "is a file", f'return onnx2torch.convert("{Path.cwd()}/net.onnx")'),
     ],
 )
 def test_what_names_no_factory_is_refused(text: str, message: str, remedy: str) -> None:
@@ -41,17 +46,17 @@ def test_what_names_no_factory_is_refused(text: str, message: str, remedy: str) 
 
 def test_a_model_with_inputs_of_its_own_takes_no_other() -> None:
     """Those without a name are for the rest."""
-    specs = [Input((1, 2)), Input((3,), model="A")]
+    specs = [InputSpec((1, 2)), InputSpec((3,), model="A")]
 
     assert [((3,),), ((1, 2),)] == [
-        tuple(tensor.shape for tensor in inputs_of(Source(name, "m:f"), specs, None))
+        tuple(tensor.shape for tensor in inputs_of(ModelSource(name, "m:f"), specs, None))
         for name in ("A", "B")
     ]
 
 
 def test_an_argument_is_given_once() -> None:
     """The second would replace the first in silence."""
-    twice = [Input((1, 3), name="x"), Input((3,)), Input((1, 4), name="x")]
+    twice = [InputSpec((1, 3), name="x"), InputSpec((3,)), InputSpec((1, 4), name="x")]
 
     with pytest.raises(UsageError, match=r"--input x=…: Net got this argument twice"):
         inputs_of(NET, twice, None)
@@ -59,7 +64,7 @@ def test_an_argument_is_given_once() -> None:
 
 def test_the_batch_size_is_the_first_size() -> None:
     """Of each input."""
-    (found,) = inputs_of(NET, [Input((1, 3, 5))], 16)
+    (found,) = inputs_of(NET, [InputSpec((1, 3, 5))], 16)
 
     assert (16, 3, 5) == found.shape
 
@@ -73,6 +78,6 @@ def test_two_models_of_one_name_are_refused() -> None:
 def test_an_input_for_no_model_is_refused() -> None:
     """With the names that there are."""
     with pytest.raises(UsageError, match='no model is named "B"') as caught:
-        check([NET], [Input((1,), model="B")])
+        check([NET], [InputSpec((1,), model="B")])
 
     assert caught.value.remedy == "Models: Net"

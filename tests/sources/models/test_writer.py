@@ -19,11 +19,11 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.models.definition import of_model
 from instruction_counts.sources.models.layers import (
-    Mode,
+    LayerInput,
     ModelLayer,
     ModelTrace,
     Result,
-    Tensor,
+    TraceMode,
     unique_layers,
 )
 from instruction_counts.sources.models.writer import definition_file, labels
@@ -33,7 +33,7 @@ STRIDED = attrs.evolve(
     ADD,
     type="aten.softmax.int",
     call='torch.pad(x, "a \\"quoted\\" word")',
-    inputs=(Tensor("x", (2, 3), "float32", (1, 4)),),
+    inputs=(LayerInput("x", (2, 3), "float32", (1, 4)),),
 )
 TRACES = [
     make_trace("Net", (CONV, "features.0"), (ADD, ""), (STRIDED, "a" * 90)),
@@ -41,10 +41,10 @@ TRACES = [
 ]
 
 
-def written(*traces: ModelTrace, mode: Mode | None = None, folder: Path = Path("gen")) -> str:
+def written(*traces: ModelTrace, mode: TraceMode | None = None, folder: Path = Path("gen")) -> str:
     """The file of these models."""
     command = ["--model", "models:Net", "--input", "x=1:int64<5"]
-    return definition_file(traces, unique_layers(traces), mode or Mode(), command, folder)
+    return definition_file(traces, unique_layers(traces), mode or TraceMode(), command, folder)
 
 
 def cases(tmp_path: Path, content: str) -> tuple[Case, ...]:
@@ -120,7 +120,7 @@ def test_a_module_is_built_again_in_both_languages(tmp_path: Path) -> None:
 def test_a_frozen_module_is_frozen_in_both_languages(tmp_path: Path) -> None:
     """A gradient that the model does not compute is not counted."""
     frozen = attrs.evolve(CONV, has_parameters=False, is_frozen=True)
-    content = written(make_trace("Net", (frozen, "")), mode=Mode(backward=True))
+    content = written(make_trace("Net", (frozen, "")), mode=TraceMode(backward=True))
     _, _, python, cpp, *_ = cases(tmp_path, content)
 
     assert python.timer_args.setup.endswith(".eval().requires_grad_(False)")
@@ -136,7 +136,7 @@ def test_strides_are_kept(tmp_path: Path) -> None:
 
 def test_backward_starts_from_a_gradient_of_the_outputs_shape(tmp_path: Path) -> None:
     """Forward alone is measured too."""
-    content = written(backward_of(ADD), mode=Mode(backward=True))
+    content = written(backward_of(ADD), mode=TraceMode(backward=True))
     *_, forward, backward = cases(tmp_path, content)
 
     assert AutogradMode.FORWARD == forward.autolabels.autograd
@@ -149,7 +149,7 @@ def test_backward_starts_from_a_gradient_of_the_outputs_shape(tmp_path: Path) ->
 def test_what_has_no_gradient_has_no_backward_case(tmp_path: Path) -> None:
     """An index flows nowhere."""
     index = attrs.evolve(ADD, result=Result("", (2,), "int64"))
-    content = written(backward_of(index), mode=Mode(backward=True))
+    content = written(backward_of(index), mode=TraceMode(backward=True))
 
     assert AutogradMode.FORWARD_BACKWARD not in {
         case.autolabels.autograd for case in cases(tmp_path, content) if case.label[0] == "Models"
@@ -212,7 +212,7 @@ def test_an_exported_program_keeps_its_mode(tmp_path: Path) -> None:
 
 def whole_of(tmp_path: Path, *names: str) -> Case:
     """The case of a model with inputs of these names, empty for one given by position."""
-    inputs = tuple(Tensor(name, (2,), "float32") for name in names)
+    inputs = tuple(LayerInput(name, (2,), "float32") for name in names)
     return cases(tmp_path, written(make_trace("Net", (ADD, ""), inputs=inputs)))[0]
 
 
@@ -239,9 +239,9 @@ def test_an_input_has_a_variable_of_its_own(tmp_path: Path, names: list[str], ca
 def test_no_two_inputs_share_a_variable(names: list[str]) -> None:
     """Whatever their arguments are called; each argument is in one input at most."""
     kept = [name for i, name in enumerate(names) if not name or name not in names[:i]]
-    trace = make_trace("Net", inputs=tuple(Tensor(name, (2,), "float32") for name in kept))
+    trace = make_trace("Net", inputs=tuple(LayerInput(name, (2,), "float32") for name in kept))
 
-    signature = parse_signature(of_model(trace, Mode(), Path("gen")).signature)
+    signature = parse_signature(of_model(trace, TraceMode(), Path("gen")).signature)
 
     assert len(kept) == len(signature.args)
     assert not {"model", "torch", "gradient", "y"} & set(signature.args)
@@ -265,7 +265,7 @@ def test_the_head_says_how_to_write_it_again() -> None:
             ("Models", "Conv2d", "3→4 3x3 s2 no bias frozen · 1x3x8x8"),
         ),
         (
-            attrs.evolve(CONV, inputs=(Tensor("x", (1, 2), "int64", (1, 1), 5),)),
+            attrs.evolve(CONV, inputs=(LayerInput("x", (1, 2), "int64", (1, 1), 5),)),
             ("Models", "Conv2d", "3→4 3x3 s2 no bias · 1x2 int64 strided"),
         ),
     ],

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from instruction_counts.sources.operators import cpp_code
-from instruction_counts.sources.operators.catalogue import Argument, Schema
-from instruction_counts.sources.operators.definitions import schemas_by_name
+from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas
 from instruction_counts.sources.operators.entries import OperatorEntry
 from tests.sources.operators.made import SQUARE, call_of
 
@@ -32,6 +31,14 @@ def schema(text: str) -> Schema:
         made.append(Argument(bare, kind, bare != key, bool(default), value, key == "*out"))
     base, _, overload = name.partition(".")
     return Schema(base, overload, tuple(made), tuple((returns or "Tensor").split()))
+
+
+def by_name(texts: list[str]) -> Schemas:
+    """Schemas as a build tells them."""
+    schemas = [schema(text) for text in texts]
+    return {
+        known.name: [other for other in schemas if other.name == known.name] for known in schemas
+    }
 
 
 def entry(name: str, kwargs: dict[str, Any] | None = None, **fields: Any) -> OperatorEntry:
@@ -126,9 +133,7 @@ def test_a_call_in_cpp_is_exactly_this(
     operator: OperatorEntry, schemas: list[str], expected: str
 ) -> None:
     """In the schema's order."""
-    known = schemas_by_name(map(schema, schemas))
-
-    assert expected == cpp_code.expression(call_of(operator), known)
+    assert expected == cpp_code.expression(call_of(operator), by_name(schemas))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +151,7 @@ def test_where_no_cpp_can_be_derived_the_reason_is_reported(
     operator: OperatorEntry, schemas: list[str], reason: str
 ) -> None:
     """Never a guess."""
-    found = cpp_code.expression(call_of(operator), schemas_by_name(map(schema, schemas)))
+    found = cpp_code.expression(call_of(operator), by_name(schemas))
 
     assert isinstance(found, cpp_code.Underivable)
     assert reason in found.reason
