@@ -10,11 +10,9 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, no_findings
-from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.merging import merged
-from instruction_counts.cli.min_effect import min_effect_option
+from instruction_counts.cli.measuring import measuring_options, merged
+from instruction_counts.cli.option_types import FILE, min_effect_option
 from instruction_counts.cli.options import (
     build_command_option,
     definitions_options,

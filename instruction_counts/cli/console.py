@@ -153,7 +153,7 @@ def describe(event: Any) -> str:
 
 
 def _rich(*, stderr: bool) -> Any:
-    from instruction_counts.report.terminal import TerminalConsole  # noqa: PLC0415 - start-up
+    from instruction_counts.report.renderers.terminal import TerminalConsole  # noqa: PLC0415 - start-up
 
     # Code holds texts like ``:b:``, which must not become pictures; a notebook shows the same text.
     return TerminalConsole(stderr=stderr, emoji=False, force_jupyter=False)

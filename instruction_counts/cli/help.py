@@ -22,19 +22,7 @@ _GROUPS = {
     ),
     "Measuring": ("jobs", "no_counts", "no_times", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits_file", "fail_on", "previous"),
-    "Results": (
-        "output",
-        "resume",
-        "junit",
-        "limit",
-        "form",
-        "on_step",
-        "db",
-        "file",
-        "callgrind",
-        "speedscope",
-        *("as_json", "save", "save_file"),
-    ),
+    "Results": ("output", "form", "limit", "resume", "on_step", "db", "save", "save_file"),
 }
 """The options of each group, by the names of their parameters; others are just options."""
 

@@ -14,7 +14,7 @@ from core.labels import by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
-from instruction_counts.cli.file_type import FILE
+from instruction_counts.cli.option_types import FILE
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
@@ -236,26 +236,15 @@ def layouts_option(none: str) -> _Decorator:
     )
 
 
-def limit_option(shown: str, default: int) -> _Decorator:
-    """The option for how much is shown of ``shown``."""
+def limit_option(shown: str, default: int | None = None) -> _Decorator:
+    """The option for how much is shown of ``shown``; without a default, documents say it."""
     return click.option(
         "--limit",
         type=click.IntRange(min=0),
         default=default,
-        show_default=True,
+        show_default=default is not None,
         metavar="N",
         help=f"{shown}. 0 shows all.",
-    )
-
-
-def output_option(what: str) -> _Decorator:
-    """The option for files that ``what`` is written to; the command gets ``output``."""
-    return click.option(
-        "--output",
-        type=FILE,
-        multiple=True,
-        metavar="FILE",
-        help=f"Write {what}. Repeatable.",
     )
 
 

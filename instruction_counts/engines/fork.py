@@ -199,7 +199,9 @@ class ForkEngine:
             executed=executed,
             executed_digests=None if executed is None else executed.digests,
             output=self._output_of(order, cores, files) if order.output else None,
-            metrics=Amounts({**_amounts(executed), **used, **self._taken(order, cores, files)}),
+            metrics=Amounts(
+                {**_amounts(executed), **used, **self._metrics_of_tasks(order, cores, files)}
+            ),
             resources_reason=reason,
         )
         if not order.counts:
@@ -265,7 +267,7 @@ class ForkEngine:
             return NO_AMOUNTS, error.failure.summary
         return Amounts(found["metrics"]), found["reason"]
 
-    def _taken(
+    def _metrics_of_tasks(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
     ) -> dict[str, Any]:
         """The metrics that tasks of their own take; those are left out that fail."""

@@ -90,7 +90,7 @@ class CheckRequest:
         raise UsageError(
             f"{self.file} was recorded under different conditions:\n  {texts}",
             f"{instead}, or make a new baseline:",
-            "baseline accept RUN",
+            "baseline accept FILE RUN",
         )
 
     def check(self, compared: Compared) -> Check:
@@ -113,7 +113,7 @@ class CheckRequest:
 
 @attrs.frozen
 class Check:
-    """A baseline that was held against something, and what exceeds the limits."""
+    """A baseline that was compared with something, and what exceeds the limits."""
 
     baseline: Baseline
     gate: Gate

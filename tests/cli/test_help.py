@@ -27,7 +27,7 @@ OPTIONS = [
     (name, option)
     for name, command in commands()
     for option in command.params
-    if isinstance(option, click.Option)
+    if isinstance(option, click.Option) and not option.hidden
 ]
 
 

@@ -12,8 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.merging import merged
+from instruction_counts.cli.measuring import measuring_options, merged
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.reporting import result_files
 from instruction_counts.domain.build import default_build

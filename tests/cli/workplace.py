@@ -54,7 +54,7 @@ class Workplace:
     def accept(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> str:
         """Accept a run of these counts; what is shown."""
         file = self.run_file(counts, **facts)
-        assert 0 == self.call("accept", file, "--output", self.baseline, *args)
+        assert 0 == self.call("accept", self.baseline, file, *args)
         return self.shown
 
     def check(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> int:

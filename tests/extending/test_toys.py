@@ -142,9 +142,9 @@ def test_what_was_stored_is_compared(program: Program, folder: Path, base: str, 
     compared = program(*twice, "--output", "c.md", code=3)
     (folder / "limits.yaml").write_text("limits:\n  - {runtime: twice, hard: never}\n")
 
-    assert "1,900 → 3,800" in compared
-    assert "900 → 1,800" not in compared
-    assert "add · Python · Twice · Forward" in (folder / "c.md").read_text()
+    assert "1,900  3,800" in compared
+    assert " 900  1,800" not in compared
+    assert "| add · Twice | 1,900" in (folder / "c.md").read_text()
     program(*twice, "--limits", "limits.yaml", code=0)
 
 
