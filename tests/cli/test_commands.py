@@ -70,7 +70,7 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
     ("args", "expected"),
     [
         (["run", "--no-counts", "--no-times"], "leave nothing to measure"),
-        (["run", "--output", "r.txt"], "--output r.txt: unknown format"),
+        (["run", "--output", "r.xyz"], "--output r.xyz: unknown format"),
         (["run", "--output", "/nowhere/r.json"], "there is no folder /nowhere"),
         (["run", "--output", "/proc/r.json"], "--output /proc/r.json cannot be written"),
         (["run", "--callgrind-out", "/proc/zz/x"], "--callgrind-out /proc/zz/x"),
