@@ -259,7 +259,7 @@ def test_the_notebook_of_the_docs(
         found[1]
         for cell, _, text in said
         if cell.startswith("%icount") and cell.endswith(" x + y")
-        for found in [re.search(r"instructions +([\d,]+)", text)]
+        for found in [re.search(r"^x \+ y +([\d,]+)", text, re.MULTILINE)]
         if found
     ]
     assert len(counts) > 1
