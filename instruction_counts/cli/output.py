@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import click
@@ -27,6 +27,7 @@ from instruction_counts.report.renderers import (
 from instruction_counts.storage.json_files import json_parts
 from instruction_counts.system.files import check_writable, write_output
 
+ResultFile: TypeAlias = Callable[[], Iterable[str]]
 _STDOUT = Path("-")
 
 
@@ -105,15 +106,37 @@ class Outputs:
         """Whether something is rendered from that optional field of the document."""
         return any(destination.renderer.needs == field for destination in self.destinations)
 
-    def write(self, document: Document, limit: int | None = None) -> None:
+    def write(
+        self,
+        document: Document,
+        limit: int | None = None,
+        result_file: ResultFile | None = None,
+    ) -> None:
         """Show the document, and only then write the files: what it says is not lost with them.
+
+        ``result_file`` is the JSON of a run.
 
         Raises:
             UsageError: a file cannot be written.
         """
+        self.show(document, limit, result_file)
+        for destination in self.destinations:
+            if not destination.is_stdout:
+                _send(destination, document, result_file)
+                self.say(f"Saved: {destination.path}")
+
+    def show(
+        self,
+        document: Document,
+        limit: int | None = None,
+        result_file: ResultFile | None = None,
+    ) -> None:
+        """Show the document without writing files."""
+        for destination in self.destinations:
+            if destination.is_stdout:
+                _send(destination, document, result_file)
         if not self.takes_stdout:
             console.show(document, limit)
-        self.save(document)
 
     def exporters(
         self, shown: Callable[[Run], Document], more: Iterable[Path] = ()
@@ -127,33 +150,19 @@ class Outputs:
         files = (destination for destination in destinations if not destination.is_stdout)
         return {destination.path: Exporter(destination, shown) for destination in files}
 
-    def show(self, document: Document, result_file: Callable[[], Iterable[str]]) -> None:
-        """Show a run, whose files are written while it grows; its JSON is the result file."""
-        for destination in self.destinations:
-            if destination.is_stdout:
-                is_json = destination.renderer.name == "json"
-                content = "".join(result_file()) if is_json else None
-                destination.write(document) if content is None else console.write(content)
-        if not self.takes_stdout:
-            console.show(document)
-
-    def save(self, document: Document) -> None:
-        """Write the files alone, and name them.
-
-        Raises:
-            UsageError: a file cannot be written.
-        """
-        for destination in self.destinations:
-            destination.write(document)
-            if not destination.is_stdout:
-                self.say(f"Saved: {destination.path}")
-
     def say(self, text: str) -> None:
         """One line for people."""
         if self.takes_stdout:
             console.note(text)
         else:
             console.line(text)
+
+
+def _send(destination: Destination, document: Document, result_file: ResultFile | None) -> None:
+    if result_file is not None and destination.renderer.name == "json":
+        destination.write_content(result_file())
+    else:
+        destination.write(document)
 
 
 def output_options(*having: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -103,7 +103,7 @@ def command(
         metrics = [ALLOCATIONS] if allocations else ()
         on_screen = specification is None or specification.reporters.screen
         document = run_document(measured.run, metrics, with_tables=on_screen)
-        outputs.show(document, lambda: json_parts(measured.run, store.completed))
+        outputs.show(document, None, lambda: json_parts(measured.run, store.completed))
         written = stored_run.show_places(measured, exporters, store, outputs.say)
         if measured.interrupted:
             hint = stored_run.go_on(measured.run_id, written)

@@ -17,6 +17,7 @@ from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.report import runs as report
 from instruction_counts.report.run import run_document
 from instruction_counts.report.visible import visible_line
+from instruction_counts.storage.json_files import json_parts
 from instruction_counts.storage.store import Store
 
 _existing = functools.partial(Store.open, must_exist=True)
@@ -53,8 +54,9 @@ def show(run: str, allocations: bool, outputs: Outputs, db: str | None) -> None:
     with _existing(db) as store:
         number = store.resolve(run)
         loaded = store.load(number, details=False)
-        summary = store.summary(number)
-    outputs.write(run_document(loaded, [ALLOCATIONS] if allocations else (), summary=summary))
+        metrics = [ALLOCATIONS] if allocations else ()
+        document = run_document(loaded, metrics, summary=store.summary(number))
+        outputs.write(document, None, lambda: json_parts(loaded, store.completed))
 
 
 @command.command("delete")

@@ -166,6 +166,11 @@ def test_operators_are_shown_as_when_they_were_measured(
     assert operators.machine_line(OPERATORS.machine) in measured
 
 
+def test_a_run_is_shown_to_programs_as_its_file(runs: Program) -> None:
+    """That of `run --output`, on standard output alone."""
+    assert Answer(0, to_json(FIRST), "") == runs("show", "1", "--format", "json")
+
+
 def test_an_empty_run_is_shown(runs: Program, db: Path) -> None:
     """One that was interrupted early."""
     with Store.open(db) as store:
