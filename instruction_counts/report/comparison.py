@@ -51,7 +51,10 @@ ROLES = {
     Verdict.NEW: Role.STRONG,
     Verdict.MISSING: Role.STRONG,
 }
-_WITHOUT_COUNTS = {Verdict.FAILED, Verdict.INCOMPARABLE, Verdict.NEW, Verdict.MISSING}
+_WITHOUT_COUNTS = {Verdict.FAILED, Verdict.INCOMPARABLE}
+_SAID_BY_THE_TABLE = {
+    *(Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS, Reason.ONLY_IN_NEW, Reason.ONLY_IN_BASE),
+}
 _USUAL = (Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD)
 _BACKWARD = "backward"
 _LEGEND = (
@@ -191,26 +194,25 @@ def cases_table(
 ) -> Table:
     """Cases with what is said of each, the largest relative change first."""
     found = sorted(cases, key=lambda case: -abs(case[0].relative or 0))
-    columns = [
+    columns = (
         Column("case", ""),
         Column("base", "base", Unit.COUNT),
         Column("new", "new", Unit.COUNT),
         Column("change", "change", Unit.CHANGE),
         Column("relative", "%", Unit.RELATIVE),
         Column("noise", "±", Unit.SPREAD),
-    ]
+    )
     rows = [_row(difference, said) for difference, said in found]
-    if not any(row.cells[-1].value for row in rows):
-        columns.pop()
-        rows = [attrs.evolve(row, cells=row.cells[:-1]) for row in rows]
-    if not any(isinstance(cell.value, int) for row in rows for cell in row.cells[1:]):
-        columns = columns[:1]
-        rows = [attrs.evolve(row, cells=row.cells[:1]) for row in rows]
+    kept = [
+        place
+        for place in range(len(columns))
+        if not place or any(row.cells[place].value != "" for row in rows)
+    ]
     return Table(
         name,
         title,
-        tuple(columns),
-        tuple(rows),
+        tuple(columns[place] for place in kept),
+        tuple(attrs.evolve(row, cells=tuple(row.cells[place] for place in kept)) for row in rows),
         role,
         remark=remark,
         shown=SHOWN,
@@ -244,7 +246,7 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
     parts = []
     if difference.verdict in _WITHOUT_COUNTS:
         parts.append(reason_of(difference))
-    elif difference.reason not in {Reason.EXACT_DIFFERENCE, Reason.BEYOND_LAYOUTS}:
+    elif difference.reason not in _SAID_BY_THE_TABLE:
         effect = difference.effect
         amount = f" ({effect:+,})" if effect and effect != difference.change else ""
         parts.append(f"{difference.reason.value}{amount}")
