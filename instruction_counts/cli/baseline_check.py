@@ -85,7 +85,7 @@ def check(
 
     \b
     Examples:
-      python main.py baseline check baseline.json --limits limits.yaml --output junit.xml
+      python main.py baseline check baseline.json --gate limits.yaml --output junit.xml
       python main.py baseline check baseline.json 12 --output comment.md
 
     \f

@@ -42,8 +42,8 @@ def command() -> None:
     \b
     Examples:
       python main.py run && python main.py baseline accept 12
-      python main.py baseline check baseline.json --limits limits.yaml
-      python main.py baseline lint baseline.json --limits limits.yaml
+      python main.py baseline check baseline.json --gate limits.yaml
+      python main.py baseline lint baseline.json --gate limits.yaml
     """  # noqa: D301 - \b keeps click from reflowing the examples
 
 
@@ -103,7 +103,7 @@ def show(file: Path, selection: Selection, outputs: Outputs) -> None:
 
 @command.command("lint")
 @click.argument("file", type=FILE)
-@click.option("--limits", type=FILE, help="Limits to check with the baseline.")
+@click.option("--gate", "limits", type=FILE, help="Limits to check with the baseline.")
 @output_options()
 def lint(file: Path, limits: Path | None, outputs: Outputs) -> int:
     """List the problems of a baseline and its limits; exits with 1 if there are any."""

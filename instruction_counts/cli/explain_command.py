@@ -10,7 +10,7 @@ from instruction_counts.cli.options import limit_option, mode_options, store_opt
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.report.explain import SECTIONS, explanation_document
+from instruction_counts.report.explain import SECTIONS, SOURCE, explanation_document
 from instruction_counts.session.explaining import explain_sides
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.sides import read_sides
@@ -25,15 +25,11 @@ from instruction_counts.session.source_lines import source_changes
 @click.option(
     "--by",
     multiple=True,
-    type=click.Choice(SECTIONS),
-    help="What to show. Repeatable.  [default: all]",
+    type=click.Choice([*SECTIONS, SOURCE]),
+    help="What to show. source: the lines of the Python functions that changed, where their files "
+    "are still there. Repeatable.  [default: all but source]",
 )
 @limit_option("Functions and operators shown")
-@click.option(
-    "--source",
-    is_flag=True,
-    help="Show the lines of the Python functions that changed, where their files are still there.",
-)
 @output_options("profiles")
 @store_option
 def command(
@@ -43,7 +39,6 @@ def command(
     modes: Selection,
     by: tuple[str, ...],
     limit: int | None,
-    source: bool,
     outputs: Outputs,
     db: str | None,
 ) -> None:
@@ -63,13 +58,13 @@ def command(
     names, pattern = ([base, new], label) if label is not None else ([base], new)
     with LazyStore(db) as runs:
         sides = read_sides(names, runs)
-        if source and len(sides) == 1:
-            raise UsageError("--source needs two sides", "Name BASE and NEW.")
+        if SOURCE in by and len(sides) == 1:
+            raise UsageError("--by source needs two sides", "Name BASE and NEW.")
         found = explain_sides(sides, attrs.evolve(modes, only=(pattern,)), runs.completed)
     document = explanation_document(
         found,
         tuple(by) or SECTIONS,
-        source_changes(found.key, found.sides[0], found.sides[1]) if source else None,
+        source_changes(found.key, found.sides[0], found.sides[1]) if SOURCE in by else None,
         with_profiles=outputs.needs("profiles"),
     )
     outputs.write(document, limit)

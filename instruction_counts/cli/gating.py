@@ -44,11 +44,11 @@ def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that say what fails; the command gets ``gating``."""
 
     @click.option(
-        "--limits",
+        "--gate",
         "limits_file",
         type=FILE,
         metavar="FILE.yaml",
-        help="Allowed increase per case, by label  [default: none]",
+        help="File of limits: the allowed increase per case  [default: none]",
     )
     @click.option(
         "--fail-on",

@@ -18,7 +18,7 @@ _GROUPS = {
     ),
     "Cases and builds": (
         *("definitions", "operators", "only", "language", "runtime", "autograd"),
-        *("listing", "build", "config", "commits", "build_cmd"),
+        *("listing", "build", "commits", "build_cmd"),
     ),
     "Measuring": ("jobs", "no_counts", "no_times", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits_file", "fail_on", "previous"),

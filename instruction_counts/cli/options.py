@@ -199,20 +199,19 @@ def build_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "build",
         multiple=True,
         metavar="NAME=PYTHON",
-        help="Interpreter or virtual environment to measure. Repeatable.  "
-        "[default: this interpreter]",
-    )
-    @click.option(
-        "--builds",
-        "config",
-        type=FILE,
-        help="YAML file of builds. Each has name, python or source_cmd, env.",
+        help="Interpreter or virtual environment to measure. Or FILE.yaml: builds, each with "
+        "name, python or source_cmd, env. Repeatable.  [default: this interpreter]",
     )
     @wraps(function)
-    def wrapper(*args: Any, build: tuple[str, ...], config: Path | None, **kwargs: Any) -> Any:
-        return function(*args, builds=_builds(build, config), **kwargs)
+    def wrapper(*args: Any, build: tuple[str, ...], **kwargs: Any) -> Any:
+        return function(*args, builds=_builds(build), **kwargs)
 
     return wrapper
+
+
+def is_build_file(text: str) -> bool:
+    """Whether ``--build`` names a file of builds."""
+    return "=" not in text and text.endswith((".yaml", ".yml", ".json"))
 
 
 def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -232,7 +231,7 @@ def layouts_option(none: str) -> _Decorator:
         "--layouts",
         type=click.IntRange(min=0),
         metavar="K",
-        help=f"Verify suspects in K servers of other layouts. 0 {none}.",
+        help=f"Verify candidates in K servers of other layouts. 0 {none}.",
     )
 
 
@@ -289,10 +288,12 @@ def _choices(option: str, names: Iterable[str], meaning: str) -> _Decorator:
     return decorator
 
 
-def _builds(texts: tuple[str, ...], config: Path | None) -> tuple[Build, ...]:
-    builds = (*(read_builds(config) if config else ()), *(parse_build(text) for text in texts))
+def _builds(texts: tuple[str, ...]) -> tuple[Build, ...]:
+    builds: list[Build] = []
+    for text in texts:
+        builds += read_builds(Path(text)) if is_build_file(text) else [parse_build(text)]
     names = [build.name for build in builds]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f'two builds are called "{name}"', "Give each a name of its own.")
-    return builds
+    return tuple(builds)

@@ -209,7 +209,7 @@ def every_as_values(
 
 def _letters(shared: SharedCauses, cause: SharedCause) -> Iterator[str]:
     for letter, leading in zip(_LETTERS, shared.leading, strict=False):
-        if cause in leading.members:
+        if any(cause is member for member in leading.members):
             yield letter
 
 

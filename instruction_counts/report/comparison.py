@@ -285,12 +285,10 @@ def reason_of(difference: Difference) -> str:
 
 def _sections(comparison: Comparison, shared: SharedCauses, models: Models) -> Iterator[Section]:
     """What differs, the worst first."""
-    others = [
-        difference
-        for difference in comparison.differences
-        if difference.reason is not Reason.OUTPUT_DIFFERS
-    ]
-    differing = [case for case in comparison.differences if case not in others]
+    by_output: dict[bool, list[Difference]] = {True: [], False: []}
+    for difference in comparison.differences:
+        by_output[difference.reason is Reason.OUTPUT_DIFFERS].append(difference)
+    differing, others = by_output[True], by_output[False]
     changed = [case for case in others if case.verdict is Verdict.SAME and case.metrics]
     groups = [
         ("output", "OUTPUT DIFFERS", Role.BAD, differing, "the builds compute different values"),

@@ -55,6 +55,8 @@ FORMAT_VERSION = 1
 """Of the JSON of explanations."""
 
 SECTIONS = ("python", "operator", "layer", "library", "function")
+SOURCE = "source"
+"""A section that is shown on request alone."""
 
 SHOWN = 15
 """So many functions are shown on a screen."""
@@ -79,12 +81,12 @@ def explanation_document(
     parts: dict[str, Callable[[Explained], Iterator[Section]]] = {
         "python": _python,
         "operator": _operators,
-        "source": lambda _: source_lines.blocks(sources),
+        SOURCE: lambda _: source_lines.blocks(sources),
         "layer": _layers,
         "library": _libraries,
         "function": _functions,
     }
-    wanted = {*sections, *(() if sources is None else ("source",))}
+    wanted = {*sections, *(() if sources is None else (SOURCE,))}
     return Document(
         "explanation",
         explained.key.title,

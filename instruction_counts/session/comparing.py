@@ -169,7 +169,7 @@ class ComparedBuilds:
         if engine_named(engine).can(Ability.LAYOUTS):
             return True
         self.runner.observer.note(
-            f"Suspects are not verified: the {engine} engine has only one memory layout."
+            f"Candidates are not verified: the {engine} engine has only one memory layout."
         )
         return False
 

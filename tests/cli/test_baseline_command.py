@@ -272,21 +272,19 @@ def test_doubts_have_an_exit_code(place: Workplace) -> None:
     path = place.folder / "limits.yaml"
     path.write_text("limits: [{only: Nix, hard: 1%}]\ndefault: {hard: 0.5%}")
 
-    assert 1 == place.call("lint", place.baseline, f"--limits={path}")
+    assert 1 == place.call("lint", place.baseline, f"--gate={path}")
     assert "a pattern matches no case: 1\n  Nix" in place.shown
 
 
 # Comparing
 
 
-@pytest.mark.parametrize(
-    ("args", "code"), [([], 3), (["--limits"], 0), (["--fail-on", "never"], 0)]
-)
+@pytest.mark.parametrize(("args", "code"), [([], 3), (["--gate"], 0), (["--fail-on", "never"], 0)])
 def test_compare_takes_limits_too(args: list[str], code: int, place: Workplace) -> None:
     """And JUnit files."""
     base = Path(place.run_file(BASE)).rename(place.folder / "base.json")
     new = place.run_file({**BASE, "loose": 1500})
-    given = [place.limits if arg == "--limits" else arg for arg in args]
+    given = [place.limits if arg == "--gate" else arg for arg in args]
     junit = place.folder / "junit.xml"
 
     assert code == place.program("compare", base, new, *given, "--output", junit).code
@@ -335,7 +333,7 @@ def test_the_steps_of_the_example_workflow_work(
     ]
 
     assert [code, 0] == codes
-    assert (place.folder / "summary.md").read_text().startswith(f"### {verdict}")
+    assert (place.folder / "summary.md").read_text().startswith(f"**{verdict}")
     assert {"check.json", "comment.md", "junit.xml"} <= {
         path.name for path in place.folder.iterdir()
     }

@@ -179,7 +179,7 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, explain: Progr
         run = attrs.evolve(make_run(record), package_folders={"default": str(folder)})
         paths.append(tmp_path / f"{name}.json")
         paths[-1].write_text(to_json(run))
-    out = explain.output(*paths, "add", "--source", "--by", "python")
+    out = explain.output(*paths, "add", "--by", "source", "--by", "python")
     lines = [line.rstrip() for line in out.splitlines()]
 
     assert ["linear.py:1", "forward", "7", "7", "0", "edited"] in [line.split() for line in lines]
@@ -308,4 +308,4 @@ def test_one_side_is_written_as_json(files: Files, tmp_path: Path, explain: Prog
 
 def test_source_needs_two_sides(files: Files, explain: Program) -> None:
     """No option is accepted and ignored."""
-    assert "needs two sides" in explain.error(files[0], *ADD, "--source")
+    assert "needs two sides" in explain.error(files[0], *ADD, "--by", "source")

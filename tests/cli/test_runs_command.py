@@ -118,18 +118,20 @@ def test_a_long_list_of_builds_is_folded(runs: Program, db: Path) -> None:
 
 
 def test_what_cannot_be_printed_is_escaped(runs: Program, db: Path) -> None:
-    """A file that was imported can hold anything."""
+    """A file that was imported can hold anything; a line break makes no line."""
     odd = "\x1b[31m\ud800\n"
     print_ = attrs.evolve(FINGERPRINT, torch=odd, cpu=odd)
+    record = attrs.evolve(make_record(), label=("Top", odd), build=odd)
     with Store.open(db) as store:
-        store.import_run(Run(odd, odd, {odd: print_}, (), odd))
+        store.import_run(Run(odd, odd, {odd: print_}, (record,), odd))
 
     for command in (["list"], ["show", "3"]):
         out = runs.output(*command)
-        assert "\\x1b[31m?" in out.replace("\n", "").replace(" ", "")
+        assert "\\x1b[31m?\\n" in out
         assert "\x1b" not in out
+        assert not any(line.endswith("?") for line in out.splitlines())
     deleted = runs("delete", "3", "--yes").err
-    assert "Deleted: run 3 (0 cases, \\x1b[31m?\\n)\n" == deleted
+    assert "Deleted: run 3 (1 case, \\x1b[31m?\\n)\n" == deleted
 
 
 # show

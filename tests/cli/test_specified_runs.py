@@ -112,7 +112,8 @@ def test_commands_that_run_nothing_take_a_specification(
     """As any other definitions."""
     label = ["Add/2"] if command == "show" else []
 
-    assert "Add / 2" in program.output(command, *label, "--definitions", str(specification))
+    shown = program.output(command, *label, "--definitions", str(specification))
+    assert {"list": "Add/2\n", "show": "Add / 2 · "}[command] in shown
 
 
 def test_mistakes_end_a_command_with_their_places(specification: Path, program: Program) -> None:

@@ -55,7 +55,7 @@ def test_limits_on_missing_cases_are_not_about_them(place: Workplace) -> None:
     limits = place.folder / "limits.yaml"
     limits.write_text("default: {hard: 1%}\nfail_on_missing: true\n")
 
-    assert 0 == place.check(partly(1000), f"--limits={limits}")
+    assert 0 == place.check(partly(1000), f"--gate={limits}")
 
 
 def test_a_comment_has_the_list(place: Workplace) -> None:

@@ -49,7 +49,7 @@ class Workplace:
         """The option that names the limits."""
         path = self.folder / "limits.yaml"
         path.write_text(self.LIMITS)
-        return f"--limits={path}"
+        return f"--gate={path}"
 
     def accept(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> str:
         """Accept a run of these counts; what is shown."""

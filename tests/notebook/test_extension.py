@@ -87,7 +87,7 @@ def test_a_statement_reads_the_names_of_the_notebook(
 
     assert ["x = 1\ny = [2]"] == notebook.setups
     captured = capsys.readouterr()
-    assert "\nx + y[0]  8,899  " in captured.out
+    assert "x + y[0]  8,899  2.2 us" in captured.out
     assert "" == captured.err
 
 

@@ -221,7 +221,8 @@ def test_every_file_holds_the_whole_run_at_the_end(tmp_path: Path, name: str) ->
     """Whatever was left out in between."""
     measure(make_orders(3), FakeEngine(), None, [exporter_to(tmp_path / name)])
 
-    assert 3 == (tmp_path / name).read_text().count({"r.json": "x + y"}.get(name, "case"))
+    counted = {"r.json": "x + y", "r.md": "| case / "}.get(name, "case")
+    assert 3 == (tmp_path / name).read_text().count(counted)
 
 
 class _FakeRecorder:
@@ -325,7 +326,7 @@ def test_a_file_that_can_be_written_again_has_all(tmp_path: Path) -> None:
     ]
 
 
-class _Broken(Exporter):
+class _Broken:
     """A file whose writing ends in a mistake of ours."""
 
     def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
@@ -335,10 +336,10 @@ class _Broken(Exporter):
             raise ZeroDivisionError
 
 
-def test_a_run_is_finished_before_its_files_are_written(tmp_path: Path) -> None:
+def test_a_run_is_finished_before_its_files_are_written() -> None:
     """Whatever becomes of them, it is no run that still goes on."""
     recorder = _FakeRecorder()
-    exporters = [_Broken(tmp_path / "r.json")]
+    exporters = [_Broken()]
     measured = Measured("timer", lanes_of(FakeEngine(), 0), exporters, console, recorder=recorder)
     with pytest.raises(ZeroDivisionError):
         measured.execute(make_orders(1), None)

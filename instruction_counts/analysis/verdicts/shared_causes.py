@@ -19,6 +19,8 @@ The rule:
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -70,10 +72,10 @@ class LeadingCause:
     """Of all changes of the comparison; negative where it goes against them, None where that is not
     known."""
 
-    @property
-    def keys(self) -> tuple[CaseKey, ...]:
+    @functools.cached_property
+    def keys(self) -> frozenset[CaseKey]:
         """The cases of any of them."""
-        return tuple(dict.fromkeys(key for member in self.members for key in member.causes))
+        return frozenset(key for member in self.members for key in member.causes)
 
     def has(self, key: CaseKey, cause: Cause) -> bool:
         """Whether it is one of its causes in that case."""
@@ -112,8 +114,9 @@ def shared_causes(differences: Iterable[Difference], most: int = MOST) -> Shared
     left = list(every)
     leading: list[LeadingCause] = []
     while left and len(leading) < most and len(changed) > _FEW:
-        members = [cause for cause in left if cause is left[0] or _go_together(left[0], cause)]
-        left = [cause for cause in left if cause not in members]
+        together = [cause is left[0] or _go_together(left[0], cause) for cause in left]
+        members = list(itertools.compress(left, together))
+        left = [cause for cause, is_member in zip(left, together, strict=True) if not is_member]
         explained = sum((member.explained for member in members), _NONE)
         members.sort(key=lambda cause: _KINDS.index(cause.first.kind))
         share = float(explained / whole) if explained and whole else None

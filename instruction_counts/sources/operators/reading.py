@@ -40,6 +40,7 @@ from instruction_counts.sources.operators.entries import (
     Shape,
     Tensor,
     at,
+    each_tensor,
     has_dimension,
     is_argument,
     is_variable,
@@ -264,15 +265,10 @@ class _Entry:
 
     def unknown_families(self, families: _Families) -> Iterator[Mismatch]:
         """The families that inputs name and the file does not have."""
-        for name, tensor in self.tensors():
+        for name, tensor in each_tensor(self.inputs):
             if isinstance(tensor.shape, str) and tensor.shape not in families:
                 place = ("inputs", name, "shape")
                 yield Mismatch(one_of(families, tensor.shape), f'"{tensor.shape}"', place)
-
-    def tensors(self) -> Iterator[tuple[str, _Tensor]]:
-        """Every tensor, with the name of the input that it belongs to."""
-        for name, value in self.inputs.items():
-            yield from ((name, part) for part in (value if isinstance(value, tuple) else (value,)))
 
     def entry(self, name: str, file: str, line: int, families: _Families) -> OperatorEntry:
         """The entry of that name, which differentiates where it can unless it says otherwise."""
@@ -304,13 +300,8 @@ require_version(_CONVERTER, _File, "version", VERSION)
 def _can_differentiate(entry: OperatorEntry) -> bool:
     return not entry.in_place and any(
         (tensor.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX) and tensor.requires_grad is not False
-        for _, tensor in _tensors(entry)
+        for _, tensor in each_tensor(entry.inputs)
     )
-
-
-def _tensors(entry: OperatorEntry) -> Iterator[tuple[str, Tensor]]:
-    for name, value in entry.inputs.items():
-        yield from ((name, part) for part in (value if isinstance(value, tuple) else (value,)))
 
 
 def _mistakes(entry: OperatorEntry, stated: _Entry) -> Iterator[Mismatch]:
@@ -322,7 +313,7 @@ def _mistakes(entry: OperatorEntry, stated: _Entry) -> Iterator[Mismatch]:
     if stated.autograd and not _can_differentiate(entry):
         reason = "it works in place" if entry.in_place else "no input can require a gradient"
         yield Mismatch(f"false: {reason}", at=("autograd",))
-    for name, tensor in _tensors(entry):
+    for name, tensor in each_tensor(entry.inputs):
         if tensor.distribution is not None and tensor.distribution.of:
             yield from _mistakes_of_index(entry, tensor.distribution, ("inputs", name))
     for name in entry.inputs.keys() & entry.kwargs.keys():

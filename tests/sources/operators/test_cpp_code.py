@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 import pytest
 
 from instruction_counts.sources.operators import cpp_code
 from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas
 from instruction_counts.sources.operators.entries import OperatorEntry
-from tests.sources.operators.made import SQUARE, call_of
+from tests.sources.operators.made import SQUARE, call_of, entry
 
 OPTIONS = (
     "*dtype:Optional[ScalarType]=None *layout:Optional[Layout]=None "
@@ -39,13 +38,6 @@ def by_name(texts: list[str]) -> Schemas:
     return {
         known.name: [other for other in schemas if other.name == known.name] for known in schemas
     }
-
-
-def entry(name: str, kwargs: dict[str, Any] | None = None, **fields: Any) -> OperatorEntry:
-    """An operator of one tensor, unless ``fields`` say otherwise."""
-    return OperatorEntry(
-        name, "a", **{"inputs": {"input": SQUARE}, "kwargs": kwargs or {}, **fields}
-    )
 
 
 TWO = {"inputs": {"input": SQUARE, "other": SQUARE}}
