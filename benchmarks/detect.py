@@ -144,7 +144,7 @@ def compare(experiment: Experiment, folder: Path) -> list[dict[str, Any]]:
     """The cases of one comparison, as the program writes them."""
     builds = injected.write_builds(folder, experiment.base, experiment.build)
     command = [sys.executable, "main.py", "compare", "base", "new"]
-    command += ["--builds", str(builds), "--output", str(folder / "found.json")]
+    command += ["--build", str(builds), "--output", str(folder / "found.json")]
     command += [*experiment.cases, *experiment.min_effect, "--db", str(folder / "runs.db")]
     if experiment.language != "both":
         command += ["--language", experiment.language]

@@ -56,7 +56,7 @@ class Checked:
     def is_right(self, trial: Trial) -> bool:
         """Whether all of it is as it has to be."""
         named = trial.cause is None or bool(trial.cause.search(self.summary))
-        said = self.summary.startswith(f"### {trial.verdict}")
+        said = self.summary.startswith(f"**{trial.verdict}")
         return self.code == trial.code and said and named
 
 
@@ -93,7 +93,7 @@ def check(trial: Trial, baseline: Path, layouts: int) -> Checked:
     folder = baseline.parent
     config, summary = injected.write_builds(folder, trial.build), folder / "summary.md"
     summary.unlink(missing_ok=True)
-    options = ["--builds", str(config), "--layouts", str(layouts), "--output", str(summary)]
+    options = ["--build", str(config), "--layouts", str(layouts), "--output", str(summary)]
     begin = time.perf_counter()
     code = program(folder, "baseline", "check", str(baseline), *measuring(), *options)
     wall_s = time.perf_counter() - begin

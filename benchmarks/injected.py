@@ -116,7 +116,7 @@ __asm__(
 
 
 def write_builds(folder: Path, *builds: Build) -> Path:
-    """The file that `--builds` takes."""
+    """The file that `--build` takes."""
     path = folder / "builds.yaml"
     entries = [
         {"name": build.name, "python": str(build.python), "env": dict(build.env)}

@@ -1,26 +1,20 @@
-"""The Python interface: measure a case, and look at what came back.
+"""The Python interface: count a statement, and look at where its instructions go.
 
 .venv/bin/python examples/api.py
 """
 
 from __future__ import annotations
 
-from instruction_counts.api import MeasurementSettings, TimerArgs, explain, measure
-
-BENCHMARKS = {"sum": TimerArgs("x.sum()", "x = torch.ones((4, 4))")}
+from instruction_counts.api import Session
 
 
 def main() -> None:
-    """Print the count of the case, and the three functions that spend most of it."""
-    run = measure(BENCHMARKS, settings=MeasurementSettings(times=False))
-    (record,) = run.cases
-    counted = record.outcome.instructions
-    if counted is None:
-        print(f"not counted: {record.outcome.failure}")
-        return
-    print(f"sum: {counted.per_run:,} instructions per iteration")
-    for change in explain(run, "sum").difference.functions[:3]:
-        print(f"{float(change.delta):>8,.0f}  {change.key.name}")
+    """Print the count, and the three functions that spend most of it."""
+    with Session() as session:
+        found = session.count("x.sum()", "x = torch.ones((4, 4))")
+    print(f"sum: {found.instructions:,} instructions per iteration")
+    for row in found.table()[:3]:
+        print(f"{row['instructions']:>8,}  {row['function']}")
 
 
 if __name__ == "__main__":

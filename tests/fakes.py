@@ -14,6 +14,7 @@ import attrs
 from core.api import TimerArgs
 from core.types import AutogradMode, AutoLabels, Case, Label, Language, RuntimeMode
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.cli.output import Destination, Exporter
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (
@@ -30,6 +31,7 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Lend
+from instruction_counts.report.run import run_document
 
 BUILD = Build("default", "/nowhere/bin/python")
 FINGERPRINT = Fingerprint(
@@ -223,3 +225,8 @@ class HangingEngine(FakeEngine):
     def _hang(self, order: WorkOrder) -> None:
         if order.case.label in self._hanging:
             self.closed.wait(300)
+
+
+def exporter_to(path: Path, clock: Callable[[], float] | None = None) -> Exporter:
+    """What writes a run to that file while it grows."""
+    return Exporter(Destination.of(path), run_document, clock or FakeClock())

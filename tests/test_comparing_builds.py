@@ -77,7 +77,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Compared:
     builds = injected.write_builds(folder, Build("base", sys.executable), new)
     (folder / "cases.py").write_text(_CASES)
     database, output = folder / "runs.db", folder / "compared.json"
-    command = ["compare", "base", "new", "--builds", str(builds)]
+    command = ["compare", "base", "new", "--build", str(builds)]
     command += ["--definitions", str(folder / "cases.py"), "--layouts", "1", "--no-times"]
     command += ["--time-budget", "1h"]
     command += ["--db", str(database), "--output", str(output)]

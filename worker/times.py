@@ -81,15 +81,9 @@ def make_timer(case: Message) -> Any:
 
 
 def time_blocks(timer: Any, request: Message) -> Message:
-    """Wall times of one run: a value for each block of runs, which the Timer chooses unless asked.
-
-    ``blocks`` holds how many are asked for, and how many runs each has.
-    """
+    """Wall times of one run: a value for each block of runs, which the Timer chooses."""
     # A first run that is slow would make it choose blocks of one run.
-    timer.timeit(max(1, request.get("warmup_runs", 1)))
-    if request.get("blocks"):
-        count, runs = request["blocks"]
-        return {"values_s": [timer.timeit(runs).median for _ in range(count)], "runs": runs}
+    timer.timeit(1)
     measurement = timer.blocked_autorange(min_run_time=request["min_run_time_s"])
     return {"values_s": list(measurement.times), "runs": measurement.number_per_run}
 

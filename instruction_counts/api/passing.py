@@ -128,19 +128,20 @@ class _Passed:
 
     def _add_value(self, name: str, value: Any, scope: Mapping[str, Any]) -> None:
         known = self._names.setdefault(id(value), name)
+        is_definition = isinstance(value, types.FunctionType | type)
         if known != name and type(value) not in _ATOMS:
             self.lines.append(f"{name} = {known}")
-        elif not isinstance(value, types.FunctionType | type):
-            self.lines.append(f"{name} = {self._expression(value, scope)}")
-        elif not _is_own(value, scope):
-            self.imports.append(f"from {value.__module__} import {value.__qualname__} as {name}")
-        else:
+        elif is_definition and _is_own(value, scope):
             source = _source(value)
             for chain in _needed(source):
                 self.add(chain, getattr(inspect.unwrap(value), "__globals__", scope))
-            self.lines += (
-                [source] if name == value.__name__ else [source, f"{name} = {value.__name__}"]
-            )
+            self.lines.append(source)
+            if name != value.__name__:
+                self.lines.append(f"{name} = {value.__name__}")
+        elif is_definition and value.__qualname__.isidentifier():
+            self.imports.append(f"from {value.__module__} import {value.__name__} as {name}")
+        else:
+            self.lines.append(f"{name} = {self._expression(value, scope)}")
 
     def _expression(self, value: Any, scope: Mapping[str, Any]) -> str:
         try:
@@ -208,19 +209,17 @@ def _without_autograd(torch: Any, value: Any) -> Any:
 def _source(value: Any) -> str:
     """The definition of a function or class, from the file or cell that made it."""
     made = inspect.unwrap(value)
-    methods = (inspect.unwrap(part) for part in vars(made).values() if callable(part))
-    codes = [getattr(part, "__code__", None) for part in (made, *methods)]
-    file = next((code.co_filename for code in codes if code is not None), "")
+    if getattr(made, "__closure__", None):
+        raise ValueError("it is a closure. Give it what it reads as arguments.")
+    parts = [made, *(inspect.unwrap(part) for part in vars(made).values() if callable(part))]
+    files = [part.__code__.co_filename for part in parts if hasattr(part, "__code__")]
+    files.append(getattr(sys.modules.get(made.__module__), "__file__", None) or "")
     kinds = ast.ClassDef if isinstance(made, type) else ast.FunctionDef | ast.AsyncFunctionDef
-    text = "".join(linecache.getlines(file))
-    found = [
-        node
-        for node in ast.parse(text).body
-        if isinstance(node, kinds) and node.name == made.__name__
-    ]
-    if not found or getattr(made, "__closure__", None):
-        raise ValueError("its source is not a definition at the top of a cell or file.")
-    return ast.unparse(found[-1])
+    for file in dict.fromkeys(files):
+        for node in reversed(ast.parse("".join(linecache.getlines(file))).body):
+            if isinstance(node, kinds) and node.name == made.__name__:
+                return ast.unparse(node)
+    raise ValueError("its source is not a definition at the top of a cell or file.")
 
 
 def _imports(name: str, module: types.ModuleType, attributes: Iterable[str]) -> Iterator[str]:

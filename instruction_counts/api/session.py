@@ -333,7 +333,7 @@ def compared(
     """What `compare` does, and `Session.compare` on servers that are open."""
     builds = [given for given in (base, new) if isinstance(given, Build)]
     require_names(builds)
-    with LazyStore(db, must_exist=db is None or not builds) as runs:
+    with LazyStore(db) as runs:
         found = compare_sides(given_side(base), given_side(new), request, runs, observer, runner_of)
         comparison = attrs.evolve(
             _with_details(found.comparison, runs.completed), is_sound=found.is_sound

@@ -18,9 +18,11 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import Amount
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.report import format as fmt
-from instruction_counts.report.exporting import Exporter
+from instruction_counts.report.renderers import renderer_for
+from instruction_counts.report.run import run_document
 from instruction_counts.session import bisecting, explaining, histories
-from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.json_files import json_parts, read_json
+from instruction_counts.system.files import write_output
 
 Row: TypeAlias = dict[str, Any]
 _MOST_SHOWN = 60
@@ -130,7 +132,10 @@ class Run(records.Run, Tabular):
         Raises:
             UsageError: the file cannot be written, or there is no such format.
         """
-        Exporter(Path(path), option="").update(as_kind(records.Run, self), final=True)
+        path, run = Path(path), as_kind(records.Run, self)
+        renderer = renderer_for(path.name)
+        content = json_parts(run) if renderer.name == "json" else renderer.render(run_document(run))
+        write_output(path, content)
 
     def table(self) -> list[Row]:
         """A row for each case and build."""

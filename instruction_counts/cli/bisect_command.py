@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TextIO
 
 import attrs
@@ -10,11 +9,9 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, no_findings
-from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.merging import merged
-from instruction_counts.cli.min_effect import min_effect_option
+from instruction_counts.cli.measuring import measuring_options, merged
+from instruction_counts.cli.option_types import min_effect_option
 from instruction_counts.cli.options import (
     build_command_option,
     definitions_options,
@@ -43,9 +40,9 @@ from instruction_counts.storage.store import Store
     "build",
     multiple=True,
     metavar="NAME=PYTHON",
-    help="Interpreter or virtual environment. Repeatable, the oldest first.",
+    help="Interpreter or virtual environment, or a YAML file of builds. Repeatable, the oldest "
+    "first.",
 )
-@click.option("--builds", "config", type=FILE, help="YAML file of builds, the oldest first.")
 @click.option(
     "--commits",
     type=click.File(encoding="utf-8"),
@@ -65,7 +62,6 @@ def command(
     definitions: Definitions | None,
     modes: Selection,
     build: tuple[str, ...],
-    config: Path | None,
     commits: TextIO | None,
     build_cmd: str | None,
     thorough: bool,
@@ -83,7 +79,7 @@ def command(
 
     \b
     Examples:
-      python main.py bisect MatMul/mm --language python --runtime eager --builds nightlies.yaml
+      python main.py bisect MatMul/mm --language python --runtime eager --build nightlies.yaml
       git log --reverse --format=%H v1..v2 > commits
       python main.py bisect MatMul/mm --language python --runtime eager \\
         --commits commits --build-cmd './make_venv {commit}'
@@ -99,7 +95,7 @@ def command(
     only_case(definitions, selection)
     settings = (definitions, selection, measuring, min_effect, layouts)
     request = BisectionRequest(*settings, thorough=thorough, fresh=fresh)
-    makers = makers_of(build, config, commits, build_cmd)
+    makers = makers_of(build, commits, build_cmd)
     with Store.open(db) as store:
         found = find_changes(makers, request, store, console)
     outputs.write(bisection(found))

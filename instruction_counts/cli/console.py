@@ -44,14 +44,6 @@ def _remark(text: str, style: str) -> None:
     _rich(stderr=True).print(text, style=style, highlight=False, markup=False, soft_wrap=True)
 
 
-def render(renderable: Any) -> None:
-    """A table or a text with styles to stdout; plain in a pipe, and then as wide as it needs."""
-    console = _rich(stderr=False)
-    if not console.is_terminal:
-        console.width = max(console.width, 80)
-    console.print(renderable, highlight=False)
-
-
 def line(text: str, style: str = "") -> None:
     """One line to stdout, wrapped by nobody."""
     _rich(stderr=False).print(text, style=style, highlight=False, markup=False, soft_wrap=True)
@@ -72,47 +64,34 @@ def show(document: Document, limit: int | None = None) -> None:
 
 @contextmanager
 def progress(total: int) -> Iterator[Progress]:
-    """A live display on a terminal, plain lines in a pipe; both on stderr."""
-    console = _rich(stderr=True)
-    if not console.is_terminal:
-        yield _PlainProgress(total)
+    """One line that stays in its place, on a terminal; nothing of it goes into a pipe or a file."""
+    if not sys.stderr.isatty():
+        from instruction_counts.execution.events import Silent  # noqa: PLC0415 - start-up
+
+        yield Silent()
         return
+    console = _rich(stderr=True)
     with _LiveProgress(total, console) as live:
         yield live
 
 
-class _PlainProgress:
-    """A line for each finished case."""
-
-    def __init__(self, total: int) -> None:
-        self._total, self._done = total, 0
-
-    def show(self, event: Event) -> None:
-        from instruction_counts.execution.events import Finished  # noqa: PLC0415 - start-up
-
-        if isinstance(event, Finished):
-            self._done += 1
-            sys.stderr.write(f"[{self._done}/{self._total}] {visible(describe(event))}\n")
-            sys.stderr.flush()
-
-
 class _LiveProgress:
-    """A bar with what is done, running and failed, and the time that is left."""
+    """A bar with what runs, what is done and failed, and the time that is left."""
 
     def __init__(self, total: int, console: Any) -> None:
         from rich import progress as bars  # noqa: PLC0415 - start-up
 
-        self._failed, self._running = 0, 0
+        self._failed = 0
         self._bars = bars.Progress(
             bars.TextColumn("{task.total:.0f} cases"),
             bars.BarColumn(),
-            bars.TextColumn("{task.completed:.0f} done · {task.fields[state]}"),
+            bars.TextColumn("{task.completed:.0f} done · {task.fields[failed]} failed"),
             bars.TimeRemainingColumn(),
-            bars.TextColumn("left"),
+            bars.TextColumn("left · {task.fields[case]}", markup=False),
             console=console,
             transient=True,
         )
-        self._task = self._bars.add_task("run", total=total, state="starting")
+        self._task = self._bars.add_task("run", total=total, failed=0, case="starting")
 
     def __enter__(self) -> Self:
         self._bars.start()
@@ -124,36 +103,20 @@ class _LiveProgress:
     def show(self, event: Event) -> None:
         from instruction_counts.execution.events import Finished  # noqa: PLC0415 - start-up
 
-        advance = 0
-        if isinstance(event, Finished):
-            advance = 1
-            self._running -= event.outcome.status.value != "skipped" or self._running > 0
-            if event.outcome.status.value in {"failed", "timeout"}:
-                self._failed += 1
-                self._bars.console.print(describe(event), style="red", markup=False)
-        else:
-            self._running += 1
-        state = f"{max(0, self._running)} running · {self._failed} failed"
-        self._bars.update(self._task, advance=advance, state=state)
-
-
-def describe(event: Any) -> str:
-    """A finished case in one line."""
-    from instruction_counts.report import format as fmt  # noqa: PLC0415 - start-up
-
-    outcome = event.outcome
-    parts = [outcome.status.value, event.order.title]
-    if outcome.failure is not None:
-        return f"{' '.join(parts)}: {outcome.failure.summary}"
-    if outcome.instructions is not None:
-        parts.append(f"{fmt.count(outcome.instructions)} instr")
-    if outcome.times is not None:
-        parts.append(fmt.median(outcome.times))
-    return "  ".join(parts)
+        if not isinstance(event, Finished):
+            self._bars.update(self._task, case=event.order.title)
+            return
+        outcome = event.outcome
+        if outcome.status.value in {"failed", "timeout"}:
+            self._failed += 1
+            reason = f": {outcome.failure.summary}" if outcome.failure is not None else ""
+            text = f"{outcome.status.value}  {event.order.title}{reason}"
+            self._bars.console.print(text, style="red", markup=False, highlight=False)
+        self._bars.update(self._task, advance=1, failed=self._failed)
 
 
 def _rich(*, stderr: bool) -> Any:
-    from instruction_counts.report.terminal import TerminalConsole  # noqa: PLC0415 - start-up
+    from instruction_counts.report.renderers.terminal import TerminalConsole  # noqa: PLC0415 - start-up
 
     # Code holds texts like ``:b:``, which must not become pictures; a notebook shows the same text.
     return TerminalConsole(stderr=stderr, emoji=False, force_jupyter=False)

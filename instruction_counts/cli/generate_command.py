@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
+from instruction_counts.cli.option_types import FILE
 from instruction_counts.cli.options import build_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.report import models as report

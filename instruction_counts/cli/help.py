@@ -18,23 +18,11 @@ _GROUPS = {
     ),
     "Cases and builds": (
         *("definitions", "operators", "only", "language", "runtime", "autograd"),
-        *("listing", "build", "config", "commits", "build_cmd"),
+        *("listing", "build", "commits", "build_cmd"),
     ),
     "Measuring": ("jobs", "no_counts", "no_times", "time_budget", "layouts"),
     "Verdicts": ("min_effect", "limits_file", "fail_on", "previous"),
-    "Results": (
-        "output",
-        "resume",
-        "junit",
-        "limit",
-        "form",
-        "on_step",
-        "db",
-        "file",
-        "callgrind",
-        "speedscope",
-        *("as_json", "save", "save_file"),
-    ),
+    "Results": ("output", "form", "limit", "resume", "on_step", "db", "save", "save_file"),
 }
 """The options of each group, by the names of their parameters; others are just options."""
 

@@ -8,7 +8,7 @@ import attrs
 import click
 
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.min_effect import min_effect_option
+from instruction_counts.cli.option_types import min_effect_option
 from instruction_counts.cli.options import mode_options, store_option
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.effects import Effect

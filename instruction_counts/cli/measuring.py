@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import Any, NamedTuple
 
+import attrs
 import click
 
-from instruction_counts.cli.durations import DurationType
+from instruction_counts.cli.option_types import DurationType
+from instruction_counts.cli.options import specification_of
+from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import DEFAULT, engines, require
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import kinds_of_lanes
 from instruction_counts.session.builds import MeasurementSettings
+from instruction_counts.sources.definitions import STANDARD, Definitions
 
 _OPTIONS = (
     click.option(
@@ -57,12 +61,16 @@ _OPTIONS = (
         show_default=True,
         help="Retries for a case whose process died or timed out.",
     ),
-    click.option(
-        "--lanes",
-        type=click.Choice([kind.name for kind in kinds_of_lanes()]),
-        default=DEFAULT_LANES,
-        hidden=len(kinds_of_lanes()) == 1,
-        help=" ".join(f"{kind.name}: {kind.summary}." for kind in kinds_of_lanes()),
+    *(
+        click.option(
+            "--lanes",
+            type=click.Choice([kind.name for kind in kinds]),
+            default=DEFAULT_LANES,
+            show_default=True,
+            help=" ".join(f"{kind.name}: {kind.summary}." for kind in kinds),
+        )
+        for kinds in [kinds_of_lanes()]
+        if len(kinds) > 1
     ),
     click.option("--no-counts", is_flag=True, help="Do not count instructions."),
     click.option("--no-times", is_flag=True, help="Do not measure wall times."),
@@ -88,7 +96,7 @@ def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        own = {name: kwargs.pop(name) for name in _NAMES}
+        own = {name: kwargs.pop(name) for name in _NAMES if name in kwargs}
         if own["no_counts"] and own["no_times"]:
             raise UsageError("--no-counts and --no-times leave nothing to measure", "Drop one.")
         if own["pin_isa"]:
@@ -100,3 +108,29 @@ def measuring_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         wrapper = option(wrapper)
     return wrapper
+
+
+class Asked(NamedTuple):
+    """What the command line and the specification say together."""
+
+    definitions: Definitions
+    builds: tuple[Build, ...]
+    measuring: MeasurementSettings
+    db: str | None
+
+
+def merged(
+    definitions: Definitions | None,
+    builds: tuple[Build, ...] = (),
+    measuring: MeasurementSettings | None = None,
+    db: str | None = None,
+) -> Asked:
+    """What options say, else the specification that ``definitions`` is, else the defaults."""
+    stated = specification_of(definitions)
+    measuring = measuring or MeasurementSettings()
+    if stated is not None:
+        builds = builds or stated.builds
+        db = db or stated.reporters.database
+        if measuring.timeout_s is None:
+            measuring = attrs.evolve(measuring, timeout_s=stated.timeout_s)
+    return Asked(definitions or STANDARD, builds or (default_build(),), measuring, db)

@@ -14,7 +14,7 @@ from core.labels import by_option
 from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
-from instruction_counts.cli.file_type import FILE
+from instruction_counts.cli.option_types import FILE
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
@@ -199,20 +199,19 @@ def build_options(function: Callable[..., Any]) -> Callable[..., Any]:
         "build",
         multiple=True,
         metavar="NAME=PYTHON",
-        help="Interpreter or virtual environment to measure. Repeatable.  "
-        "[default: this interpreter]",
-    )
-    @click.option(
-        "--builds",
-        "config",
-        type=FILE,
-        help="YAML file of builds. Each has name, python or source_cmd, env.",
+        help="Interpreter or virtual environment to measure. Or FILE.yaml: builds, each with "
+        "name, python or source_cmd, env. Repeatable.  [default: this interpreter]",
     )
     @wraps(function)
-    def wrapper(*args: Any, build: tuple[str, ...], config: Path | None, **kwargs: Any) -> Any:
-        return function(*args, builds=_builds(build, config), **kwargs)
+    def wrapper(*args: Any, build: tuple[str, ...], **kwargs: Any) -> Any:
+        return function(*args, builds=_builds(build), **kwargs)
 
     return wrapper
+
+
+def is_build_file(text: str) -> bool:
+    """Whether ``--build`` names a file of builds."""
+    return "=" not in text and text.endswith((".yaml", ".yml", ".json"))
 
 
 def store_option(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -232,30 +231,19 @@ def layouts_option(none: str) -> _Decorator:
         "--layouts",
         type=click.IntRange(min=0),
         metavar="K",
-        help=f"Verify suspects in K servers of other layouts. 0 {none}.",
+        help=f"Verify candidates in K servers of other layouts. 0 {none}.",
     )
 
 
-def limit_option(shown: str, default: int) -> _Decorator:
-    """The option for how much is shown of ``shown``."""
+def limit_option(shown: str, default: int | None = None) -> _Decorator:
+    """The option for how much is shown of ``shown``; without a default, documents say it."""
     return click.option(
         "--limit",
         type=click.IntRange(min=0),
         default=default,
-        show_default=True,
+        show_default=default is not None,
         metavar="N",
         help=f"{shown}. 0 shows all.",
-    )
-
-
-def output_option(what: str) -> _Decorator:
-    """The option for files that ``what`` is written to; the command gets ``output``."""
-    return click.option(
-        "--output",
-        type=FILE,
-        multiple=True,
-        metavar="FILE",
-        help=f"Write {what}. Repeatable.",
     )
 
 
@@ -300,10 +288,12 @@ def _choices(option: str, names: Iterable[str], meaning: str) -> _Decorator:
     return decorator
 
 
-def _builds(texts: tuple[str, ...], config: Path | None) -> tuple[Build, ...]:
-    builds = (*(read_builds(config) if config else ()), *(parse_build(text) for text in texts))
+def _builds(texts: tuple[str, ...]) -> tuple[Build, ...]:
+    builds: list[Build] = []
+    for text in texts:
+        builds += read_builds(Path(text)) if is_build_file(text) else [parse_build(text)]
     names = [build.name for build in builds]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f'two builds are called "{name}"', "Give each a name of its own.")
-    return builds
+    return tuple(builds)

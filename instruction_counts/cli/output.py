@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import time
-import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.file_type import FILE
+from instruction_counts.cli.option_types import FILE
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Complete, Run, as_it_is
 from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import (
     Content,
     Renderer,
+    renderer_for,
     renderer_named,
     renderer_of,
     renderers,
 )
 from instruction_counts.storage.json_files import json_parts
-from instruction_counts.system.files import check_writable, unwritable, write_atomically
+from instruction_counts.system.files import check_writable, write_output
 
+ResultFile: TypeAlias = Callable[[], Iterable[str]]
 _STDOUT = Path("-")
-_GZIP = 16
-"""Added to the size of the window, it makes zlib write gzip's format: with no time of its own."""
 
 
 @attrs.frozen
@@ -57,15 +56,15 @@ class Destination:
             UsageError: neither says it, or no file can be written there.
         """
         named = f"{option} {path}".strip()
-        found = renderer_of(path.name, having)
-        if found is None and form is None and path != _STDOUT:
-            known = ", ".join(end for entry in renderers(having) for end in entry.suffixes)
-            raise UsageError(f"{named}: unknown format", f"End the name in {known}.")
+        if form is None and path != _STDOUT:
+            renderer = renderer_for(path.name, having, named)
+        else:
+            renderer = renderer_of(path.name, having) or renderer_named(form or "text")
         if path != _STDOUT:
             if not path.parent.is_dir():
                 raise UsageError(f"{named}: there is no folder {path.parent}", "Make it first.")
             check_writable(path, option)
-        return cls(path, found or renderer_named(form or "text"), option)
+        return cls(path, renderer, option)
 
     @property
     def is_stdout(self) -> bool:
@@ -87,30 +86,9 @@ class Destination:
             UsageError: the file cannot be written.
         """
         if self.is_stdout:
-            text = content if isinstance(content, str) else b"".join(_bytes(content)).decode()
-            console.write(text)
-            return
-        parts = _bytes(content)
-        try:
-            is_gzip = self.path.suffix == ".gz"
-            write_atomically(self.path, _compressed(parts) if is_gzip else parts)
-        except OSError as error:
-            raise unwritable(self.path, self.option, error) from error
-
-
-def _bytes(content: Content) -> Iterator[bytes]:
-    """``content`` as a file holds it; what no file can, as half of a pair, is spelled out."""
-    parts: Iterable[str | bytes] = [content] if isinstance(content, str | bytes) else content
-    for part in parts:
-        yield part if isinstance(part, bytes) else part.encode(errors="backslashreplace")
-
-
-def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same content always gives the same bytes."""
-    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
-    for part in parts:
-        yield compressor.compress(part)
-    yield compressor.flush()
+            console.write(content if isinstance(content, str) else "".join(map(str, content)))
+        else:
+            write_output(self.path, content, self.option)
 
 
 @attrs.frozen
@@ -124,26 +102,53 @@ class Outputs:
         """Whether standard output is for a program: all else goes to standard error then."""
         return any(destination.is_stdout for destination in self.destinations)
 
-    def write(self, document: Document, limit: int | None = None) -> None:
+    def needs(self, field: str) -> bool:
+        """Whether something is rendered from that optional field of the document."""
+        return any(destination.renderer.needs == field for destination in self.destinations)
+
+    def write(
+        self,
+        document: Document,
+        limit: int | None = None,
+        result_file: ResultFile | None = None,
+    ) -> None:
         """Show the document, and only then write the files: what it says is not lost with them.
 
+        ``result_file`` is the JSON of a run.
+
         Raises:
             UsageError: a file cannot be written.
         """
+        self.show(document, limit, result_file)
+        for destination in self.destinations:
+            if not destination.is_stdout:
+                _send(destination, document, result_file)
+                self.say(f"Saved: {destination.path}")
+
+    def show(
+        self,
+        document: Document,
+        limit: int | None = None,
+        result_file: ResultFile | None = None,
+    ) -> None:
+        """Show the document without writing files."""
+        for destination in self.destinations:
+            if destination.is_stdout:
+                _send(destination, document, result_file)
         if not self.takes_stdout:
             console.show(document, limit)
-        self.save(document)
 
-    def save(self, document: Document) -> None:
-        """Write the files alone, and name them.
+    def exporters(
+        self, shown: Callable[[Run], Document], more: Iterable[Path] = ()
+    ) -> dict[Path, Exporter]:
+        """What writes a growing run to each of the files, and to ``more`` of them.
 
         Raises:
-            UsageError: a file cannot be written.
+            UsageError: one of ``more`` cannot be written.
         """
-        for destination in self.destinations:
-            destination.write(document)
-            if not destination.is_stdout:
-                self.say(f"Saved: {destination.path}")
+        destinations = (*self.destinations, *map(Destination.of, more))
+        files = (destination for destination in destinations if not destination.is_stdout)
+        return {destination.path: Exporter(destination, shown) for destination in files}
 
     def say(self, text: str) -> None:
         """One line for people."""
@@ -151,6 +156,13 @@ class Outputs:
             console.note(text)
         else:
             console.line(text)
+
+
+def _send(destination: Destination, document: Document, result_file: ResultFile | None) -> None:
+    if result_file is not None and destination.renderer.name == "json":
+        destination.write_content(result_file())
+    else:
+        destination.write(document)
 
 
 def output_options(*having: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -168,14 +180,17 @@ def output_options(*having: str) -> Callable[[Callable[..., Any]], Callable[...,
             type=FILE,
             multiple=True,
             metavar="FILE",
-            help=f"Also write a file: {suffixes}, each also with .gz. Repeatable.",
+            help="Also write a file, in the format of its suffix. "
+            f"Suffixes: {suffixes}; each also with .gz. Repeatable.",
         )
         @click.option(
             "--format",
             "form",
             type=click.Choice([entry.name for entry in known]),
-            help="Format of standard output, or of an --output whose name does not say it.  "
-            "[default: text]",
+            metavar="NAME",
+            help="Format of standard output: text, json, html. "
+            f"All: {', '.join(entry.name for entry in known)}; also for an --output whose name "
+            "does not say it.  [default: text]",
         )
         @wraps(function)
         def wrapper(*args: Any, output: tuple[Path, ...], form: str | None, **kwargs: Any) -> Any:

@@ -9,30 +9,28 @@ import click
 from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import ExitCode, no_findings
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.merging import merged
+from instruction_counts.cli.measuring import measuring_options, merged
+from instruction_counts.cli.option_types import time_budget_option
 from instruction_counts.cli.options import (
     build_options,
-    output_option,
     selection_options,
     specification_of,
     store_option,
 )
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.cli.reporting import result_files
-from instruction_counts.cli.saving import check_results_writable
-from instruction_counts.cli.shown_run import show_run
-from instruction_counts.cli.time_budget import time_budget_option
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import require
-from instruction_counts.report.exporting import Exporter
+from instruction_counts.report.run import run_document
 from instruction_counts.session.builds import MeasuredRun, MeasurementSettings
 from instruction_counts.session.running import RunRequest, run_cases
 from instruction_counts.sources.definitions import Definitions, load_cases
-from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.json_files import json_parts, read_json
 from instruction_counts.storage.store import Store
+from instruction_counts.system.files import check_writable
 
 
 @click.command("run", cls=Command)
@@ -56,7 +54,7 @@ from instruction_counts.storage.store import Store
     "Python  [default: for operators]",
 )
 @click.option("--allocations", is_flag=True, help="Also show allocation calls per iteration.")
-@output_option("results: .json, .json.gz, .csv or .md. They are saved as they come")
+@output_options()
 @click.option(
     "--resume",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
@@ -73,7 +71,7 @@ def command(
     callgrind_out: Path | None,
     resources: bool | None,
     allocations: bool,
-    output: tuple[Path, ...],
+    outputs: Outputs,
     resume: Path | None,
     time_budget: float | None,
     db: str | None,
@@ -89,29 +87,32 @@ def command(
       python main.py --language python --output result.json
       python main.py --build base=/usr/bin/python3 --build new=.venv
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    if callgrind_out:
+    if callgrind_out is not None:
+        check_writable(callgrind_out / "callgrind.out", "--callgrind-out")
         require(measuring.engine, Ability.CALLGRIND_FILES, "--callgrind-out")
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     cases = load_cases(definitions, selection)
     specification = specification_of(definitions)
-    files = {path: Exporter(path) for path in (*output, *result_files(specification))}
-    check_results_writable(files, callgrind_out)
+    exporters = outputs.exporters(run_document, result_files(specification))
     request = RunRequest(
         *(cases, builds, measuring, skip_unavailable, resources, callgrind_out, time_budget),
         done=read_json(resume) if resume else None,
     )
     with Store.open(db) as store:
-        measured = run_cases(request, store, console, files.values())
-        with_tables = specification is None or specification.reporters.screen
-        show_run(measured.run, [ALLOCATIONS] if allocations else (), with_tables=with_tables)
-        written = stored_run.show_places(measured, files, store)
+        measured = run_cases(request, store, console, exporters.values())
+        metrics = [ALLOCATIONS] if allocations else ()
+        on_screen = specification is None or specification.reporters.screen
+        document = run_document(measured.run, metrics, with_tables=on_screen)
+        outputs.show(document, None, lambda: json_parts(measured.run, store.completed))
+        written = stored_run.show_places(measured, exporters, store, outputs.say)
         if measured.interrupted:
             hint = stored_run.go_on(measured.run_id, written)
             console.error(f"Interrupted; what is finished is kept. {hint}".rstrip())
-    return _exit_code(measured)
+    return exit_code(measured)
 
 
-def _exit_code(measured: MeasuredRun) -> ExitCode:
+def exit_code(measured: MeasuredRun) -> ExitCode:
+    """What a script learns; results that did not arrive in the database or a file are an error."""
     if measured.interrupted:
         return ExitCode.INTERRUPTED
     if measured.has_failed_cases:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import functools
-import json
 import sys
 
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.format_option import format_option
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.options import store_option
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.cli.runs_files import export, import_files
-from instruction_counts.cli.shown_run import show_run
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.report import runs as report
+from instruction_counts.report.run import run_document
 from instruction_counts.report.visible import visible_line
+from instruction_counts.storage.json_files import json_parts
 from instruction_counts.storage.store import Store
 
 _existing = functools.partial(Store.open, must_exist=True)
@@ -33,18 +33,13 @@ def command() -> None:
 
 @command.command("list")
 @store_option
-@format_option("a list with an object for each run")
-def list_runs(db: str | None, form: str) -> None:
+@output_options()
+def list_runs(db: str | None, outputs: Outputs) -> None:
     """List the stored runs, the newest first."""
     with _existing(db) as store:
         summaries = store.summaries()
-    if form == "json":
-        document = [report.as_json(summary) for summary in summaries]
-        console.write(json.dumps(document, indent=2, allow_nan=False))
-    elif summaries:
-        console.render(report.table(summaries))
-        if remark := report.footnote(summaries):
-            console.line(remark)
+    if summaries or outputs.destinations:
+        outputs.write(report.runs_document(summaries))
     else:
         console.note(f"{store.name} holds no runs yet; `run` and `runs import` store them.")
 
@@ -52,17 +47,16 @@ def list_runs(db: str | None, form: str) -> None:
 @command.command("show")
 @click.argument("run")
 @click.option("--allocations", is_flag=True, help="Also show allocation calls per iteration.")
+@output_options()
 @store_option
-def show(run: str, allocations: bool, db: str | None) -> None:
+def show(run: str, allocations: bool, outputs: Outputs, db: str | None) -> None:
     """Show a run the way it was shown when it was measured."""
     with _existing(db) as store:
         number = store.resolve(run)
         loaded = store.load(number, details=False)
-        summary = store.summary(number)
-    for line in report.head(summary, loaded.builds):
-        console.line(line)
-    console.line("")
-    show_run(loaded, [ALLOCATIONS] if allocations else ())
+        metrics = [ALLOCATIONS] if allocations else ()
+        document = run_document(loaded, metrics, summary=store.summary(number))
+        outputs.write(document, None, lambda: json_parts(loaded, store.completed))
 
 
 @command.command("delete")

@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
+from instruction_counts.cli.option_types import FILE
 from instruction_counts.cli.options import store_option
-from instruction_counts.report.exporting import Exporter
+from instruction_counts.cli.output import Destination, Exporter
+from instruction_counts.report.run import run_document
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 
@@ -21,7 +22,7 @@ from instruction_counts.storage.store import Store
 @store_option
 def export(run: str, file: Path, db: str | None) -> None:
     """Write a run to FILE: .json or .json.gz (everything), .csv or .md (summaries)."""
-    exporter = Exporter(file, option="")
+    exporter = Exporter(Destination.of(file, option=""), run_document)
     with Store.open(db, must_exist=True) as store:
         number = store.resolve(run)
         loaded = store.load(number, details=False)

@@ -7,16 +7,17 @@ import click
 from instruction_counts.cli import console, stored_run
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.merging import merged
+from instruction_counts.cli.measuring import merged
 from instruction_counts.cli.options import (
     build_options,
     only_build,
     selection_options,
     store_option,
 )
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.selection import Selection
-from instruction_counts.report import selftest as report
+from instruction_counts.report.selftest import selftest_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.selftest import run_selftest, selftest_cases
 from instruction_counts.sources.definitions import Definitions
@@ -41,6 +42,7 @@ from instruction_counts.storage.store import Store
     show_default=True,
     help="What allocates in the counted process, as for run.",
 )
+@output_options()
 @store_option
 def command(
     definitions: Definitions | None,
@@ -48,14 +50,15 @@ def command(
     builds: tuple[Build, ...],
     layouts: int,
     allocator: str,
+    outputs: Outputs,
     db: str | None,
 ) -> int:
     """Count a set of cases several times under different conditions, and compare.
 
     Fresh servers, another working directory and TMPDIR of this program, another path of the build,
     a busy machine and a larger inherited environment must not change a count. Without a selection,
-    it takes a representative set. The first counts are stored as a run, with the noise floors that
-    were found, which comparisons and baselines of that run use. Exits with 4 where a case failed or
+    it takes a representative set. The first counts are stored as a run, with the noise that was
+    found, which comparisons and baselines of that run use. Exits with 4 where a case failed or
     its count changed.
     """
     definitions, builds, _, db = merged(definitions, builds, db=db)
@@ -64,10 +67,7 @@ def command(
     with Store.open(db) as store:
         settings = MeasurementSettings(allocator=allocator)
         found = run_selftest(BuildRunner.of([build], settings, console), cases, layouts)
-        console.render(report.table(found.noises))
-        console.line("")
-        for line in report.summary(found.noises):
-            console.line(line)
-        console.line(stored_run.saved(store, store.import_run(found.run)))
+        outputs.write(selftest_document(found.noises))
+        outputs.say(stored_run.saved(store, store.import_run(found.run)))
     repeated = all(noise.repeated for noise in found.noises)
     return ExitCode.OK if repeated else ExitCode.CASES_FAILED

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from instruction_counts.cli import console
+from instruction_counts.cli.output import Exporter
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.stored import RunSummary
-from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.builds import MeasuredRun
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
 
 
-def show_places(measured: MeasuredRun, files: Mapping[Path, Exporter], store: Store) -> list[Path]:
+def show_places(
+    measured: MeasuredRun,
+    files: Mapping[Path, Exporter],
+    store: Store,
+    say: Callable[[str], None] = console.line,
+) -> list[Path]:
     """Show where the run is; returns the files that hold it."""
     written = [path for path, exporter in files.items() if exporter not in measured.unsaved]
     for path in written:
-        console.line(f"Saved: {path}")
+        say(f"Saved: {path}")
     if measured.run_id is not None and measured.is_stored:
-        console.line(saved(store, measured.run_id))
+        say(saved(store, measured.run_id))
         for path in files:
             if path not in written:
                 console.error(f"Not saved: {path}. {kept(measured.run_id, path)}")

@@ -5,6 +5,7 @@ Neither does one that knows only ASCII.
 
 from __future__ import annotations
 
+import codecs
 import errno
 import io
 import os
@@ -12,8 +13,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
-
-from instruction_counts.cli import plain_text
 
 _STREAMS = {1: "stdout", 2: "stderr"}
 
@@ -74,10 +73,64 @@ def _occupy(number: int) -> None:
 def _opened(number: int, stream: Any) -> io.TextIOWrapper:
     if stream is not None:
         stream.flush()
-    plain_text.register()
+    register()
     return io.TextIOWrapper(
         io.BufferedWriter(LossyFile(number, "w", closefd=False)),
         encoding=getattr(stream, "encoding", "utf-8"),
-        errors=plain_text.ERRORS,
+        errors=ERRORS,
         line_buffering=number == 2 or getattr(stream, "line_buffering", False),
     )
+
+
+# ------------------------------------------------------------------------- in plain text
+
+ERRORS = "instruction_counts.plain"
+"""What writes something readable in place of characters that a terminal does not know.
+
+It is the name for ``errors``, once `register` has been called.
+"""
+
+_PLAIN = {
+    "…": "...",
+    "·": "|",
+    "→": "->",
+    "–": "-",
+    "—": "-",
+    "±": "+-",
+    "×": "x",
+    "²": "^2",
+    "³": "^3",
+    "µ": "u",
+    "μ": "u",
+    "≤": "<=",
+    "≥": ">=",
+    # Marks and bars of plots and tables
+    "•": "*",
+    "●": "*",
+    "○": "o",
+    "■": "#",
+    "□": "%",
+    "▲": "^",
+    "△": "A",
+    "◆": "@",
+    "◇": "v",
+    **dict.fromkeys("─━═╌╴╶╸╺", "-"),
+    **dict.fromkeys("│┃║", "|"),
+    **dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╯╰┏┓┗┛┡┩╇", "+"),
+    **dict.fromkeys("█▉▊▋▌▐", "#"),
+    **dict.fromkeys("▍▎▏", "|"),
+}
+
+
+def register() -> None:
+    """Make `ERRORS` known to Python."""
+    codecs.register_error(ERRORS, _in_plain_text)
+
+
+def _in_plain_text(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    found = error.object[error.start : error.end]
+    return "".join(
+        _PLAIN.get(character) or ascii(character)[1:-1] for character in found
+    ), error.end

@@ -1,4 +1,4 @@
-"""``time``: statements as they are typed, measured at once."""
+"""``time``: one-line statements, measured at once."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, no_findings
-from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import measuring_options
+from instruction_counts.cli.option_types import FILE
 from instruction_counts.cli.options import build_options, only_build
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements
-from instruction_counts.report.registry import render
-from instruction_counts.report.statements import StatementsReport
+from instruction_counts.report.statements import statements_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.timing import Saving, Timed, time_statements
 from instruction_counts.system.program import program_name
@@ -28,7 +28,7 @@ from instruction_counts.system.program import program_name
 @statement_options
 @build_options
 @measuring_options
-@click.option("--json", "as_json", is_flag=True, help="Print all that is known, as JSON.")
+@output_options()
 @click.option(
     "--save", metavar="LABEL", help="Append the statement to --definitions, under this label."
 )
@@ -43,11 +43,11 @@ def command(
     asked: Statements,
     builds: tuple[Build, ...],
     measuring: MeasurementSettings,
-    as_json: bool,
+    outputs: Outputs,
     save: str | None,
     save_file: Path | None,
 ) -> int:
-    """Measure a statement as it is typed; of several, each is held against the first.
+    """Measure a one-line statement; of several, each is compared with the first.
 
     Written as for python -m timeit, except that each STMT is a statement of its own. "-" reads it,
     or a setup, from standard input. Nothing is stored without --save.
@@ -61,13 +61,7 @@ def command(
     build = only_build(builds, "time") if builds else default_build()
     runner = BuildRunner.of([build], measuring, console)
     timed = time_statements(asked, runner, _saving(save, save_file))
-    report = StatementsReport(timed.statements, timed.run)
-    if as_json:
-        console.write(str(render("json", report)))
-    else:
-        console.render(report)
-        for remark in report.remarks:
-            console.line(remark)
+    outputs.write(statements_document(timed.statements, timed.run))
     if timed.advice:
         console.note(timed.advice)
     _show_saved(timed, save, save_file)
@@ -87,7 +81,7 @@ def _saving(label: str | None, file: Path | None) -> Saving | None:
 
 
 def _show_saved(timed: Timed, save: str | None, file: Path | None) -> None:
-    """To stderr: with --json, stdout holds the document alone."""
+    """To stderr: stdout may hold a document for a program."""
     if save is None:
         return
     if timed.saved:

@@ -7,13 +7,10 @@ from pathlib import Path
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.durations import DurationType
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.file_type import FILE
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.merging import merged
-from instruction_counts.cli.min_effect import min_effect_option
+from instruction_counts.cli.measuring import measuring_options, merged
+from instruction_counts.cli.option_types import FILE, DurationType, min_effect_option
 from instruction_counts.cli.options import (
     build_command_option,
     layouts_option,

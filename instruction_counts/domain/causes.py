@@ -79,6 +79,8 @@ class Cause:
     """The functions that are inlined into a native function in new; the change is that of all."""
     no_longer_inlined: tuple[str, ...] = ()
     """The same in base."""
+    interpreted: Fraction = Fraction()
+    """Of a Python function: its part of the instructions that the interpreter executes more."""
     nameless_in: str = ""
     """On which sides the functions of a library have no names: ``base``, ``new`` or ``both``."""
 
@@ -86,6 +88,11 @@ class Cause:
     def change(self) -> Fraction:
         """What new has more, in the unit of its kind."""
         return (self.new or Fraction()) - (self.base or Fraction())
+
+    @property
+    def instructions(self) -> Fraction:
+        """What new costs more for it, as far as that is known; of an operator it is not."""
+        return self.change if self.kind.unit is Unit.INSTRUCTIONS else self.interpreted
 
     @property
     def place(self) -> str:

@@ -8,30 +8,6 @@ from core.runtimes import runtime_of
 from core.types import Case, Language
 from instruction_counts.domain.build import Build
 
-_RUNS_OF_A_BLOCK = 10
-_MOST_BLOCKS = 100
-
-
-@attrs.frozen
-class Timing:
-    """How long a case is timed, where that is not left to torch's Timer."""
-
-    warmup_runs: int = 1
-    runs: int | None = None
-    """How many runs are timed; None leaves it to the Timer."""
-
-    @property
-    def blocks(self) -> tuple[int, int] | None:
-        """How many blocks, and the runs of each: together at least what was asked for.
-
-        A block has at least ten, unless fewer are asked for: setup precedes each, and short ones
-        would be of cold runs.
-        """
-        if self.runs is None:
-            return None
-        count = min(_MOST_BLOCKS, max(1, self.runs // _RUNS_OF_A_BLOCK))
-        return count, -(-self.runs // count)
-
 
 @attrs.frozen
 class WorkOrder:
@@ -51,7 +27,6 @@ class WorkOrder:
     """Whether bytecodes and operators are recorded, too, where the engine can."""
     resources: bool = False
     """Whether memory, operations and moved bytes are recorded, too, where the engine can."""
-    timing: Timing = Timing()
     layout: int = 0
     """The memory layout that it is counted in, where the engine has several; 0 is the usual one."""
     refusal: str = ""

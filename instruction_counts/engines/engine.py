@@ -11,7 +11,7 @@ from core.runtimes import runtime_of
 from core.types import Case
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Outcome
-from instruction_counts.domain.work import Timing, WorkOrder
+from instruction_counts.domain.work import WorkOrder
 
 Lend: TypeAlias = Callable[[Callable[[], bool]], AbstractContextManager[tuple[int, ...]]]
 """Waits for a core, and lends it; none once the function that it is given says that it is late."""
@@ -65,8 +65,3 @@ def artefact_source(case: Case) -> str | None:
     if case.model_source is None or artefact is None:
         return None
     return case.model_source + artefact.saving
-
-
-def timing_message(timing: Timing) -> dict[str, Any]:
-    """How long a case is timed, as the worker protocol carries it."""
-    return {"warmup_runs": timing.warmup_runs, "blocks": timing.blocks}

@@ -52,7 +52,6 @@ from instruction_counts.engines.engine import (
     Lend,
     artefact_source,
     case_message,
-    timing_message,
 )
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.fork_counts import CaseCounts, Child
@@ -247,7 +246,9 @@ class ForkEngine:
             executed=executed,
             executed_digests=None if executed is None else executed.digests,
             output=self._output_of(order, cores, files) if order.output else None,
-            metrics=Amounts({**_amounts(executed), **used, **self._taken(order, cores, files)}),
+            metrics=Amounts(
+                {**_amounts(executed), **used, **self._metrics_of_tasks(order, cores, files)}
+            ),
             resources_reason=reason,
         )
         if not order.counts:
@@ -313,7 +314,7 @@ class ForkEngine:
             return NO_AMOUNTS, error.failure.summary
         return Amounts(found["metrics"]), found["reason"]
 
-    def _taken(
+    def _metrics_of_tasks(
         self, order: WorkOrder, cores: tuple[int, ...], files: Mapping[str, Path]
     ) -> dict[str, Any]:
         """The metrics that tasks of their own take; those are left out that fail."""
@@ -335,11 +336,7 @@ class ForkEngine:
         if known is not None:
             return known
         self._untimed.drop(order)
-        task = {
-            "task": "times",
-            "min_run_time_s": self._profile.min_run_time_s,
-            **timing_message(order.timing),
-        }
+        task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
         answer = self._child(self._times, order, cores, files)(task)["times"]
         return Times.of(answer["values_s"], answer["runs"])
 

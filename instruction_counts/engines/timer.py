@@ -36,7 +36,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Lend, case_message, timing_message
+from instruction_counts.engines.engine import Lend, case_message
 from instruction_counts.engines.entry import EngineEntry, Notice, Profile
 from instruction_counts.system.worker_process import WorkerError, WorkerProcess, failure_of
 from instruction_counts.system.worker_tasks import task_named
@@ -115,7 +115,6 @@ class TimerEngine:
             "times": order.times,
             "counts": order.counts,
             "min_run_time_s": self._min_run_time_s,
-            **timing_message(order.timing),
             "number": NUMBER,
             "repeats": REPEATS,
             "baseline": True,

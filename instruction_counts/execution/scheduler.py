@@ -6,11 +6,11 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from itertools import takewhile
 
 import attrs
 import tenacity
+from multiprocess.pool import ThreadPool
 
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
@@ -53,13 +53,14 @@ def execute(
     if budget is not None:
         orders = budget.in_order(orders)  # engines prepare what comes first
     work = _Work(orders, lanes, clock, budget)
-    threads = ThreadPoolExecutor(lanes.number)
+    threads: ThreadPool | None = None
     try:
         lanes.start(orders)
+        threads = _threads(lanes.number)
         if budget is not None:
             budget.begin()
         for _ in range(lanes.number):
-            threads.submit(work.carry_out)
+            threads.apply_async(work.carry_out)
         unfinished = len(orders)
         while unfinished:
             try:
@@ -74,7 +75,17 @@ def execute(
         work.stop()
         raise
     finally:
-        threads.shutdown(cancel_futures=True)
+        if threads is not None:
+            threads.close()
+            threads.join()
+
+
+def _threads(number: int) -> ThreadPool:
+    try:
+        return ThreadPool(number)
+    except AttributeError as error:
+        # It cannot end the threads that it has where one does not start, and hides why.
+        raise error.__context__ or error from None
 
 
 class _Work:

@@ -294,14 +294,14 @@ def read_baseline(path: Path) -> Baseline:
         ValidationError: it is not JSON, of another version, or holds something else.
     """
     if not path.exists():
-        command = f"baseline accept RUN --output {shlex.quote(str(path))}"
+        command = f"baseline accept {shlex.quote(str(path))} RUN"
         raise DataError(f"{path}: no such baseline", "Create it:", command)
     return read_as(path, Baseline, _CONVERTER, _AGAIN, as_json=True)
 
 
 _AGAIN = (
     "Was it edited, or is a merge unfinished? Restore the committed file, then run:\n"
-    "  baseline accept RUN --output FILE"
+    "  baseline accept FILE RUN"
 )
 
 

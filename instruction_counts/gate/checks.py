@@ -5,7 +5,6 @@ Format history: 1, the first.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -29,11 +28,11 @@ FORMAT_VERSION = 1
 Causes: TypeAlias = Mapping[CaseKey, Sequence[str]]
 
 
-def to_check_json(
+def check_values(
     gate: Gate, causes: Causes, shared_causes: Sequence[Mapping[str, Any]] = ()
-) -> str:
-    """Everything that the terminal shows, case by case, and what cases share."""
-    document = {
+) -> dict[str, Any]:
+    """The JSON of a check: everything that is known, case by case, and what cases share."""
+    return {
         "check_version": FORMAT_VERSION,
         "fails": gate.fails,
         "compares": gate.compares,
@@ -54,7 +53,6 @@ def to_check_json(
             for key, budget in gate.comparison.skipped_by_budget.items()
         ],
     }
-    return json.dumps(document, indent=1) + "\n"
 
 
 def changed_files(side: Side) -> dict[str, Any] | None:

@@ -77,7 +77,7 @@ class Gate:
 
     @property
     def compares(self) -> bool:
-        """Whether any two counts were held against each other; where none were, nothing passed."""
+        """Whether any two counts were compared; where none were, nothing passed."""
         return any(difference.verdict in ON_COUNTS for difference in self.comparison.differences)
 
     @property
@@ -136,7 +136,7 @@ _ABSENT = {Verdict.NEW: "it has no baseline", Verdict.MISSING: "it was not measu
 
 
 def _of_worse(difference: Difference, rule: Rule, *, known: bool) -> Finding:
-    change, base = difference.change, difference.base_count
+    change, base = difference.effect, difference.base_count
     assert change is not None, "a worse case was counted on both sides"
     assert base is not None, "a worse case was counted on both sides"
     if rule.hard is None:

@@ -17,7 +17,7 @@ from instruction_counts.cli import console
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.notebook.options import Request, parse
 from instruction_counts.report import format as fmt
-from instruction_counts.report.statements import StatementsReport
+from instruction_counts.report.statements import statements_document
 from instruction_counts.session.timing import Timed
 from instruction_counts.system.program import PROGRAM
 from instruction_counts.system.shortages import shortage
@@ -114,10 +114,7 @@ def unload(shell: Any) -> None:
 
 
 def _show(timed: Timed) -> None:
-    report = StatementsReport(timed.statements, timed.run)
-    console.render(report)
-    for remark in report.remarks:
-        console.line(remark)
+    console.show(statements_document(timed.statements, timed.run))
     if timed.advice:
         console.note(timed.advice)
 

@@ -1,15 +1,23 @@
-"""Causes in short texts, as every report has them."""
+"""Causes in short texts: those of a case, and the few that explain most of a comparison."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import string
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
+from typing import Any
 
 from instruction_counts.analysis.attribution.functions import shown
 from instruction_counts.analysis.attribution.names import UNKNOWN, short
 from instruction_counts.analysis.verdicts.difference import Difference
-from instruction_counts.analysis.verdicts.shared_causes import CauseGroup, SharedCauses
-from instruction_counts.domain.causes import Cause, CauseKind, Unit
+from instruction_counts.analysis.verdicts.shared_causes import (
+    LeadingCause,
+    SharedCause,
+    SharedCauses,
+)
+from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.report.document import Cell, Column, Line, Role, Row, Table, Unit
+from instruction_counts.report.format import plural
 
 NOTHING_SHARED = SharedCauses()
 
@@ -17,32 +25,35 @@ CAUSES = 3
 """So many causes are shown with a case."""
 
 _NAME_WIDTH = 32
+_LETTERS = string.ascii_uppercase
+_NAMED = 2
+"""So many causes of the same cases are named."""
+
+
+# ------------------------------------------------------------------------------------- a case
 
 
 def of_case(difference: Difference, shared: SharedCauses = NOTHING_SHARED) -> tuple[str, ...]:
     """The first causes of a case; none where they are not known.
 
-    What it shares with other cases is a reference: ``causes 1, 3 (+87)``, the groups of ``shared``.
+    What leads the comparison is called by its letter and name.
     """
-    numbers = [
-        f"{place + 1}{_own_change(difference, shared.groups[place])}"
-        for place in shared.places.get(difference.key, ())
+    leading = [
+        (letter, cause)
+        for letter, cause in zip(_LETTERS, shared.leading, strict=False)
+        if difference.key in cause.keys
     ]
-    plural = "s" if len(numbers) > 1 else ""
-    references = (f"cause{plural} {', '.join(numbers)}",) if numbers else ()
-    own = [cause for cause in difference.causes[:CAUSES] if not shared.has(difference.key, cause)]
-    return references + texts(own)
+    references = tuple(f"{letter} {_last_name(cause)}" for letter, cause in leading)
+    own = [
+        cause
+        for cause in difference.causes
+        if not any(group.has(difference.key, cause) for _, group in leading)
+    ]
+    return references + texts(own[: max(0, CAUSES - len(references))])
 
 
-def _own_change(difference: Difference, group: CauseGroup) -> str:
-    """What a cause changed in the case, where the group has one cause and does not say it."""
-    first = group.causes[0]
-    if len(group.causes) > 1 or first.least == first.most:
-        return ""
-    identity = first.causes[0].identity
-    mine = next(cause for cause in difference.causes if cause.identity == identity)
-    unit = mine.kind.unit
-    return f" ({round(mine.change):+,}{'' if unit is Unit.INSTRUCTIONS else f' {unit.value}'})"
+def _last_name(leading: LeadingCause) -> str:
+    return title(leading.members[0].first).rpartition(" ")[2]
 
 
 def texts(causes: Iterable[Cause]) -> tuple[str, ...]:
@@ -95,3 +106,114 @@ def _remark(cause: Cause) -> str:
     if cause.new is None:
         return "gone"
     return more_calls(cause.more_calls) if cause.more_calls else ""
+
+
+# ------------------------------------------------------------------------------- a comparison
+
+
+def table(shared: SharedCauses) -> Table:
+    """What explains most of the changes, with its share of them."""
+    rows = [
+        Row(
+            (
+                Cell(letter, Role.STRONG),
+                Cell("" if cause.share is None else cause.share),
+                Cell(len(cause.keys)),
+                Cell(_leading(cause)),
+            ),
+            letter,
+            indent=2,
+        )
+        for letter, cause in zip(_LETTERS, shared.leading, strict=False)
+    ]
+    known = [cause.share for cause in shared.leading if cause.share is not None]
+    if known:
+        more = f"{plural(shared.others, 'smaller cause')}, and " if shared.others else ""
+        text = f"{more}what single cases have alone"
+        rest = (Cell(""), Cell(1 - sum(known)), Cell(""), Cell(text))
+        rows.append(Row(rest, role=Role.DIM))
+    columns = (
+        Column("letter", ""),
+        Column("share", "share", Unit.SHARE),
+        Column("cases", "cases", Unit.COUNT),
+        Column("cause", "what explains it"),
+    )
+    return Table("causes", "", columns, tuple(rows))
+
+
+def _leading(leading: LeadingCause) -> str:
+    first, *others = leading.members
+    named = [f"{title(first.first)}{_what(first)}"]
+    named += [title(member.first) for member in others[: _NAMED - 1]]
+    more = len(leading.members) - len(named)
+    return f"{', '.join(named)}{f' and {more} more' if more > 0 else ''}"
+
+
+def _what(shared: SharedCause) -> str:
+    """By how much the cause changed: `` (6 calls fewer)``, `` (+10 to +20 bytecodes)``."""
+    different = {_change(cause) for cause in shared.causes.values()}
+    if len(different) == 1:
+        (only,) = different
+        return f" ({only})"
+    unit = "instructions" if shared.first.kind is CauseKind.NATIVE else shared.first.kind.unit.value
+    return f" ({_span(*shared.span)} {unit})"
+
+
+def _change(cause: Cause) -> str:
+    if cause.kind is CauseKind.PYTHON:
+        return _bytecodes(cause) if cause.change else "edited"
+    calls = cause.change if cause.kind is CauseKind.OPERATOR else cause.more_calls
+    if not calls:
+        return _remark(cause) or f"{round(cause.change):+,} instructions"
+    number = "1 call" if abs(calls) == 1 else f"{shown(abs(calls))} calls"
+    return f"{number} {'more' if calls > 0 else 'fewer'}"
+
+
+def _span(least: Fraction, most: Fraction) -> str:
+    """``+40 to +120``, ``-40 to -120``."""
+    ends = [round(least), round(most)]
+    if ends[1] <= 0:
+        ends.reverse()
+    return " to ".join(f"{end:+,}" if end else "0" for end in dict.fromkeys(ends))
+
+
+def every_as_values(
+    shared: SharedCauses, differences: Iterable[Difference]
+) -> list[dict[str, Any]]:
+    """Each shared cause with its cases: what it changed in each, and the instructions of it."""
+    changes = {difference.key: difference.change for difference in differences}
+    return [
+        {
+            "letter": next(_letters(shared, cause), None),
+            "kind": cause.first.kind.value,
+            "name": cause.first.name,
+            "place": cause.first.place,
+            "unit": cause.first.kind.unit.value,
+            "explained_instructions": cause.explained,
+            "least": cause.span[0],
+            "most": cause.span[1],
+            "cases": [
+                {
+                    **key.as_values,
+                    "base": mine.base,
+                    "new": mine.new,
+                    "change": mine.change,
+                    "instructions": changes[key],
+                }
+                for key, mine in cause.causes.items()
+            ],
+        }
+        for cause in shared.every
+    ]
+
+
+def _letters(shared: SharedCauses, cause: SharedCause) -> Iterator[str]:
+    for letter, leading in zip(_LETTERS, shared.leading, strict=False):
+        if any(cause is member for member in leading.members):
+            yield letter
+
+
+def why(parts: Iterable[str]) -> tuple[Line, ...]:
+    """What is said below a case, in one line; nothing where nothing is known."""
+    said = "; ".join(part for part in parts if part)
+    return (Line(f"why  {said}", Role.DIM, indent=4, clipped=True),) if said else ()

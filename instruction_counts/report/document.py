@@ -11,7 +11,7 @@ numbers as they are; how many digits are shown is decided once, by `Unit`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeAlias
 
 import attrs
@@ -58,7 +58,7 @@ Value: TypeAlias = str | int | float | None
 
 @attrs.frozen
 class Line:
-    """One line of text; renderers break it where it is too long."""
+    """One line of text; renderers break it where it is too long, unless it is a warning."""
 
     text: str
     role: Role = Role.PLAIN
@@ -271,3 +271,9 @@ class Document:
             if table.name == name:
                 return table
         raise KeyError(name)
+
+
+def records_table(name: str, names: Iterable[str], rows: Iterable[Iterable[Value]]) -> Table:
+    """Rows of values as they are, for CSV."""
+    columns = tuple(Column(column, column) for column in names)
+    return Table(name, "", columns, tuple(Row(tuple(map(Cell, row))) for row in rows))

@@ -1,381 +1,440 @@
-"""Where the instructions of a case went on two sides, and where the change is."""
+"""Where the instructions of a case go on one side, or what changed from one side to another."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 import attrs
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
-from core.types import CaseKey
-from instruction_counts.analysis.attribution.causes import Inlining, inlinings, nameless_libraries
+from instruction_counts.analysis.attribution.causes import (
+    Inlining,
+    inlinings,
+    nameless_libraries,
+    top_causes,
+)
+from instruction_counts.analysis.attribution.executed_changes import executed_on_both
 from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
     FunctionChange,
-    FunctionDifference,
-    Share,
+    FunctionKey,
 )
 from instruction_counts.analysis.attribution.functions import shown
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import short
-from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
+from instruction_counts.analysis.attribution.profiles import speedscope
+from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.metrics import ALLOCATIONS
-from instruction_counts.domain.outcomes import FunctionCosts, Instructions
+from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.source_lines import SourceChange
-from instruction_counts.report import executed, source_lines
-from instruction_counts.report import format as fmt
-from instruction_counts.report.comparison import changed_files, title_of
+from instruction_counts.gate import checks
+from instruction_counts.report import source_lines
+from instruction_counts.report.causes import texts
+from instruction_counts.report.comparison import changed_files
+from instruction_counts.report.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Section,
+    Table,
+    Unit,
+    records_table,
+)
+from instruction_counts.report.format import count, relative, whole_numbers
+from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
+from instruction_counts.session.explaining import Explained
 
-NO_FUNCTION_CHANGED = "No function costs more or less than before."
+FORMAT_VERSION = 1
+"""Of the JSON of explanations."""
 
-SECTIONS = (*executed.SECTIONS, "layer", "library", "function")
+SECTIONS = ("python", "operator", "layer", "library", "function")
+SOURCE = "source"
+"""A section that is shown on request alone."""
+
+SHOWN = 15
+"""So many functions are shown on a screen."""
 
 _EXPLAINED_CALLERS = 3
 _CALLERS = 5
-_AMOUNTS = ("base", "new", "change")
-_BAR = 16
-_SHORTEST_BAR = 4
-_LONGEST_SHARE = 30
 _LONGEST_VALUE = 24
-_NARROWEST_NAME = 16
-_ABSENT = "–"
+_LONGEST_NAME = 48
 
 
-@attrs.frozen
-class Explanation:
-    """One case on two sides; it was counted on both."""
+def explanation_document(
+    explained: Explained,
+    sections: Sequence[str] = SECTIONS,
+    sources: Sequence[SourceChange] | None = None,
+    *,
+    with_profiles: bool = False,
+) -> Document:
+    """What a case executes and where its instructions go; of two sides, what changed.
 
-    key: CaseKey
-    base: Side
-    new: Side
-    difference: FunctionDifference
-
-    @property
-    def records(self) -> tuple[Record, Record]:
-        """The record of each side."""
-        return self.base.records[self.key], self.new.records[self.key]
-
-    @property
-    def counts(self) -> tuple[Instructions, Instructions]:
-        """The count of each side."""
-        base, new = (record.outcome.instructions for record in self.records)
-        assert base is not None, "a case that was not counted is not explained"
-        assert new is not None, "a case that was not counted is not explained"
-        return base, new
-
-    @property
-    def functions(self) -> tuple[FunctionCosts, FunctionCosts]:
-        """The costs by function of each side."""
-        base, new = (record.outcome.functions for record in self.records)
-        assert base is not None, "a case that was not counted is not explained"
-        assert new is not None, "a case that was not counted is not explained"
-        return base, new
-
-    @property
-    def executed(self) -> tuple[Executed | None, Executed | None]:
-        """What each side executes; None where that was not stored."""
-        base, new = (record.outcome.executed for record in self.records)
-        return base, new
-
-    @property
-    def change(self) -> int:
-        """Instructions per iteration that new has more."""
-        base, new = self.counts
-        return new.per_run - base.per_run
-
-    @property
-    def same_definition(self) -> bool:
-        """Whether both sides ran the same code."""
-        base, new = self.records
-        return base.definition_hash == new.definition_hash
-
-    @property
-    def without_calls(self) -> tuple[str, ...]:
-        """The sides that were stored without the calls between functions."""
-        sides = zip((self.base, self.new), self.functions, strict=True)
-        return tuple(side.title for side, costs in sides if not costs.calls)
+    ``sources`` are the lines of Python functions that changed; None where nobody asked for them.
+    """
+    parts: dict[str, Callable[[Explained], Iterator[Section]]] = {
+        "python": _python,
+        "operator": _operators,
+        SOURCE: lambda _: source_lines.blocks(sources),
+        "layer": _layers,
+        "library": _libraries,
+        "function": _functions,
+    }
+    wanted = {*sections, *(() if sources is None else (SOURCE,))}
+    return Document(
+        "explanation",
+        explained.key.title,
+        answer=tuple(_answer(explained)),
+        facts=_facts(explained),
+        sections=tuple(
+            part for name, make in parts.items() if name in wanted for part in make(explained)
+        ),
+        notes=tuple(_notes(explained, wanted)),
+        longest=LONGEST_COMMENT,
+        data=_values(explained, sources),
+        records=_records(explained),
+        profiles=_profiles(explained) if with_profiles else None,
+    )
 
 
-@attrs.frozen
-class Report:
-    """The explanation for a terminal or a pipe, as wide as there is room."""
-
-    explanation: Explanation
-    sections: tuple[str, ...] = SECTIONS
-    limit: int = 15
-    """Of functions, and of operators; 0 shows all."""
-    sources: tuple[SourceChange, ...] | None = None
-    """The lines of Python functions that changed; None where nobody asked for them."""
-
-    def __rich_console__(
-        self, console: Console, options: ConsoleOptions
-    ) -> Iterator[RenderableType]:
-        """What rich prints."""
-        del console
-        yield from _head(self.explanation)
-        width = options.max_width
-        for block in executed_blocks(self):
-            yield Text()
-            yield Text(block.heading, style="bold" if block.lines else "")
-            yield from (Padding(Text(line), (0, 0, 0, 2)) for line in block.lines)
-        difference = self.explanation.difference
-        if self.sources is not None:
-            yield from source_lines.renderables(self.sources[: self.limit or None], width)
-        if "layer" in self.sections:
-            remarks = {Layer.ALLOCATOR.value: _allocations(self.explanation)}
-            yield Text()
-            yield _shares("by layer", difference.by_layer(), remarks, width)
-        if "library" in self.sections:
-            yield Text()
-            yield _shares("by library", difference.by_library(), {}, width)
-        if "function" in self.sections:
-            yield from _functions(self.explanation, self.limit, width)
-        yield Text()
-        yield from _hints(self.explanation)
+# ------------------------------------------------------------------------------------ the head
 
 
-def executed_blocks(report: Report) -> Iterator[executed.Block]:
-    """What both sides execute, or a line that says that this is not known."""
-    wanted = [name for name in executed.SECTIONS if name in report.sections]
-    base, new = report.explanation.executed
-    if base is not None and new is not None:
-        yield from executed.blocks(base, new, wanted, report.limit)
-    elif wanted:
-        sides = zip((report.explanation.base, report.explanation.new), (base, new), strict=True)
-        titles = [side.title for side, known in sides if known is None]
-        yield executed.Block(executed.not_stored(titles))
+def _is_pair(explained: Explained) -> bool:
+    return len(explained.sides) > 1
 
 
-# ------------------------------------------------------------------------------------ head
+def _record(explained: Explained, side: Side) -> Record:
+    return side.records[explained.key]
 
 
-def _head(explanation: Explanation) -> Iterator[RenderableType]:
-    yield Text(title_of(explanation.key), style="bold")
-    table = _table(heading=False)
-    for justify in ("left", "left", "left", "right"):
-        table.add_column(justify=justify, no_wrap=True)
-    counts = explanation.counts
-    sides = (("base", explanation.base), ("new", explanation.new))
-    for (name, side), count in zip(sides, counts, strict=True):
-        title = "" if side.title == name else side.title
-        torch = f"torch {side.fingerprint.torch}"
-        table.add_row(Text(f"  {name}"), Text(title), Text(torch), Text(fmt.count(count)))
-    yield table
-    yield Text.assemble("  change  ", (change(explanation), _style(explanation.change)))
-    for remark in remarks_on(explanation):
-        yield Padding(Text(remark), (0, 0, 0, 2))
+def _counts(explained: Explained) -> list[Instructions]:
+    counts = [_record(explained, side).outcome.instructions for side in explained.sides]
+    assert all(counts), "a case that was not counted is not explained"
+    return [found for found in counts if found is not None]
 
 
-def remarks_on(explanation: Explanation) -> Iterator[str]:
-    """What to know before the numbers are believed, one line for each remark."""
-    if not explanation.same_definition:
-        yield "The definitions differ: the sides did not run the same code."
-    differing = list(disagreements(explanation.base, explanation.new))
-    if differing:
-        yield f"What differs: {'; '.join(map(_disagreement, differing))}."
-    sides = explanation.base, explanation.new
-    doubts = {side.title: changed_files(side) for side in sides}
-    yield from (f"{title}: {doubt}." for title, doubt in doubts.items() if doubt)
-    for side, count in zip(sides, explanation.counts, strict=True):
-        if not count.exact:
-            names = ", ".join(short(name, 40) for name in count.varying)
-            yield (
-                f"~ {side.title}: the windows do not agree (spread {count.spread:,}"
+def _answer(explained: Explained) -> Iterator[Line]:
+    if not _is_pair(explained):
+        return
+    base, new = (found.per_run for found in _counts(explained))
+    if base == new:
+        yield Line("no change in instructions per iteration", Role.STRONG)
+        return
+    share = f" ({relative((new - base) / base)})" if base else ""
+    yield Line(f"{new - base:+,} instructions per iteration{share}", _role(new - base))
+
+
+def _facts(explained: Explained) -> Table:
+    names = ("base", "new") if _is_pair(explained) else ("value",)
+    counts = map(count, _counts(explained))
+    facts = {
+        "": [
+            "" if side.title == name else side.title
+            for side, name in zip(explained.sides, names, strict=True)
+        ],
+        "torch": [side.fingerprint.torch for side in explained.sides],
+        "instructions": list(counts),
+    }
+    rows = [Row((Cell(name), *map(Cell, values))) for name, values in facts.items() if any(values)]
+    headings = names if _is_pair(explained) else ("",)
+    columns = [
+        Column(name, heading, Unit.TEXT) for name, heading in zip(names, headings, strict=True)
+    ]
+    return Table("facts", "", (Column("fact", ""), *columns), tuple(rows))
+
+
+def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
+    """What to know before the numbers are believed."""
+    if _is_pair(explained):
+        yield from map(Line, _doubts_of_pair(explained))
+    unknown = [side.title for side in explained.sides if _executed(explained, side) is None]
+    if unknown and wanted & {"python", "operator"}:
+        titles = " and ".join(unknown)
+        yield Line(f"Python functions and operators were not stored for {titles}.")
+    for side, found in zip(explained.sides, _counts(explained), strict=True):
+        if doubt := changed_files(side):
+            yield Line(f"{side.title}: files changed during the run: {doubt}", Role.WARNING)
+        if not found.exact:
+            names = ", ".join(short(name, 40) for name in found.varying)
+            yield Line(
+                f"~ {side.title}: the windows do not agree (spread {found.spread:,}"
                 f"{f'; {names}' if names else ''})."
             )
-    difference = explanation.difference
-    nameless = nameless_libraries(difference)
+        functions = _record(explained, side).outcome.functions
+        if functions is not None and not functions.calls:
+            yield Line(f"{side.title} was stored without calls: no callers, flat flame graphs.")
+    yield Line("Flame graphs: --output FILE.speedscope.json, for speedscope.app", Role.DIM)
+
+
+def _doubts_of_pair(explained: Explained) -> Iterator[str]:
+    base, new = explained.sides
+    if len({_record(explained, side).definition_hash for side in explained.sides}) > 1:
+        yield "The definitions differ: the sides did not run the same code."
+    differing = [
+        found.name
+        if max(len(found.base), len(found.new)) > _LONGEST_VALUE
+        else f"{found.name} ({found.base or '–'} → {found.new or '–'})"
+        for found in disagreements(base, new)
+    ]
+    if differing:
+        yield f"What differs: {'; '.join(differing)}."
+    nameless = nameless_libraries(explained.difference)
     if nameless:
         named = ", ".join(f"{library} ({side})" for library, side in sorted(nameless.items()))
         yield (
             f"Most functions of {named} have no names and are shown as ???. "
             "Compare these libraries as a whole."
         )
-    if abs(difference.delta - explanation.change) >= 1:
+    before, after = (found.per_run for found in _counts(explained))
+    if abs(explained.difference.delta - (after - before)) >= 1:
         yield (
-            f"The functions' changes add up to {round(difference.delta):+,}, and not to that of "
-            "the counts: the engine counted them in other windows."
+            f"The functions' changes add up to {round(explained.difference.delta):+,}, and not to "
+            "that of the counts: the engine counted them in other windows."
         )
 
 
-def _disagreement(disagreement: Disagreement) -> str:
-    if max(len(disagreement.base), len(disagreement.new)) > _LONGEST_VALUE:
-        return disagreement.name
-    return f"{disagreement.name} ({disagreement.base or _ABSENT} → {disagreement.new or _ABSENT})"
+# -------------------------------------------------------------------------------------- tables
 
 
-def change(explanation: Explanation) -> str:
-    """``+18 instructions per iteration, +0.20%``."""
-    if not explanation.change:
-        return "none"
-    base = explanation.counts[0].per_run
-    relative = f", {100 * explanation.change / base:+.2f}%" if base else ""
-    return f"{explanation.change:+,} instructions per iteration{relative}"
+def _role(change: float) -> Role:
+    return Role.BAD if change > 0 else Role.GOOD if change < 0 else Role.PLAIN
 
 
-def _allocations(explanation: Explanation) -> str:
-    name = ALLOCATIONS.name
-    before, after = (record.outcome.metrics.get(name) for record in explanation.records)
-    if before is None or after is None:
-        return ""
-    shown = f"{before:,}" if before == after else f"{before:,} → {after:,}"
-    return f"{shown} allocation{'' if before == after == 1 else 's'}"
+@attrs.frozen
+class _Item:
+    """A row: a name, what it costs on the two sides (base is None of one), and more columns."""
+
+    name: str
+    base: int | None
+    new: int | None
+    more: tuple[str, ...] = ()
+    remark: str = ""
+    key: str = ""
+
+    @property
+    def change(self) -> int:
+        return (self.new or 0) - (self.base or 0)
 
 
-# --------------------------------------------------------------------------------- sections
-
-
-def _shares(title: str, shares: Sequence[Share], remarks: dict[str, str], width: int) -> Table:
-    shares = [share for share in shares if share.base or share.new]
-    rows = [(share.title, numbers(share.base, share.new)) for share in shares]
-    rows.append(("sum", numbers(*sums(shares))))
-    widths = _widths(_AMOUNTS, [amounts for _, amounts in rows])
-    names = min(_LONGEST_SHARE, max(len(title), *(cell_len(name) + 2 for name, _ in rows)))
-    remark_width = max((1 + len(remark) for remark in remarks.values() if remark), default=0)
-    bar_width = min(_BAR, width - names - sum(widths) - 2 * len("    ") - remark_width)
-    table = _table()
-    table.add_column(Text(title, style="bold"), no_wrap=True, overflow="ellipsis", max_width=names)
-    _add_amounts(table, _AMOUNTS, widths)
-    table.add_column("", no_wrap=True)
-    largest = max((abs(share.delta) for share in shares), default=Fraction())
-    for share, (name, amounts) in zip(shares, rows, strict=False):
-        bar = _bar(share.delta, largest, bar_width)
-        if remarks.get(name):
-            bar = Text.assemble(bar, " " * (bar_width - bar.cell_len + 1), (remarks[name], "dim"))
-        table.add_row(Text(f"  {name}"), *amounts, bar)
-    table.add_row(Text("  sum"), *rows[-1][1], "", style="bold")
-    return table
-
-
-def _bar(delta: Fraction, largest: Fraction, width: int) -> Text:
-    if not round(delta) or width < _SHORTEST_BAR:
-        return Text("")
-    return Text("█" * max(1, round(width * abs(delta) / largest)), style=_style(delta))
-
-
-def _functions(explanation: Explanation, limit: int, width: int) -> Iterator[RenderableType]:
-    difference = explanation.difference
-    changed = difference.changed
-    if not changed:
-        yield from (Text(), Text(NO_FUNCTION_CHANGED))
-        return
-    kept = changed[:limit] if limit else changed
-    many = f"{len(kept)} of {len(changed)}" if len(kept) < len(changed) else f"{len(changed)}"
-    yield from (Text(), Text(f"by function ({many} changed)", style="bold"))
-    rows = [(_amounts(function), function.key.name, function.key.layer.value) for function in kept]
-    rest = changed[len(kept) :]
-    if rest:
-        rows.append(([*numbers(*sums(rest)), Text("")], f"… and {len(rest)} more", ""))
-    rows.append(([*numbers(*sums(changed)), Text("")], "sum", ""))
-    yield _function_table("function", rows, width)
-    renamed = ", ".join(short(function.key.name, 40) for function in kept if function.was)
-    if renamed:
-        yield Padding(Text(f"With other parameters than in base: {renamed}."), (0, 0, 0, 2))
-    for move in inlinings(difference):
-        yield Padding(Text(move_text(move)), (0, 0, 0, 2))
-    explained = [function for function in kept if difference.callers(function.key)][
-        :_EXPLAINED_CALLERS
-    ]
-    for change in explained:
-        yield Text()
-        yield from _callers(change, difference.callers(change.key), width)
-
-
-def _callers(
-    function_change: FunctionChange, callers: Sequence[CallerChange], width: int
-) -> Iterator[RenderableType]:
-    room = width - len("callers of , with what is below it")
-    name = short(function_change.key.name, max(_NARROWEST_NAME, room))
-    yield Text(f"callers of {name}, with what is below it", style="bold")
-    rows = []
-    for call in callers[:_CALLERS]:
-        calls = calls_text(call.base_calls, call.new_calls)
-        amounts = [*numbers(call.base, call.new), Text(calls)]
-        rows.append((amounts, call.caller.name, call.caller.layer.value))
-    if len(callers) > _CALLERS:
-        rest = callers[_CALLERS:]
-        rows.append(([*numbers(*sums(rest)), Text("")], f"… and {len(rest)} more", ""))
-    yield _function_table("caller", rows, width)
-
-
-def _function_table(
-    heading: str, rows: Sequence[tuple[Sequence[Text], str, str]], width: int
+def _table(
+    explained: Explained,
+    name: str,
+    title: str,
+    unit: str,
+    items: Sequence[_Item],
+    more: Sequence[str] = (),
+    *,
+    shown_rows: int | None = SHOWN,
 ) -> Table:
-    widths = _widths((*_AMOUNTS, "calls"), [amounts for amounts, _, _ in rows])
-    layers = max(cell_len(layer) for _, _, layer in rows)
-    room = max(_NARROWEST_NAME, width - 2 - sum(widths) - 5 * 2 - layers)
-    table = _table()
-    _add_amounts(table, (*_AMOUNTS, "calls"), widths, indent="  ")
-    table.add_column(Text(heading, style="bold"), no_wrap=True, max_width=room)
-    table.add_column("", no_wrap=True, style="dim")
-    for amounts, name, layer in rows:
-        style = "bold" if name == "sum" else ""
-        table.add_row(*amounts, Text(short(name, room)), Text(layer), style=style)
-    return table
+    """Rows with base, new and change, or with one amount and its share; their sums come last."""
+    is_pair = _is_pair(explained)
+    base, new = (sum(amount or 0 for amount in amounts) for amounts in _sides(items))
+    if is_pair:
+        columns = [
+            Column("base", "base", Unit.COUNT),
+            Column("new", "new", Unit.COUNT),
+            Column("change", "change", Unit.CHANGE, bars=not more),
+        ]
+    else:
+        columns = [Column(unit, unit, Unit.COUNT), Column("share", "share", Unit.SHARE)]
+    columns += [Column(heading, heading) for heading in more]
+
+    def row(item: _Item, role: Role = Role.PLAIN) -> Row:
+        change = item.change
+        amounts = (
+            (Cell(item.base), Cell(item.new), Cell(change, _role(change), remark=item.remark))
+            if is_pair
+            else (Cell(item.new, remark=item.remark), Cell((item.new or 0) / new if new else ""))
+        )
+        last = item.more or ("",) * len(more)
+        cells = (Cell(item.name), *amounts, *(Cell(text, Role.DIM) for text in last))
+        return Row(cells, item.key, indent=2, role=role)
+
+    return Table(
+        name,
+        title,
+        (Column("name", ""), *columns),
+        tuple(map(row, items)),
+        total=row(_Item("sum", base, new), Role.STRONG) if len(items) > 1 else None,
+        remark=unit if is_pair else "",
+        shown=shown_rows,
+    )
 
 
-def _hints(explanation: Explanation) -> Iterator[Text]:
-    for title in explanation.without_calls:
-        yield Text(f"{title} was stored without calls: no callers, and flame graphs are flat.")
-    text = "KCachegrind: explain … --callgrind DIR     flame graph: --speedscope FILE"
-    yield Text(text, style="dim")
+def _sides(items: Sequence[_Item]) -> tuple[list[int | None], list[int | None]]:
+    return [item.base for item in items], [item.new for item in items]
 
 
-# ---------------------------------------------------------------------------------- cells
+def _rounded(amounts: Sequence[Fraction | None]) -> list[int | None]:
+    """Whole numbers that add up as the amounts do; what is absent stays so."""
+    found = iter(whole_numbers([amount for amount in amounts if amount is not None]))
+    return [None if amount is None else next(found) for amount in amounts]
 
 
-def _table(*, heading: bool = True) -> Table:
-    return Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=heading)
+def _executed(explained: Explained, side: Side) -> Executed | None:
+    return _record(explained, side).outcome.executed
 
 
-def _widths(headings: Sequence[str], rows: Sequence[Sequence[Text]]) -> list[int]:
-    return [
-        max(len(heading), *(cells[place].cell_len for cells in rows))
-        for place, heading in enumerate(headings)
+def _python(explained: Explained) -> Iterator[Section]:
+    sides = [_executed(explained, side) for side in explained.sides]
+    known = [side for side in sides if side is not None and side.bytecodes is not None]
+    versions = {side.python for side in known}
+    if len(known) < len(sides):
+        return
+    if len(versions) > 1:
+        text = f"by Python function: Python {' and '.join(sorted(versions))} cannot be compared"
+        yield Block("", (Line(text),))
+        return
+    base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
+    every = executed_on_both(base, known[-1]).functions
+    items = [
+        _Item(
+            f"{change.file}{f':{change.line}' if change.line else ''} {change.name}",
+            change.base or None,
+            change.new or None,
+            remark="edited" if change.edited else "",
+        )
+        for change in every
+        if change.edited or change.delta
     ]
+    yield _changed(explained, ("python", "by Python function", "bytecodes"), items, len(every))
 
 
-def _add_amounts(
-    table: Table, headings: Sequence[str], widths: Sequence[int], indent: str = ""
-) -> None:
-    for heading, width in zip(headings, widths, strict=True):
-        title = Text(indent + heading, style="bold")
-        table.add_column(title, justify="right", no_wrap=True, min_width=width + len(indent))
-        indent = ""
-
-
-def _style(delta: Fraction | int) -> str:
-    return "red" if delta > 0 else "green" if delta < 0 else ""
-
-
-def numbers(base: Fraction | None, new: Fraction | None) -> list[Text]:
-    """Base, new and the change."""
-    delta = (new or Fraction()) - (base or Fraction())
-    cells = [Text(_ABSENT if amount is None else f"{round(amount):,}") for amount in (base, new)]
-    # A change is rounded itself, so that it is not 0 where it is 1.
-    return [*cells, Text(f"{round(delta):+,}" if round(delta) else "0", style=_style(delta))]
-
-
-def sums(
-    ones: Sequence[Share] | Sequence[FunctionChange] | Sequence[CallerChange],
-) -> tuple[Fraction, Fraction]:
-    """What they cost together on both sides."""
-    base = sum((function.base or Fraction() for function in ones), Fraction())
-    return base, sum((function.new or Fraction() for function in ones), Fraction())
-
-
-def _amounts(function_change: FunctionChange) -> list[Text]:
-    return [
-        *numbers(function_change.base, function_change.new),
-        Text(calls_text(function_change.base_calls, function_change.new_calls)),
+def _operators(explained: Explained) -> Iterator[Section]:
+    known = [side for side in (_executed(explained, side) for side in explained.sides) if side]
+    if len(known) < len(explained.sides):
+        return
+    base = known[0] if _is_pair(explained) else Executed((), ())
+    every = executed_on_both(base, known[-1]).operators
+    items = [
+        _Item(
+            f"{change.name}{' (backward)' if change.backward else ''}",
+            change.base or None,
+            change.new or None,
+        )
+        for change in every
+        if change.delta
     ]
+    yield _changed(explained, ("operators", "by operator", "calls"), items, len(every))
+
+
+def _changed(
+    explained: Explained, names: tuple[str, str, str], items: Sequence[_Item], number: int
+) -> Section:
+    """A table of what changed, or of all that one side has; a line where nothing changed."""
+    name, title, unit = names
+    if items:
+        many = f", {len(items):,} of {number:,} changed" if _is_pair(explained) else ""
+        return _table(explained, name, f"{title}{many}", unit, items)
+    return Block("", (Line(f"{title}: none of {number:,} changed"),))
+
+
+def _layers(explained: Explained) -> Iterator[Section]:
+    yield _shares(explained, "layers", "by layer", explained.difference.by_layer())
+
+
+def _libraries(explained: Explained) -> Iterator[Section]:
+    yield _shares(explained, "libraries", "by library", explained.difference.by_library())
+
+
+def _shares(explained: Explained, name: str, title: str, shares: Sequence[Any]) -> Table:
+    present = [share for share in shares if share.base or share.new]
+    base, new = (_rounded([getattr(share, side) for share in present]) for side in ("base", "new"))
+    remarks = {Layer.ALLOCATOR.value: _allocations(explained)}
+    items = [
+        _Item(share.title, before, after, remark=remarks.get(share.title, ""))
+        for share, before, after in zip(present, base, new, strict=True)
+    ]
+    return _table(explained, name, title, "instructions", items, shown_rows=None)
+
+
+def _allocations(explained: Explained) -> str:
+    found = [
+        _record(explained, side).outcome.metrics.get(ALLOCATIONS.name) for side in explained.sides
+    ]
+    amounts = [amount for amount in dict.fromkeys(found) if amount is not None]
+    if None in found:
+        return ""
+    shown_amounts = " → ".join(f"{amount:,}" for amount in amounts)
+    return f"{shown_amounts} allocation{'' if amounts == [1] else 's'}"
+
+
+def _functions(explained: Explained) -> Iterator[Section]:
+    difference = explained.difference
+    functions = difference.functions
+    base, new = (
+        _rounded([getattr(function, side) for function in functions]) for side in ("base", "new")
+    )
+    found = [
+        (function, _item(function.key, function, before, after))
+        for function, before, after in zip(functions, base, new, strict=True)
+    ]
+    if _is_pair(explained):
+        found = [(function, item) for function, item in found if item.change]
+        if not found:
+            yield Block("", (Line("No function costs more or less than before."),))
+            return
+        title = f"by function, {len(found):,} of {len(functions):,} changed"
+    else:
+        found = [
+            (function, attrs.evolve(item, more=(_calls(function.new_calls), *item.more[1:])))
+            for function, item in found
+            if item.new
+        ]
+        title = f"by function ({len(found):,})"
+    found.sort(key=lambda pair: -abs(pair[1].change))
+    items = [item for _, item in found]
+    yield _table(explained, "functions", title, "instructions", items, ("calls", "layer"))
+    if not _is_pair(explained):
+        return
+    notes = [Line(move_text(move), indent=2) for move in inlinings(difference)]
+    renamed = ", ".join(short(function.key.name, 40) for function, _ in found if function.was)
+    if renamed:
+        notes.append(Line(f"With other parameters than in base: {renamed}.", indent=2))
+    if notes:
+        yield Block("", tuple(notes))
+    explained_functions = [
+        (function, callers)
+        for function, _ in found[:SHOWN]
+        if (callers := difference.callers(function.key))
+    ]
+    for function, callers in explained_functions[:_EXPLAINED_CALLERS]:
+        before, after = (_rounded([getattr(call, side) for call in callers]) for side in _SIDES)
+        called = [
+            _item(call.caller, call, old, now)
+            for call, old, now in zip(callers, before, after, strict=True)
+        ]
+        title = f"callers of {short(function.key.name, _LONGEST_NAME)}, inclusive"
+        yield _table(
+            explained,
+            "callers",
+            title,
+            "",
+            called,
+            ("calls", "layer"),
+            shown_rows=_CALLERS,
+        )
+
+
+_SIDES = ("base", "new")
+
+
+def _item(
+    key: FunctionKey, change: FunctionChange | CallerChange, base: int | None, new: int | None
+) -> _Item:
+    calls = calls_text(change.base_calls, change.new_calls)
+    return _Item(short(key.name, _LONGEST_NAME), base, new, (calls, key.layer.value))
+
+
+def _calls(calls: Fraction | None) -> str:
+    return "" if calls is None else shown(calls)
 
 
 def calls_text(base: Fraction | None, new: Fraction | None) -> str:
@@ -392,3 +451,142 @@ def move_text(move: Inlining) -> str:
     verb = "are" if len(names) > 1 else "is"
     how = "inlined into" if move.inlined else "no longer inlined into"
     return f"{what} {verb} {how} {short(move.caller.name, 40)}: {round(move.delta):+,} in all"
+
+
+# --------------------------------------------------------------------------------------- files
+
+
+def _profiles(explained: Explained) -> dict[str, Any]:
+    """Flame graphs of base, new, what grew and what shrank; of one side alone, its own."""
+    found = speedscope(explained.key.title, explained.difference)
+    return found if _is_pair(explained) else {**found, "profiles": found["profiles"][1:2]}
+
+
+def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dict[str, Any]:
+    """All functions and calls, those that did not change, too; of one side, base is null."""
+    difference = explained.difference
+    *before, new = explained.sides
+    base = before[0] if before else None
+    counts = [found.per_run for found in _counts(explained)]
+    return {
+        "explain_version": FORMAT_VERSION,
+        **explained.key.as_values,
+        "base": None if base is None else _side_values(explained, base),
+        "new": _side_values(explained, new),
+        "change": None if base is None else counts[-1] - counts[0],
+        "same_definition": len(
+            {_record(explained, side).definition_hash for side in explained.sides}
+        )
+        == 1,
+        "disagreements": []
+        if base is None
+        else [
+            {"name": found.name, "base": found.base, "new": found.new}
+            for found in disagreements(base, new)
+        ],
+        "causes": [] if base is None else list(texts(top_causes(difference))),
+        "executed": _executed_values(explained),
+        "sources": sources and [attrs.asdict(source) for source in sources],
+        "layers": [_changes(share, name=share.title) for share in difference.by_layer()],
+        "libraries": [_changes(share, name=share.title) for share in difference.by_library()],
+        "functions": [
+            _changes(
+                function,
+                function=function.key.name,
+                library=function.key.library,
+                layer=function.key.layer.value,
+                was=function.was,
+                kind=function.kind.value,
+                base_calls=function.base_calls,
+                new_calls=function.new_calls,
+            )
+            for function in difference.functions
+        ],
+        "calls": [
+            _changes(
+                call,
+                caller=call.caller.name,
+                caller_library=call.caller.library,
+                callee=call.callee.name,
+                callee_library=call.callee.library,
+                base_calls=call.base_calls,
+                new_calls=call.new_calls,
+            )
+            for call in difference.calls
+        ],
+        "moves": [
+            {
+                "caller": move.caller.name,
+                "functions": [key.name for key in move.functions],
+                "inlined": move.inlined,
+                "change": move.delta,
+            }
+            for move in (() if base is None else inlinings(difference))
+        ],
+    }
+
+
+def _changes(found: Any, **names: Any) -> dict[str, Any]:
+    return {**names, "base": found.base, "new": found.new, "change": found.delta}
+
+
+def _side_values(explained: Explained, side: Side) -> dict[str, Any]:
+    record = _record(explained, side)
+    found = record.outcome.instructions
+    return {
+        "title": side.title,
+        "engine": side.engine,
+        "torch": side.fingerprint.torch,
+        "changed_files": checks.changed_files(side),
+        "instructions": found and found.per_run,
+        "exact": found and found.exact,
+        "spread": found and found.spread,
+        "metrics": dict(record.outcome.metrics),
+    }
+
+
+def _executed_values(explained: Explained) -> dict[str, Any]:
+    """Totals of a side as far as known; rows where both are, of functions if Python is the same."""
+    sides = [_executed(explained, side) for side in explained.sides]
+    base, new = (sides[0] if len(sides) > 1 else None), sides[-1]
+    totals = {
+        name: None
+        if side is None
+        else {
+            "python": side.python,
+            "bytecodes": side.bytecodes,
+            "operator_calls": side.operator_calls,
+        }
+        for name, side in (("base", base), ("new", new))
+    }
+    if new is None or (base is None and len(sides) > 1):
+        return {**totals, "functions": None, "operators": None}
+    before = base or Executed((), (), new.python)
+    found = executed_on_both(before, new)
+    is_known = new.bytecodes is not None and before.python == new.python
+    return {
+        **totals,
+        "functions": [{**attrs.asdict(row), "change": row.delta} for row in found.functions]
+        if is_known
+        else None,
+        "operators": [{**attrs.asdict(row), "change": row.delta} for row in found.operators],
+    }
+
+
+def _records(explained: Explained) -> Table:
+    """Every function, with numbers as they are."""
+    names = ("function", "library", "layer", "base", "new", "change", "base_calls", "new_calls")
+    rows = (
+        (
+            *(function.key.name, function.key.library, function.key.layer.value),
+            *(
+                None if amount is None else float(amount) if amount.denominator > 1 else int(amount)
+                for amount in (
+                    *(function.base, function.new, function.delta),
+                    *(function.base_calls, function.new_calls),
+                )
+            ),
+        )
+        for function in explained.difference.functions
+    )
+    return records_table("functions", names, rows)

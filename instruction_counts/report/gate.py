@@ -1,106 +1,133 @@
-"""What limits make of a comparison, for people: what fails first, with its limit and its causes."""
+"""What limits make of a comparison, and what baselines hold, as documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 import attrs
-from rich.table import Table
-from rich.text import Text
 
 from core.types import CaseKey
-from instruction_counts.analysis.verdicts.difference import Difference, Verdict
-from instruction_counts.analysis.verdicts.shared_causes import SharedCauses
+from instruction_counts.analysis.models import Models
+from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
-from instruction_counts.gate.baseline import Baseline, BaselineCase
+from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
+from instruction_counts.gate.checks import check_values
 from instruction_counts.gate.gate import Finding, Gate, Level
+from instruction_counts.gate.limits import Rule
 from instruction_counts.gate.lint import Remark
 from instruction_counts.report import causes
 from instruction_counts.report import comparison as report
+from instruction_counts.report.document import (
+    Block,
+    CaseTest,
+    Cell,
+    Column,
+    Document,
+    Line,
+    Role,
+    Row,
+    Table,
+    Unit,
+)
+from instruction_counts.report.format import plural
+from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
+from instruction_counts.system.program import PROGRAM
 
 _SHOWN_BY_A_REMARK = 5
 
-
-@attrs.frozen
-class FindingSection:
-    """Cases that are shown together."""
-
-    title: str
-    style: str
-    findings: tuple[Finding, ...]
-    folded: bool = True
-
-
-_STYLES = {
-    Level.FAILS: "bold red",
-    Level.EDGE: "yellow",
-    Level.SOFT: "yellow",
-    Level.UNGUARDED: "magenta",
-    Level.WITHIN: "cyan",
+_ROLES = {
+    Level.FAILS: Role.BAD,
+    Level.EDGE: Role.WARNING,
+    Level.SOFT: Role.WARNING,
+    Level.UNGUARDED: Role.WARNING,
+    Level.WITHIN: Role.STRONG,
 }
 
 
-def sections(gate: Gate) -> Iterator[FindingSection]:
-    """The findings to show, the worst first; in each the largest relative change first."""
-    for level, style in _STYLES.items():
-        findings = gate.at(level)
-        if findings:
-            folded = level is not Level.FAILS
-            yield FindingSection(level.value.upper(), style, _largest_first(findings), folded)
-    better = [finding for finding in gate.findings if finding.difference.verdict is Verdict.BETTER]
-    if better:
-        yield FindingSection("BETTER", "green", _largest_first(better))
-    ambiguous = [
-        finding for finding in gate.findings if finding.difference.verdict is Verdict.AMBIGUOUS
+# ------------------------------------------------------------------------------------- checks
+
+
+def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
+    """A check: its verdict, what fails first, then all else that is no longer as it was."""
+    comparison = gate.comparison
+    shared = shared_causes(comparison.differences)
+    by_case = {case.key: causes.texts(case.causes) for case in comparison.differences}
+    skipped = report.skipped_note(comparison)
+    is_bad = gate.fails or not gate.compares or interrupted
+    verdict = verdict_text(gate, interrupted=interrupted)
+    every = causes.every_as_values(shared, comparison.differences)
+    return Document(
+        "check",
+        answer=(Line(verdict, Role.BAD if is_bad else Role.STRONG), report.tally(comparison)),
+        facts=report.facts(comparison),
+        sections=(*report.cause_sections(shared), *_sections(gate, shared)),
+        notes=() if skipped is None else (skipped,),
+        longest=LONGEST_COMMENT,
+        data=check_values(gate, by_case, every),
+        records=report.records([report.difference_values(case) for case in comparison.differences]),
+        tests=case_tests(gate),
+    )
+
+
+def _sections(gate: Gate, shared: SharedCauses) -> Iterator[Table]:
+    models = Models(gate.comparison.base.records.values())
+    groups = [
+        (level.name.lower(), level.value.upper(), role, gate.at(level))
+        for level, role in _ROLES.items()
     ]
-    if ambiguous:
-        yield FindingSection("AMBIGUOUS", "yellow", _largest_first(ambiguous))
+    groups += [
+        (verdict.value, verdict.value.upper(), report.ROLES[verdict], _of(gate, verdict))
+        for verdict in (Verdict.BETTER, Verdict.AMBIGUOUS)
+    ]
+    for name, title, role, findings in groups:
+        if findings:
+            said = [(finding.difference, _why(finding, shared, models)) for finding in findings]
+            folded = name != Level.FAILS.name.lower()
+            yield report.cases_table(name, title, role, said, folded=folded)
 
 
-def _largest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(findings, key=lambda finding: -abs(finding.difference.relative or 0)))
+def _of(gate: Gate, verdict: Verdict) -> tuple[Finding, ...]:
+    return tuple(found for found in gate.findings if found.difference.verdict is verdict)
 
 
-def lines(finding: Finding, shared: SharedCauses = causes.NOTHING_SHARED) -> Iterator[Text]:
-    """A case: its counts, the limit, and what caused the change."""
+def _why(finding: Finding, shared: SharedCauses, models: Models) -> tuple[str, ...]:
     difference = finding.difference
-    yield from report.figures_lines(difference)
-    if finding.why and finding.why != difference.reason.value:
-        yield Text(f"     {finding.why}")
-    yield from report.cause_lines(difference, shared)
+    said = report.why(difference, shared, models)
+    is_said = not finding.why or finding.why == difference.reason.value
+    return said if is_said else (finding.why, *said)
 
 
-def brief(gate: Gate) -> Iterator[Text]:
-    """What is held against limits, a line for each case, for a comparison that was shown."""
-    for level in (Level.FAILS, Level.EDGE, Level.SOFT):
-        for finding in _largest_first(gate.at(level)):
-            text = f"{report.title_of(finding.key)}: {finding.why}"
-            yield Text(f"{level.value}: {text}", style=_STYLES[level])
-    yield Text(verdict(gate), style="bold red" if gate.fails else "bold")
+def limits_block(gate: Gate) -> Block:
+    """What limits make of a comparison: the verdict, then each case that is over one."""
+    lines = [
+        Line(f"{level.value}: {report.name_of(finding.key)}: {finding.why}", _ROLES[level])
+        for level in (Level.FAILS, Level.EDGE, Level.SOFT)
+        for finding in gate.at(level)
+    ]
+    return Block(verdict_text(gate), tuple(lines), Role.BAD if gate.fails else Role.STRONG)
 
 
-def verdict(gate: Gate, *, interrupted: bool = False) -> str:
-    """The whole in one line: ``FAILS: 2 cases of 300; 1 at the edge``."""
+def verdict_text(gate: Gate, *, interrupted: bool = False) -> str:
+    """The whole in one line: ``FAILS: 2 of 300 cases fail the limits; 1 at the edge …``."""
     failing, edge, soft, bare = (
         len(gate.at(level)) for level in (Level.FAILS, Level.EDGE, Level.SOFT, Level.UNGUARDED)
     )
-    total = len(gate.findings)
+    cases = plural(len(gate.findings), "case")
     said = _said(gate, interrupted=interrupted)
-    parts = [f"{said}: {failing:,} of {_cases(total)} fail the limits"]
-    if not gate.fails:
-        parts = [f"{said}: {_cases(total)}"]
-        if failing:
-            parts.append(f"{failing:,} over the limit (not enforced)")
-    if edge:
-        parts.append(f"{edge:,} at the edge of a hard limit")
-    if soft:
-        parts.append(f"{soft:,} above a soft limit")
-    if bare:
-        parts.append(f"{bare:,} not guarded")
-    if gate.comparison.skipped_by_budget:
-        parts.append(f"{len(gate.comparison.skipped_by_budget):,} skipped by the time budget")
-    return "; ".join(parts)
+    first = f"{failing:,} of {cases} fail the limits" if gate.fails else cases
+    skipped = len(gate.comparison.skipped_by_budget)
+    parts = {
+        "over the limit (not enforced)": 0 if gate.fails else failing,
+        "at the edge of a hard limit": edge,
+        "above a soft limit": soft,
+        "not guarded": bare,
+        "skipped by the time budget": skipped,
+    }
+    found = [f"{number:,} {what}" for what, number in parts.items() if number]
+    return "; ".join([f"{said}: {first}", *found])
 
 
 def _said(gate: Gate, *, interrupted: bool) -> str:
@@ -111,66 +138,126 @@ def _said(gate: Gate, *, interrupted: bool) -> str:
     return "PASSES" if gate.compares else "NOTHING WAS COMPARED"
 
 
-def _cases(number: int) -> str:
-    return f"{number:,} case{'' if number == 1 else 's'}"
+def case_tests(gate: Gate) -> tuple[CaseTest, ...]:
+    """Each case as a test: a failure where it fails the check, an error where it failed itself.
+
+    Where nothing was compared, that is an error, too: where all others are skipped, CI systems show
+    what passed.
+    """
+    tests = [_test(finding, gate) for finding in gate.findings]
+    tests += [
+        _named(key, skipped=f"time budget of {budget}")
+        for key, budget in gate.comparison.skipped_by_budget.items()
+    ]
+    if not gate.compares:
+        tests.append(CaseTest(PROGRAM, "comparison", error="nothing was compared"))
+    return tuple(tests)
 
 
-# ------------------------------------------------------------------------------ the baseline
+def _named(key: CaseKey, **fields: Any) -> CaseTest:
+    return CaseTest(".".join([PROGRAM, *key.label[:-1]]), key.title, **fields)
 
 
-def acceptance(found: Acceptance, before: Baseline) -> Iterator[Text]:
-    """What accepting changes in ``before``, case by case, with the reason."""
-    kept = set(found.kept)
-    for difference in found.comparison.differences:
-        was = before.cases.get(difference.key)
-        now = found.after.cases.get(difference.key)
-        if was == now or now is None:
-            continue
-        texts = causes.texts(difference.causes[: causes.CAUSES])
-        parts = [
-            _old_and_new(difference),
-            difference.verdict.value,
-            difference.reason.value,
-            *texts,
-        ]
-        if difference.key in kept:
-            parts = [f"{now.instructions:,}", "keeps its count", "its noise is better known"]
-        elif not difference.change and was is not None:
-            parts = [f"{now.instructions:,}", "the same count", "other layers, noise or code"]
-            parts += texts
-        yield Text(f"  {report.title_of(difference.key)}")
-        for text in report.wrapped(parts, " · "):
-            yield Text(f"     {text}")
+def _test(finding: Finding, gate: Gate) -> CaseTest:
+    difference, key = finding.difference, finding.key
+    base, new, change = difference.base_count, difference.new_count, difference.change
+    figures = f"{base:,} → {new:,} ({change:+,}): " if change is not None else ""
+    said = f"{figures}{finding.why}" if finding.why else ""
+    if difference.verdict is Verdict.FAILED:
+        return _named(key, error=report.reason_of(difference))
+    if finding.level is Level.FAILS and gate.enforced:
+        return _named(key, failure=said, details="\n".join(causes.texts(difference.causes)))
+    if finding.level is Level.UNGUARDED:
+        is_skipped = difference.reason is Reason.SKIPPED
+        return _named(key, skipped=report.reason_of(difference) if is_skipped else finding.why)
+    return _named(key, details=said)
 
 
-def _old_and_new(difference: Difference) -> str:
-    before = "none" if difference.base_count is None else f"{difference.base_count:,}"
-    after = report.number_text(difference.new_count)
-    return f"{before} → {after} {report.change_text(difference)}".rstrip()
+# ----------------------------------------------------------------------------------- baselines
 
 
-def baseline_table(cases: Iterable[BaselineCase]) -> Table:
-    """A line for each case of a baseline."""
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("case", overflow="fold")
-    for name in ("instr", "allocs", "noise", "layouts"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for case in cases:
-        table.add_row(
-            Text(report.title_of(case.key)),
-            f"{'' if case.exact else '~'}{case.instructions:,}",
-            ALLOCATIONS.text(case.metrics.get(ALLOCATIONS.name)),
-            report.number_text(case.noise_floor),
-            report.number_text(case.layouts) if case.layouts else "not known",
+def acceptance_document(found: Acceptance, *, pruned: bool) -> Document:
+    """What accepting changes in a baseline, case by case, with the reason."""
+    said = [
+        (difference, _accepted(difference, found))
+        for difference in found.comparison.differences
+        if found.before is not None
+        and found.after.cases.get(difference.key)
+        not in (None, found.before.cases.get(difference.key))
+    ]
+    changed = (report.cases_table("cases", "ACCEPTED", Role.STRONG, said),) if said else ()
+    doubt = report.changed_files(found.comparison.new)
+    absent = "dropped" if pruned else "kept (--prune drops them)"
+    notes = {
+        "Counts kept, as they differ by noise alone": found.kept,
+        f"Not in the run, and {absent}": found.absent,
+        "Not counted in the run, and kept": found.uncounted,
+    }
+    doubts = [Line(f"The run may have counted other code: {doubt}", Role.BAD)] if doubt else []
+    lines = [Line(f"{text}: {plural(len(keys), 'case')}") for text, keys in notes.items() if keys]
+    return Document("acceptance", sections=changed, notes=(*doubts, *lines))
+
+
+def _accepted(difference: Difference, found: Acceptance) -> tuple[str, ...]:
+    assert found.before is not None, "asked of a baseline that is updated"
+    was = found.before.cases.get(difference.key)
+    texts = causes.texts(difference.causes[: causes.CAUSES])
+    if difference.key in found.kept:
+        return "keeps its count", "its noise is better known"
+    if not difference.change and was is not None:
+        return "the same count", "other layers, noise or code", *texts
+    return difference.verdict.value, difference.reason.value, *texts
+
+
+def baseline_document(baseline: Baseline) -> Document:
+    """What a baseline holds: what it was recorded with, and a line for each case."""
+    facts = [
+        Row((Cell(name.replace("_", " ")), Cell(str(value or "none"))))
+        for name, value in attrs.asdict(baseline.head).items()
+    ]
+    cases = [_case_row(baseline.cases[key]) for key in sorted_keys(baseline.cases)]
+    columns = (
+        Column("case", ""),
+        Column("instructions", "instructions", Unit.COUNT),
+        Column("allocations", "allocs", Unit.COUNT),
+        Column("noise", "±", Unit.SPREAD),
+        Column("layouts", "layouts", Unit.COUNT),
+    )
+    return Document(
+        "baseline",
+        facts=Table("facts", "", (Column("fact", ""), Column("value", "")), tuple(facts)),
+        sections=(Table("cases", "", columns, tuple(cases)),),
+        notes=(Line(plural(len(cases), "case")),),
+    )
+
+
+def _case_row(case: BaselineCase) -> Row:
+    cells = (
+        Cell(report.name_of(case.key)),
+        Cell(case.instructions, approximate=not case.exact),
+        Cell(case.metrics.get(ALLOCATIONS.name, "")),
+        Cell(case.noise_floor),
+        Cell(case.layouts or "not known"),
+    )
+    return Row(cells, case.key.title)
+
+
+def lint_document(remarks: Sequence[Remark], name: str) -> Document:
+    """The problems of a baseline and its limits, each with the cases that it is about."""
+    sections = [
+        Block(
+            f"{remark.doubt.what}: {len(remark.about):,}",
+            (*_about(remark.about), Line(remark.doubt.remedy, Role.DIM, 2)),
+            Role.WARNING,
         )
-    return table
+        for remark in remarks
+    ]
+    answer = () if remarks else (Line(f"{name}: no problems found"),)
+    return Document("lint", answer=answer, sections=tuple(sections))
 
 
-def remark(noticed: Remark) -> Iterator[Text]:
-    """A problem, the cases that it is about, and what to do."""
-    yield Text(f"{noticed.doubt.what}: {len(noticed.about):,}", style="yellow")
-    for about in noticed.about[:_SHOWN_BY_A_REMARK]:
-        yield Text(f"  {report.title_of(about) if isinstance(about, CaseKey) else about}")
-    if len(noticed.about) > _SHOWN_BY_A_REMARK:
-        yield Text(f"  … and {len(noticed.about) - _SHOWN_BY_A_REMARK:,} more")
-    yield Text(f"  {noticed.doubt.remedy}", style="dim")
+def _about(about: Sequence[CaseKey | Rule]) -> Iterable[Line]:
+    for item in about[:_SHOWN_BY_A_REMARK]:
+        yield Line(report.name_of(item) if isinstance(item, CaseKey) else str(item), indent=2)
+    if len(about) > _SHOWN_BY_A_REMARK:
+        yield Line(f"… {len(about) - _SHOWN_BY_A_REMARK:,} more", indent=2)

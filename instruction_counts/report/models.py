@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import attrs
+
 from instruction_counts.analysis.models import Amount, Prediction
 from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
 from instruction_counts.report.document import (
-    Block,
     Cell,
     Column,
     Document,
     Line,
     Role,
     Row,
-    Section,
     Table,
     Unit,
+    Value,
 )
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import ModelTrace
@@ -62,63 +63,80 @@ def _remarks(traces: Sequence[ModelTrace]) -> Iterator[str]:
             yield f"{name}: left out, {times} calls: {what}"
 
 
+_COLUMNS = (
+    Column("type", "layer type"),
+    Column("calls", "calls", Unit.COUNT),
+    Column("unique", "unique", Unit.COUNT),
+    Column("instructions", "instructions", Unit.COUNT, bars=True),
+    Column("share", "share", Unit.SHARE),
+    Column("time_s", "time", Unit.SECONDS),
+    Column("time_share", "share", Unit.SHARE),
+)
+_ALWAYS = 3
+"""Columns that are shown even where they hold nothing."""
+
+
 def predicted(predictions: Sequence[Prediction]) -> Document:
     """The layers of models by type, their sums, and the models as they were measured."""
-    sections = [section for found in predictions for section in _sections(found)]
-    return Document("prediction", sections=tuple(sections))
-
-
-def _sections(prediction: Prediction) -> Iterator[Section]:
-    has_counts = prediction.layers.instructions is not None
-    has_times = prediction.layers.time_s is not None
-    columns = [
-        Column("type", "layer type"),
-        Column("calls", "calls", Unit.COUNT),
-        Column("unique", "unique", Unit.COUNT),
+    rows = {found.model: tuple(_rows(found)) for found in predictions}
+    records = [
+        Row((Cell(model), *row.cells), f"{model} / {row.key}")
+        for model, below in rows.items()
+        for row in below
     ]
-    if has_counts:
-        columns.append(Column("instructions", "instructions", Unit.COUNT, bars=True))
-        columns.append(Column("share", "share", Unit.SHARE))
-    if has_times:
-        columns.append(Column("time_s", "time", Unit.SECONDS))
-        columns.append(Column("time_share", "share", Unit.SHARE))
+    return Document(
+        "prediction",
+        sections=tuple(_shown(model, below) for model, below in rows.items()),
+        notes=tuple(note for found in predictions for note in _notes(found)),
+        records=Table("records", "", (Column("model", "model"), *_COLUMNS), tuple(records)),
+    )
 
-    def row(name: str, amount: Amount, calls: int | str, unique: int | str, role: Role) -> Row:
-        cells = [Cell(name), Cell(calls), Cell(unique)]
+
+def _shown(model: str, rows: tuple[Row, ...]) -> Table:
+    """A table of what was measured: without columns that hold nothing."""
+    kept = [
+        place
+        for place in range(len(_COLUMNS))
+        if place < _ALWAYS or any(row.cells[place].value is not None for row in rows)
+    ]
+    columns = tuple(_COLUMNS[place] for place in kept)
+    shown = (attrs.evolve(row, cells=tuple(row.cells[place] for place in kept)) for row in rows)
+    return Table(model, model, columns, tuple(shown))
+
+
+def _rows(prediction: Prediction) -> Iterator[Row]:
+    def row(name: str, amount: Amount, *counts: Value, role: Role = Role.STRONG) -> Row:
         total = prediction.total
-        if has_counts:
-            counts = amount.instructions, _share(amount.instructions, total.instructions)
-            cells += map(Cell, counts)
-        if has_times:
-            cells += map(Cell, (amount.time_s, _share(amount.time_s, total.time_s)))
-        return Row(tuple(cells), name, role=role)
+        values = (
+            *(name, *counts),
+            *(amount.instructions, _share(amount.instructions, total.instructions)),
+            *(amount.time_s, _share(amount.time_s, total.time_s)),
+        )
+        return Row(tuple(map(Cell, values)), name, role=role)
 
+    for found in prediction.types:
+        yield row(found.type, found.cost, found.calls, found.unique, role=Role.PLAIN)
     unique = sum(found.unique for found in prediction.types)
-    rows = [
-        row(found.type, found.cost, found.calls, found.unique, Role.PLAIN)
-        for found in prediction.types
-    ]
-    rows.append(row("sum of layers", prediction.layers, prediction.calls, unique, Role.STRONG))
+    yield row("sum of layers", prediction.layers, prediction.calls, unique)
     if prediction.whole != Amount(None, None):
-        rows.append(row("whole, as measured", prediction.whole, "", "", Role.STRONG))
-        rows.append(row("unexplained", prediction.unexplained, "", "", Role.STRONG))
-    yield Table(prediction.model, prediction.model, tuple(columns), tuple(rows))
-    remarks = list(_missing(prediction, unique))
-    if remarks:
-        yield Block("", tuple(remarks))
+        yield row("whole, as measured", prediction.whole, "", "")
+        yield row("unexplained", prediction.unexplained, "", "")
 
 
-def _missing(prediction: Prediction, unique: int) -> Iterator[Line]:
-    """What the sum does not hold."""
+def _notes(prediction: Prediction) -> Iterator[Line]:
+    """What the sum of a model does not hold."""
+    model = prediction.model
     if prediction.beyond:
         parts = " · ".join(f"{count:+,} {layer.value}" for layer, count in prediction.beyond)
-        yield Line(f"unexplained, by where it is spent: {parts}")
+        yield Line(f"{model}: unexplained, by where it is spent: {parts}")
     if prediction.forward_only:
-        count = f"{len(prediction.forward_only):,} of {fmt.plural(unique, 'layer')}"
-        yield Line(f"forward alone, {count} without backward: {_titles(prediction.forward_only)}")
+        unique = fmt.plural(sum(found.unique for found in prediction.types), "layer")
+        count = f"{len(prediction.forward_only):,} of {unique}"
+        titles = _titles(prediction.forward_only)
+        yield Line(f"{model}: forward alone, {count} without backward: {titles}")
     if prediction.missing:
         number, titles = len(prediction.missing), _titles(prediction.missing)
-        yield Line(f"not in the sum, {number} not measured: {titles}", Role.WARNING)
+        yield Line(f"{model}: not in the sum, {number} not measured: {titles}", Role.WARNING)
 
 
 def _titles(records: Sequence[Record]) -> str:

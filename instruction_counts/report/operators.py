@@ -96,11 +96,21 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         Column("covered", "covered", Unit.COUNT),
         Column("covered_calls", "by calls", Unit.SHARE),
     )
-    missing = (
-        Column("name", "operator"),
-        Column("category", "category"),
-        Column("native", "native name"),
-        Column("calls", "calls", Unit.COUNT),
+    missing = Table(
+        "uncovered",
+        "not covered",
+        (
+            Column("name", "operator"),
+            Column("category", "category"),
+            Column("native", "native name"),
+            Column("calls", "calls", Unit.COUNT),
+        ),
+        tuple(
+            _row(operator.entry_name, operator.category, operator.native or None, operator.uses)
+            for operator in found.uncovered
+        ),
+        shown=limit or None,
+        more="operators coverage --limit 0",
     )
     share = fmt.written(everything.cells[-1], Unit.SHARE)
     covered = len(found.named) + len(found.shared)
@@ -115,21 +125,9 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         ),
         sections=(
             Table("categories", "", columns, tuple(rows), total=everything),
-            Table(
-                "uncovered",
-                "not covered",
-                missing,
-                tuple(
-                    _row(
-                        *(operator.entry_name, operator.category, operator.native or None),
-                        operator.uses,
-                    )
-                    for operator in found.uncovered
-                ),
-                shown=limit or None,
-                more="operators coverage --limit 0",
-            ),
+            missing,
         ),
+        records=missing,
         notes=(
             Line(
                 "calls: how often torch's own Python calls something of that name. Objects of any "

@@ -5,84 +5,75 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
-from rich.table import Table
-from rich.text import Text
 
 from instruction_counts.domain.build import DEFAULT_NAME
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.records import Run
 from instruction_counts.domain.stored import RunSummary
+from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
+from instruction_counts.report.format import plural
 
-_STYLES = {"running": "yellow", "interrupted": "yellow", "killed": "red"}
-
-
-def table(summaries: Sequence[RunSummary]) -> Table:
-    """A line for each run, readable at 80 columns."""
-    result = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    result.add_column("run", justify="right", no_wrap=True)
-    result.add_column("started (UTC)", no_wrap=True)
-    result.add_column("torch", overflow="fold")
-    result.add_column("cases", justify="right", no_wrap=True)
-    result.add_column("failed", justify="right", no_wrap=True)
-    result.add_column("state", no_wrap=True)
-    result.add_column("tags", overflow="fold")
-    for summary in summaries:
-        result.add_row(
-            str(summary.id),
-            Text(_minute(summary.started_at)),
-            Text(_versions(summary.builds)),
-            str(summary.cases),
-            Text(str(summary.failed), style="red" if summary.failed else ""),
-            _state(summary),
-            Text(", ".join(summary.tags)),
-        )
-    return result
+_ROLES = {"running": Role.WARNING, "interrupted": Role.WARNING, "killed": Role.BAD}
+_CHANGED = "* files of a build changed during the run (runs show RUN): measure it again"
 
 
-def _state(summary: RunSummary) -> Text:
-    state = Text(summary.state, style=_STYLES.get(summary.state, ""))
-    return state.append(" *", style="red") if summary.changed_files else state
+def runs_document(summaries: Sequence[RunSummary]) -> Document:
+    """A line for each run."""
+    columns = (
+        Column("id", "run", Unit.COUNT),
+        Column("started_at", "started (UTC)"),
+        Column("builds", "torch"),
+        Column("cases", "cases", Unit.COUNT),
+        Column("failed", "failed", Unit.COUNT),
+        Column("state", "state"),
+        Column("tags", "tags"),
+    )
+    is_changed = any(summary.changed_files for summary in summaries)
+    return Document(
+        "runs",
+        sections=(Table("runs", "", columns, tuple(map(_row, summaries))),),
+        notes=(Line(_CHANGED, Role.WARNING),) if is_changed else (),
+        data=[attrs.asdict(summary) for summary in summaries],
+    )
 
 
-def footnote(summaries: Sequence[RunSummary]) -> str:
-    """What the mark of a run in the table means; empty where no run has it."""
-    if not any(summary.changed_files for summary in summaries):
-        return ""
-    return "* files of a build changed during the run (runs show RUN): measure it again"
+def _row(summary: RunSummary) -> Row:
+    mark = " *" if summary.changed_files else ""
+    cells = (
+        Cell(str(summary.id)),
+        Cell(_minute(summary.started_at)),
+        Cell(_versions(summary.builds)),
+        Cell(summary.cases),
+        Cell(summary.failed, Role.BAD if summary.failed else Role.PLAIN),
+        Cell(f"{summary.state}{mark}", _ROLES.get(summary.state, Role.PLAIN)),
+        Cell(", ".join(summary.tags)),
+    )
+    return Row(cells, str(summary.id))
 
 
-def as_json(summary: RunSummary) -> dict[str, object]:
-    """The same as an object of JSON."""
-    return attrs.asdict(summary)
-
-
-def head(summary: RunSummary, fingerprints: Mapping[str, Fingerprint]) -> Iterator[str]:
-    """What is known of a run besides its cases: a line for it, its tags, and one for each build."""
-    tools = {fingerprint.tool_version for fingerprint in fingerprints.values()}
-    parts = [
-        f"run {summary.id}",
-        summary.state,
-        f"started {_minute(summary.started_at)} UTC" if summary.started_at else "",
-        f"engine {summary.engine}",
-        *(f"instruction-counts {tool}" for tool in sorted(tools)),
-    ]
-    yield " · ".join(part for part in parts if part)
-    if summary.tags:
-        yield f"tags: {', '.join(summary.tags)}"
-    for name, fingerprint in fingerprints.items():
-        facts = [
-            f"torch {fingerprint.torch}",
-            f"Python {fingerprint.python}",
-            fingerprint.cpu,
-            fingerprint.valgrind,
+def head(run: Run, summary: RunSummary | None) -> Iterator[str]:
+    """What is known of a run besides its cases; ``summary`` is there if it is stored."""
+    if summary is not None:
+        parts = [
+            f"run {summary.id}",
+            summary.state,
+            f"started {_minute(summary.started_at)} UTC" if summary.started_at else "",
+            f"engine {summary.engine}",
+            *sorted({f"instruction-counts {found.tool_version}" for found in run.builds.values()}),
         ]
-        yield f"{name}: {' · '.join(fact for fact in facts if fact)}"
+        yield " · ".join(part for part in parts if part)
+        if summary.tags:
+            yield f"tags: {', '.join(summary.tags)}"
+    for name, build in run.builds.items():
+        facts = [f"torch {build.torch}", f"Python {build.python}", build.cpu, build.valgrind]
+        known = " · ".join(fact for fact in facts if fact)
+        yield known if list(run.builds) == [DEFAULT_NAME] else f"{name}: {known}"
 
 
 def title(summary: RunSummary) -> str:
     """A run in some words, to tell it from others."""
     when = f", {_minute(summary.started_at)}" if summary.started_at else ""
     tags = f", {', '.join(summary.tags)}" if summary.tags else ""
-    return f"run {summary.id} ({summary.cases} cases{when}{tags})"
+    return f"run {summary.id} ({plural(summary.cases, 'case')}{when}{tags})"
 
 
 def _minute(started_at: str) -> str:

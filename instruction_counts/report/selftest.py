@@ -4,67 +4,67 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.table import Table
-from rich.text import Text
-
 from core.types import Language
+from instruction_counts.report.comparison import name_of
+from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
+from instruction_counts.report.format import share
 from instruction_counts.session.selftest import CaseNoise
 
+_LIMITS = {0.0: "0", 0.0001: "0.01%", 0.0005: "0.05%", 0.001: "0.1%"}
 
-def table(noises: Sequence[CaseNoise]) -> Table:
-    """A line for each case."""
+
+def selftest_document(noises: Sequence[CaseNoise]) -> Document:
+    """A line for each case, then the shares by language."""
     has_layouts = any(noise.layouts for noise in noises)
-    result = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False)
-    result.add_column("case", overflow="fold", ratio=1)
-    result.add_column("instr", justify="right", no_wrap=True)
-    result.add_column("repeats", justify="right", no_wrap=True)
-    result.add_column("windows", justify="right", no_wrap=True)
-    if has_layouts:
-        result.add_column("layouts", justify="right", no_wrap=True)
-    for noise in noises:
-        failed = None in noise.repeats
-        cells = [
-            Text(noise.case.title),
-            Text("failed" if failed else f"{noise.repeats[0]:,}"),
-            Text("same" if noise.repeated else percent(noise.noise)),
-            Text("agree" if noise.windows_agree else "vary"),
-        ]
-        result.add_row(*cells, *([Text(percent(noise.layout_spread))] if has_layouts else []))
-    return result
+    columns = [
+        Column("case", ""),
+        Column("instructions", "instr", Unit.COUNT),
+        Column("repeats", "repeats"),
+        Column("windows", "windows"),
+        *([Column("layouts", "layouts")] if has_layouts else []),
+    ]
+    rows = [_row(noise, has_layouts=has_layouts) for noise in noises]
+    return Document(
+        "selftest",
+        sections=(Table("cases", "", tuple(columns), tuple(rows)),),
+        notes=tuple(map(Line, _summary(noises))),
+    )
 
 
-def summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
-    """The shares, by language."""
+def _row(noise: CaseNoise, *, has_layouts: bool) -> Row:
+    failed = None in noise.repeats
+    cells = [
+        Cell(name_of(noise.case.key)),
+        Cell("failed", Role.BAD) if failed else Cell(noise.repeats[0]),
+        Cell("same") if noise.repeated else Cell(percent(noise.noise), Role.BAD),
+        Cell("agree" if noise.windows_agree else "vary"),
+        *([Cell(percent(noise.layout_spread))] if has_layouts else []),
+    ]
+    return Row(tuple(cells), noise.case.title)
+
+
+def _summary(noises: Sequence[CaseNoise]) -> Iterator[str]:
     for language in Language:
         mine = [noise for noise in noises if noise.case.autolabels.language is language]
         if not mine:
             continue
         same = sum(case.repeated for case in mine)
         agree = sum(case.windows_agree for case in mine)
-        worst = max(case.noise for case in mine)
+        worst = percent(max(case.noise for case in mine))
         yield (
             f"{language.value}: {same} of {len(mine)} repeat to the instruction"
-            f" (noise floor of the others: {percent(worst)}); windows agree in {agree}"
+            f" (noise of the others: {worst}); windows agree in {agree}"
         )
         if any(case.layouts for case in mine):
-            spreads = sorted(case.layout_spread for case in mine)
+            spreads = [case.layout_spread for case in mine]
             shares = ", ".join(
-                f"{_percent_within(limit, spreads):.0f}% within {name}"
-                for limit, name in (
-                    (0.0, "0"),
-                    (0.0001, "0.01%"),
-                    (0.0005, "0.05%"),
-                    (0.001, "0.1%"),
-                )
+                f"{share(sum(spread <= limit for spread in spreads) / len(spreads))} within {name}"
+                for limit, name in _LIMITS.items()
             )
             number = 1 + len(mine[0].layouts)
-            yield f"  over {number} layouts: {shares}; worst {percent(spreads[-1])}"
+            yield f"  over {number} layouts: {shares}; worst {percent(max(spreads))}"
 
 
-def _percent_within(limit: float, spreads: Sequence[float]) -> float:
-    return 100 * sum(spread <= limit for spread in spreads) / len(spreads)
-
-
-def percent(share: float) -> str:
+def percent(spread: float) -> str:
     """A relative spread: ``0``, or at least ``0.0001%``."""
-    return "0" if share == 0 else f"{max(100 * share, 0.0001):.4f}%"
+    return "0" if spread == 0 else f"{max(100 * spread, 0.0001):.4f}%"

@@ -1,149 +1,139 @@
-"""Statements as people read them: one with where it spends most, several beside each other."""
+"""Statements as a document: one with where it spends most, several beside each other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import attrs
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.verdicts.statements import MeasuredStatement
-from instruction_counts.domain.metrics import ALLOCATIONS, BYTECODES, OPERATOR_CALLS, Metric
+from instruction_counts.domain.metrics import ALLOCATIONS, BYTECODES, OPERATOR_CALLS
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.report import comparison
-from instruction_counts.report import format as fmt
-from instruction_counts.report import table as results_table
+from instruction_counts.report.causes import texts, why
+from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
+from instruction_counts.report.format import plural, relative, relative_spread
+from instruction_counts.report.run import LEGEND, count_cell, doubts
 
-METRICS = {ALLOCATIONS: "allocs", BYTECODES: "bytecodes", OPERATOR_CALLS: "operators"}
-"""What is shown beside instructions and times, where it is known, with its heading in a table."""
+FORMAT_VERSION = 1
+"""Of the JSON of statements."""
 
-_NARROWEST_NAME = 16
-_BESIDE_NAME = 42
-"""Columns that the numbers and the layer beside the name of a function take."""
-
-
-@attrs.frozen
-class StatementsReport:
-    """Statements that were measured, for a terminal or a pipe; all in one run, of one build."""
-
-    statements: tuple[MeasuredStatement, ...]
-    run: Run
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """A line for each statement that failed, and for each doubt; not to be wrapped."""
-        return (*results_table.problems(self.run), *results_table.notes(self.run))
-
-    def __rich_console__(
-        self, console: Console, options: ConsoleOptions
-    ) -> Iterator[RenderableType]:
-        """What rich prints."""
-        del console
-        measured = [found for found in self.statements if found.record.outcome.status is Status.OK]
-        if len(self.statements) == 1:
-            for found in measured:
-                yield from _alone(found, options.max_width)
-        elif measured:
-            yield _beside(self.statements)
-            yield Text()
-            yield Text(results_table.LEGEND, style="dim")
-            for found in measured:
-                yield from _change(found)
+_METRICS = {ALLOCATIONS: "allocs", BYTECODES: "bytecodes", OPERATOR_CALLS: "operators"}
+"""What is shown beside instructions and times, where it is known, with its heading."""
+_LONGEST_NAME = 48
 
 
-def _alone(found: MeasuredStatement, width: int) -> Iterator[RenderableType]:
-    record, outcome = found.record, found.record.outcome
-    yield Text(record.key.title, style="bold")
-    facts = _table()
-    facts.add_column(no_wrap=True)
-    facts.add_column(justify="right", no_wrap=True)
-    facts.add_column(no_wrap=True, style="dim")
-    if outcome.instructions is not None:
-        facts.add_row("  instructions", fmt.count(outcome.instructions))
-    if outcome.times is not None:
-        facts.add_row("  time", fmt.median(outcome.times), fmt.spread(outcome.times))
-    for metric in _known([record]):
-        facts.add_row(f"  {metric.title}", metric.text(outcome.metrics[metric.name]))
-    yield facts
-    if found.places and outcome.instructions is not None:
-        yield Text()
-        yield _places(found, outcome.instructions.per_run, width)
+def statements_document(statements: Sequence[MeasuredStatement], run: Run) -> Document:
+    """A line for each statement, and what it costs more than the first; ``run`` has all."""
+    (build,) = run.builds.values()
+    sections = [_table(statements)] if _any_ok(statements) else []
+    if len(statements) == 1 and statements[0].places:
+        sections.append(_places(statements[0]))
+    return Document(
+        "statements",
+        answer=(Line(f"torch {build.torch} · Python {build.python} · {run.engine}", Role.DIM),),
+        sections=tuple(sections),
+        notes=(*([Line(LEGEND, Role.DIM)] if sections else []), *doubts(run)),
+        data=_values(statements, run),
+    )
 
 
-def _places(found: MeasuredStatement, total: int, width: int) -> Table:
-    """The functions that spend most."""
-    places = _table(heading=True)
-    places.add_column("  most in", no_wrap=True)
-    places.add_column("instructions", justify="right", no_wrap=True)
-    places.add_column("share", justify="right", no_wrap=True)
-    places.add_column("", no_wrap=True, style="dim")
-    for place in found.places:
-        spent = place.new or 0
-        share = f"{float(100 * spent / total):.1f}%" if total else ""
-        name = short(place.key.name, max(_NARROWEST_NAME, width - _BESIDE_NAME))
-        layer = Text(place.key.layer.value)
-        places.add_row(Text(f"    {name}"), f"{round(spent):,}", share, layer)
-    return places
+def _any_ok(statements: Sequence[MeasuredStatement]) -> bool:
+    return any(found.record.outcome.status is Status.OK for found in statements)
 
 
-def _beside(statements: Sequence[MeasuredStatement]) -> Table:
-    """A row for each statement."""
+def _table(statements: Sequence[MeasuredStatement]) -> Table:
     records = [found.record for found in statements]
-    metrics = _known(records)
-    columns = {
-        "instr": [_count(record) for record in records],
-        "change": [_relative(found) for found in statements],
-        **{
-            METRICS[metric]: [
-                metric.text(record.outcome.metrics.get(metric.name)) for record in records
-            ]
-            for metric in metrics
-        },
-        "time": [_median(record) for record in records],
-        "": [fmt.spread(record.outcome.times) for record in records],
-    }
-    shown = {heading: cells for heading, cells in columns.items() if any(cells)}
-    found_table = _table(heading=True)
-    found_table.add_column("", overflow="fold", ratio=1)
-    for heading in shown:
-        style = "" if heading in {"instr", "time"} else "dim"
-        found_table.add_column(Text(heading), justify="right", no_wrap=True, style=style)
-    for name, *cells in zip(_names(records), *shown.values(), strict=True):
-        found_table.add_row(Text(name), *map(Text, cells))
-    return found_table
+    outcomes = [record.outcome for record in records]
+    known = [
+        metric for metric in _METRICS if any(metric.name in outcome.metrics for outcome in outcomes)
+    ]
+    columns = [
+        Column("statement", ""),
+        Column("instructions", "instr", Unit.COUNT),
+        Column("change", "change", Unit.CHANGE),
+        Column("relative", "%", Unit.RELATIVE),
+        *(Column(metric.name, _METRICS[metric], Unit.COUNT) for metric in known),
+        Column("median_s", "time", Unit.SECONDS),
+        Column("iqr", "", Unit.RELATIVE_SPREAD),
+    ]
+    rows = []
+    for name, found in zip(_names(records), statements, strict=True):
+        outcome, difference = found.record.outcome, found.difference
+        times, spread = outcome.times, relative_spread(outcome.times)
+        change = None if difference is None else difference.change
+        share = None if difference is None else difference.relative
+        is_ok = outcome.status is Status.OK
+        cells = (
+            Cell(name),
+            count_cell(outcome) if is_ok else Cell(outcome.status.value, Role.BAD),
+            Cell("" if change is None else change, _role(change)),
+            Cell("" if share is None else share, _role(change)),
+            *(Cell(outcome.metrics.get(metric.name, ""), Role.DIM) for metric in known),
+            Cell("" if times is None else times.median_s),
+            Cell("" if spread is None else spread, Role.DIM),
+        )
+        rows.append(Row(cells, below=why(_causes(found))))
+    kept = [
+        place
+        for place in range(len(columns))
+        if any(row.cells[place].value not in ("", None) for row in rows)
+    ]
+    return Table(
+        "statements",
+        "",
+        tuple(columns[place] for place in kept),
+        tuple(attrs.evolve(row, cells=tuple(row.cells[place] for place in kept)) for row in rows),
+    )
 
 
-def _count(record: Record) -> str:
-    """The count; what happened where there is none, and nothing where nothing was counted."""
-    outcome = record.outcome
-    if outcome.status is not Status.OK:
-        return str(outcome.status.value)
-    return fmt.count(outcome.instructions) if outcome.instructions is not None else ""
+def _role(change: int | None) -> Role:
+    return Role.BAD if change and change > 0 else Role.GOOD if change else Role.PLAIN
 
 
-def _relative(found: MeasuredStatement) -> str:
-    relative = None if found.difference is None else found.difference.relative
-    return "" if relative is None else f"{relative:+.2%}"
+def _causes(found: MeasuredStatement) -> Iterator[str]:
+    """Why a statement costs more or less than the first."""
+    if found.difference is None:
+        return
+    yield from texts(found.difference.causes)
+    time = found.difference.time
+    if time is not None and time.significant:
+        yield f"time {relative(time.ratio - 1)}"
 
 
-def _median(record: Record) -> str:
-    return fmt.median(record.outcome.times) if record.outcome.times is not None else ""
-
-
-def _change(found: MeasuredStatement) -> Iterator[RenderableType]:
-    """What a statement costs more than the first, and why."""
-    if found.difference is not None and found.difference.change is not None:
-        yield Text()
-        yield from map(comparison.indented, comparison.lines(found.difference))
+def _places(found: MeasuredStatement) -> Table:
+    """The functions that spend most."""
+    counted = found.record.outcome.instructions
+    total = counted.per_run if counted is not None else 0
+    rows = [
+        Row(
+            (
+                Cell(short(place.key.name, _LONGEST_NAME)),
+                Cell(round(place.new or 0)),
+                Cell(float((place.new or 0) / total) if total else ""),
+                Cell(place.key.layer.value, Role.DIM),
+            ),
+            indent=2,
+        )
+        for place in found.places
+    ]
+    columns = (
+        Column("function", ""),
+        Column("instructions", "instructions", Unit.COUNT),
+        Column("share", "share", Unit.SHARE),
+        Column("layer", ""),
+    )
+    return Table("most_in", "most in", columns, tuple(rows))
 
 
 def _names(records: Sequence[Record]) -> list[str]:
     """What the statements are called, with the modes in which they differ."""
-    modes = [[*(mode.value for mode in record.key.modes), _threads(record)] for record in records]
+    modes = [
+        [*(mode.value for mode in record.key.modes), plural(record.num_threads, "thread")]
+        for record in records
+    ]
     varying = [
         place for place, values in enumerate(zip(*modes, strict=True)) if len(set(values)) > 1
     ]
@@ -153,18 +143,64 @@ def _names(records: Sequence[Record]) -> list[str]:
     ]
 
 
-def _threads(record: Record) -> str:
-    return f"{record.num_threads} thread{'' if record.num_threads == 1 else 's'}"
+# ---------------------------------------------------------------------------------------- JSON
 
 
-def _known(records: Sequence[Record]) -> tuple[Metric, ...]:
-    """The metrics that some statement has."""
-    return tuple(
-        metric
-        for metric in METRICS
-        if any(metric.name in record.outcome.metrics for record in records)
-    )
+def _values(statements: Sequence[MeasuredStatement], run: Run) -> dict[str, Any]:
+    return {
+        "time_version": FORMAT_VERSION,
+        "tool_version": run.tool_version,
+        "engine": run.engine,
+        "builds": {
+            name: {
+                "fingerprint": attrs.asdict(build),
+                "changed_files": (changed := run.changed_files.get(name)) and attrs.asdict(changed),
+            }
+            for name, build in run.builds.items()
+        },
+        "statements": [_statement(found) for found in statements],
+    }
 
 
-def _table(*, heading: bool = False) -> Table:
-    return Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, show_header=heading)
+def _statement(found: MeasuredStatement) -> dict[str, Any]:
+    record, outcome = found.record, found.record.outcome
+    counted, failure, times = outcome.instructions, outcome.failure, outcome.times
+    return {
+        **record.key.as_values,
+        "stmt": record.stmt,
+        "setup": record.setup,
+        "global_setup": record.global_setup,
+        "status": outcome.status.value,
+        "failure": failure and {**attrs.asdict(failure), "kind": failure.kind.value},
+        "instructions": counted and counted.per_run,
+        "exact": counted and counted.exact,
+        "spread": counted and counted.spread,
+        "times": times and attrs.asdict(times, filter=lambda field, _: field.name != "values_s"),
+        "metrics": dict(outcome.metrics),
+        "most_in": [
+            {
+                "function": place.key.name,
+                "library": place.key.library,
+                "layer": place.key.layer.value,
+                "instructions": place.new or 0,
+            }
+            for place in found.places
+        ],
+        "difference": found.difference and _difference(found),
+    }
+
+
+def _difference(found: MeasuredStatement) -> dict[str, Any]:
+    """To the first statement."""
+    difference = found.difference
+    assert difference is not None, "asked of statements after the first"
+    time = difference.time
+    return {
+        "change": difference.change,
+        "relative": difference.relative,
+        "reason": difference.reason.value,
+        "noise": difference.noise,
+        "time_ratio": time and time.ratio,
+        "time_is_significant": time and time.significant,
+        "causes": list(texts(difference.causes)),
+    }

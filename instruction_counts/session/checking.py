@@ -90,7 +90,7 @@ class CheckRequest:
         raise UsageError(
             f"{self.file} was recorded under different conditions:\n  {texts}",
             f"{instead}, or make a new baseline:",
-            "baseline accept RUN",
+            "baseline accept FILE RUN",
         )
 
     def check(self, compared: Compared) -> Check:
@@ -105,29 +105,18 @@ class CheckRequest:
             )
             comparison = attrs.evolve(comparison, differences=tuple(known))
         gate = apply_limits(comparison, self.limits, self.fail_on, self.previous.exceeded)
-        return Check(
-            *(self.baseline, gate, compared.interrupted, compared.run_id),
-            is_sound=compared.is_sound,
-        )
+        return Check(gate, compared.interrupted, compared.is_sound)
 
 
 @attrs.frozen
 class Check:
-    """A baseline that was held against something, and what exceeds the limits."""
+    """A baseline that was compared with something, and what exceeds the limits."""
 
-    baseline: Baseline
     gate: Gate
     interrupted: bool = False
     """Whether this is what was found until then."""
-    run_id: int | None = None
-    """The run that was measured for it; None where none was, or it is not stored."""
     is_sound: bool = True
     """Whether the whole run is stored, where it was to be, and no build changed meanwhile."""
-
-    @property
-    def comparison(self) -> Comparison:
-        """The baseline with what was checked."""
-        return self.gate.comparison
 
     def require_comparison(self) -> None:
         """Refuse a check of nothing, which did not pass.

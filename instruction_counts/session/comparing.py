@@ -65,6 +65,22 @@ class Compared:
     """The run of what was measured for it; None where nothing was, or it is not stored."""
     is_sound: bool = True
     """Whether the whole run is stored, where it was to be, and no build changed meanwhile."""
+    measured: tuple[str, ...] = ()
+    """The names of the builds that were measured for it, in their order."""
+
+    def names_of(self, asked: Sequence[str]) -> tuple[str, ...]:
+        """What the sides are called from now on, where they were ``asked`` for so; or nothing."""
+        if not self.measured:
+            return tuple(asked)
+        if self.run_id is None:
+            return ()
+        if len(self.measured) == 2:
+            return (str(self.run_id),)
+        base, new = self.comparison.base, self.comparison.new
+        return tuple(
+            str(self.run_id) if side.run_id == self.run_id else name
+            for side, name in zip((base, new), asked, strict=True)
+        )
 
 
 @attrs.frozen
@@ -153,7 +169,7 @@ class ComparedBuilds:
         if engine_named(engine).can(Ability.LAYOUTS):
             return True
         self.runner.observer.note(
-            f"Suspects are not verified: the {engine} engine has only one memory layout."
+            f"Candidates are not verified: the {engine} engine has only one memory layout."
         )
         return False
 
@@ -236,7 +252,12 @@ def compare_sides(
         found = Compared(comparison, measured.interrupted)
         if compared_builds is not None and is_verified and not measured.interrupted:
             found = compared_builds.verify(comparison, request.layouts)
-    return attrs.evolve(found, run_id=measured.run_id, is_sound=measured.is_sound)
+    return attrs.evolve(
+        found,
+        run_id=measured.run_id,
+        is_sound=measured.is_sound,
+        measured=tuple(build.name for build in builds),
+    )
 
 
 def _known_side(asked: str | Side, request: ComparisonRequest, runs: LazyStore) -> Side:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import json
-import math
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 import attrs
 
 from core.types import CaseKey
 from instruction_counts.analysis.attribution.function_changes import FunctionDifference
 from instruction_counts.analysis.attribution.functions import difference
-from instruction_counts.analysis.attribution.profiles import callgrind_profile, speedscope
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FunctionCosts, Status
 from instruction_counts.domain.records import Complete, as_it_is
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.callgrind.writing import to_text
-from instruction_counts.system.files import write_atomically
 
 _NAMED = 12
 
@@ -117,43 +111,3 @@ def _near(label: str, known: Sequence[CaseKey]) -> str:
         for found in difflib.get_close_matches(text, texts, n=2, cutoff=0.7)
     ]
     return f" Near: {', '.join(dict.fromkeys(near))}." if near else ""
-
-
-# ------------------------------------------------------------------------ for other programs
-
-
-def write_callgrind(
-    folder: Path, title: str, base: FunctionCosts, new: FunctionCosts
-) -> tuple[Path, Path]:
-    """Write ``callgrind.out.base`` and ``callgrind.out.new``, both over the same number of runs.
-
-    Raises:
-        UsageError: the files cannot be written.
-    """
-    runs = math.lcm(base.runs, new.runs)
-    paths = folder / "callgrind.out.base", folder / "callgrind.out.new"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path, costs in zip(paths, (base, new), strict=True):
-            text = to_text(callgrind_profile(costs, runs, title))
-            write_atomically(path, text.encode("utf-8", "backslashreplace"))
-    except OSError as error:
-        raise UsageError(
-            f"--callgrind {folder}: {error.strerror}", "Name a folder that you may write to."
-        ) from error
-    return paths
-
-
-def write_speedscope(path: Path, title: str, difference: FunctionDifference) -> None:
-    """Write one file with four flame graphs: base, new, what grew and what shrank.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
-    try:
-        profile = speedscope(title, difference)
-        write_atomically(path, json.dumps(profile, separators=(",", ":"), allow_nan=False))
-    except OSError as error:
-        raise UsageError(
-            f"--speedscope {path}: {error.strerror}", "Name a file in a folder that you may use."
-        ) from error

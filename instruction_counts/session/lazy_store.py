@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Self
 
+from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.session.sides import LAST
 from instruction_counts.storage.store import Store
 
 
 class LazyStore:
     """The stored runs; their database is opened when the first of them is asked for."""
 
-    def __init__(self, db: str | None, *, must_exist: bool = True) -> None:
-        self._db, self._must_exist = db, must_exist
+    def __init__(self, db: str | None) -> None:
+        self._db = db
         self._store: Store | None = None
 
     def __enter__(self) -> Self:
@@ -23,19 +25,33 @@ class LazyStore:
             self._store.close()
 
     def find(self, text: str) -> int | None:
-        """See `Store.find`."""
-        return self.opened().find(text)
+        """See `Store.find`; ``last`` is the newest run, if none is tagged so.
+
+        Where there is no database, there is no such run, either.
+        """
+        try:
+            store = self.opened(must_exist=True)
+        except UsageError as error:
+            if isinstance(error, DataError):
+                raise
+            return None
+        found = store.find(text)
+        if found is None and text == LAST:
+            return next((run.id for run in store.summaries()), None)
+        return found
 
     def load(self, run_id: int, *, details: bool = True) -> Run:
         """See `Store.load`."""
-        return self.opened().load(run_id, details=details)
+        return self.opened(must_exist=True).load(run_id, details=details)
 
     def completed(self, record: Record) -> Record:
         """See `Store.completed`."""
-        return record if record.stored_in is None else self.opened().completed(record)
+        return (
+            record if record.stored_in is None else self.opened(must_exist=True).completed(record)
+        )
 
-    def opened(self) -> Store:
+    def opened(self, *, must_exist: bool = False) -> Store:
         """The store itself; made where there is none, unless it must exist."""
         if self._store is None:
-            self._store = Store.open(self._db, must_exist=self._must_exist)
+            self._store = Store.open(self._db, must_exist=must_exist)
         return self._store

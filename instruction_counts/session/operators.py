@@ -19,12 +19,12 @@ from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.sources.operators.calls import Overrides, calls
 from instruction_counts.sources.operators.catalogue import (
     Coverage,
-    Schema,
+    Schemas,
     coverage,
     load_public_operators,
     load_schemas,
 )
-from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
+from instruction_counts.sources.operators.definitions import definitions_of
 from instruction_counts.sources.operators.entries import SIZE, OperatorEntry, Template
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.sizes import (
@@ -90,7 +90,7 @@ def measure_sizes(
         runtimes=request.modes.runtimes or ("Eager",),
         autograds=request.modes.autograds or ("Forward",),
     )
-    schemas = schemas_by_name(load_schemas(default_build(), Cache()))
+    schemas = load_schemas(default_build(), Cache())
     by_size = over_sizes(
         *(entry, request.overrides, shapes, sizes, schemas), named=bool(request.scale)
     )
@@ -110,7 +110,7 @@ def over_sizes(
     asked: Overrides,
     shapes: Mapping[str, Template],
     sizes: Sequence[int],
-    schemas: Mapping[str, Sequence[Schema]],
+    schemas: Schemas,
     *,
     named: bool,
 ) -> dict[int, dict[Label, GroupedBenchmark]]:

@@ -6,8 +6,8 @@ import contextlib
 import multiprocessing
 import os
 import shlex
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import attrs
@@ -20,9 +20,8 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
-from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.cores import available_cores
-from instruction_counts.session.builds import BuildRunner, MeasuredRun, MeasurementSettings
+from instruction_counts.session.builds import BuildRunner
 from instruction_counts.session.verification import Verification
 from instruction_counts.sources.definitions import Definitions, load_cases
 from instruction_counts.system.folders import WorkFolder
@@ -171,48 +170,56 @@ def _spread(counts: Sequence[int | None]) -> float:
 def counted(
     cases: Sequence[Case], runner: BuildRunner, condition: Condition, *, executed: bool = False
 ) -> Run:
-    """Count ``cases`` once, in servers of their own, under ``condition``.
-
-    This process stays as it is: where another directory or environment is asked for, a process of
-    its own measures.
-    """
+    """Count ``cases`` once, in servers of their own, under ``condition``."""
     (facts,) = runner.facts
-    facts = _anchored(facts)
-    orders = [
-        runner.settings.order(case, facts.build, times=False, executed=executed) for case in cases
-    ]
-    runner = attrs.evolve(runner, facts=(facts,))
     with contextlib.ExitStack() as stack:
-        if condition.another_directory or condition.variables:
-            context = multiprocessing.get_context("spawn")
-            other = stack.enter_context(ProcessPoolExecutor(1, context))
-            measured = other.submit(_elsewhere, facts, runner.settings, orders, condition).result()
-        else:
-            if condition.busy:
-                stack.enter_context(_load(available_cores()))
-            measured = runner.run(orders)
+        facts = _anchored(facts)
+        if condition.another_directory:
+            facts = _at_longer_path(facts, stack.enter_context(_elsewhere()))
+        if condition.busy:
+            stack.enter_context(_load(available_cores()))
+        stack.enter_context(_inherited(condition.variables))
+        orders = [
+            runner.settings.order(case, facts.build, times=False, executed=executed)
+            for case in cases
+        ]
+        measured = attrs.evolve(runner, facts=(facts,)).run(orders)
     if measured.interrupted:
         raise KeyboardInterrupt
     return measured.run
 
 
-def _elsewhere(
-    facts: BuildFacts,
-    settings: MeasurementSettings,
-    orders: Sequence[WorkOrder],
-    condition: Condition,
-) -> MeasuredRun:
-    """Measure in a process of its own, which may change its environment."""
-    os.environ.update(condition.variables)
-    with WorkFolder() as folder, contextlib.chdir(folder):
-        if condition.another_directory:
-            elsewhere = folder / "a-folder-with-a-longer-name-than-usual"
-            elsewhere.mkdir()
-            os.environ["TMPDIR"] = str(elsewhere)
-            os.chdir(elsewhere)
-            facts = _at_longer_path(facts, elsewhere)
-        orders = [attrs.evolve(order, build=facts.build) for order in orders]
-        return BuildRunner((facts,), settings).run(orders)
+@contextlib.contextmanager
+def _inherited(variables: Mapping[str, str]) -> Iterator[None]:
+    """Let what is started inherit ``variables``, and nothing after it."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+@contextlib.contextmanager
+def _elsewhere() -> Iterator[Path]:
+    """Let the program work in another directory, which is its TMPDIR, too; its value is that one.
+
+    Neither may reach a counted process, where the length of a path moves what lies behind it.
+    """
+    before = tempfile.tempdir
+    with WorkFolder() as folder:
+        elsewhere = folder / "a-folder-with-a-longer-name-than-usual"
+        elsewhere.mkdir()
+        tempfile.tempdir = str(elsewhere)
+        try:
+            with _inherited({"TMPDIR": str(elsewhere)}), contextlib.chdir(elsewhere):
+                yield elsewhere
+        finally:
+            tempfile.tempdir = before
 
 
 def _anchored(facts: BuildFacts) -> BuildFacts:

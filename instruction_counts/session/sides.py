@@ -1,11 +1,15 @@
-"""The sides that people name: a JSON file, or a stored run by its number or tag."""
+"""The sides that people name: builds, JSON files, and stored runs by their number or tag."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
 from instruction_counts.analysis.verdicts.sides import Side, side_of
+from instruction_counts.builds.configured import parse_build
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.storage.json_files import is_file_name, read_json
@@ -24,8 +28,73 @@ class Runs(Protocol):
         """The record with its details, which are read from the run that it is stored in."""
 
 
-def read_side(text: str, runs: Runs) -> Side:
+_ANYTHING = "a build, an interpreter, a JSON file"
+LAST = "last"
+"""Names the newest stored run."""
+
+
+def named_sides(
+    names: Sequence[str], builds: Sequence[Build], runs: Runs
+) -> tuple[Side | Build, Side | Build]:
+    """The two sides that one or two names say: a build to measure, or what was measured.
+
+    A build is one of ``builds``, or an interpreter or virtual environment by its path.
+
+    Raises:
+        UsageError: one names nothing, or a run that has not the builds for it.
+        DataError: a file or the database cannot be read.
+    """
+    roles = ("base", "new")
+    known = {build.name: build for build in builds}
+    found = [
+        known.get(name) or _interpreter(name, role)
+        for name, role in zip(names, roles, strict=False)
+    ]
+    if len(names) == 1 and found[0] is None:
+        sides = read_sides(names, runs)
+        if len(sides) == 2:
+            return sides[0], sides[1]
+    if len(names) == 1:
+        raise UsageError(
+            f"{names[0]} is one side, and there is nothing to compare it with", "Name another one."
+        )
+    base, new = (
+        build or read_side(name, runs, _ANYTHING) for build, name in zip(found, names, strict=True)
+    )
+    return base, new
+
+
+def _interpreter(name: str, role: str) -> Build | None:
+    """The build at that path; None where nothing there can be started, as a result file."""
+    path = Path(name).expanduser()
+    if "/" in name and ".json" not in name and not path.exists():
+        raise UsageError(
+            f"there is no interpreter, virtual environment or file {name}", "Correct the path."
+        )
+    is_folder = path.is_dir() and (path / "bin" / "python").exists()
+    if not is_folder and not (path.is_file() and os.access(path, os.X_OK)):
+        return None
+    return parse_build(f"{role}={name}")
+
+
+def read_sides(names: Sequence[str], runs: Runs) -> tuple[Side, ...]:
+    """The sides of these names; of a single one that is a run of two builds, both.
+
+    Raises:
+        UsageError, DataError: as `read_side`.
+    """
+    if len(names) == 1:
+        run, run_id, build = _find(names[0], runs)
+        if build is None and len(run.builds) == 2:
+            title = _title(names[0], run_id)
+            return tuple(side_of(run, name, f"{title}, {name}", run_id) for name in run.builds)
+    return tuple(read_side(name, runs) for name in names)
+
+
+def read_side(text: str, runs: Runs, what: str = "a JSON file") -> Side:
     """The side that ``text`` names: a JSON file, or the number or tag of a stored run.
+
+    ``what`` is what else it could have been, for messages.
 
     Records of a stored run come without their details: there can be any number of them.
 
@@ -35,7 +104,7 @@ def read_side(text: str, runs: Runs) -> Side:
         UsageError: there is no such file or run, or it has several builds and none is named.
         DataError: the file or the database cannot be read.
     """
-    run, run_id, build = _find(text, runs)
+    run, run_id, build = _find(text, runs, what)
     if build is None:
         if len(run.builds) != 1:
             names = ", ".join(run.builds)
@@ -50,7 +119,7 @@ def read_side(text: str, runs: Runs) -> Side:
     return side_of(run, build, _title(text, run_id), run_id)
 
 
-def _find(text: str, runs: Runs) -> tuple[Run, int | None, str | None]:
+def _find(text: str, runs: Runs, what: str = "a JSON file") -> tuple[Run, int | None, str | None]:
     # A file or tag may itself hold a colon, so the whole text is tried first.
     before, _, after = text.rpartition(":")
     names = [(name, build) for name, build in ((text, None), (before, after)) if name]
@@ -66,7 +135,7 @@ def _find(text: str, runs: Runs) -> tuple[Run, int | None, str | None]:
         if number is not None:
             return runs.load(number, details=False), number, build
     raise UsageError(
-        f'"{text}" is neither a JSON file nor a stored run',
+        f'"{text}" is neither {what} nor a stored run',
         "Stored runs and their tags:",
         "runs list",
     )
@@ -74,6 +143,6 @@ def _find(text: str, runs: Runs) -> tuple[Run, int | None, str | None]:
 
 def _title(text: str, run_id: int | None) -> str:
     name, _, build = text.partition(":")
-    if run_id is not None and name == str(run_id):
-        return f"run {name}{f', {build}' if build else ''}"
+    if run_id is not None and name in {str(run_id), LAST}:
+        return f"run {run_id}{f', {build}' if build else ''}"
     return Path(text).name

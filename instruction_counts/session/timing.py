@@ -1,4 +1,4 @@
-"""Timing statements as they are typed: each is counted, timed and held against the first."""
+"""Timing one-line statements: each is counted, timed and compared with the first."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Saving:
         return cls(path, parts)
 
 
-@attrs.frozen(repr=False)
+@attrs.frozen
 class Timed:
     """Statements that were measured, in the order in which they were asked for."""
 
@@ -54,11 +54,6 @@ class Timed:
     saved: tuple[Label, ...] = ()
     """The labels under which the statements were saved."""
 
-    def __repr__(self) -> str:
-        """Short: a record holds every function that was counted."""
-        shown = ", ".join(map(_brief, self.statements))
-        return f"<Timed {shown}>"
-
     @property
     def advice(self) -> str:
         """What to type instead, where torch says only what is wrong; mostly empty."""
@@ -69,13 +64,6 @@ class Timed:
                 "of the setup that has its shape: --gradient NAME."
             )
         return ""
-
-
-def _brief(found: MeasuredStatement) -> str:
-    outcome = found.record.outcome
-    counted = outcome.instructions
-    what = outcome.status.value if counted is None else f"{counted.per_run} instructions"
-    return f"{found.record.key.title}: {what}"
 
 
 def time_statements(asked: Statements, runner: BuildRunner, saving: Saving | None = None) -> Timed:

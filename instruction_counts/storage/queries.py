@@ -225,7 +225,10 @@ def _name(identity: Identity) -> tuple[str, str]:
 
 
 def case_keys(connection: Connection) -> tuple[CaseKey, ...]:
-    """The cases that any run holds, in the order in which they were first stored."""
+    """The cases that any run holds, in the order in which they were first stored.
+
+    Those of runtimes that are not registered now are left out.
+    """
     first = select(func.min(outcomes.c.id)).group_by(outcomes.c.case_digest)
     names = ("label", "language", "runtime", "autograd", "num_threads")
     rows = connection.execute(
@@ -233,9 +236,11 @@ def case_keys(connection: Connection) -> tuple[CaseKey, ...]:
         .where(outcomes.c.id.in_(first))
         .order_by(outcomes.c.id)
     )
-    return tuple(
-        CaseKey.of_values({**row, "label": parsed(row["label"])}) for row in rows.mappings()
-    )
+    found = []
+    for row in rows.mappings():
+        with contextlib.suppress(KeyError):
+            found.append(CaseKey.of_values({**row, "label": parsed(row["label"])}))
+    return tuple(found)
 
 
 def stored_counts(

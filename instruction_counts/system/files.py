@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from filelock import FileLock
 from instruction_counts.domain.errors import UsageError
 
 _PATIENCE_S = 30.0
+_GZIP = 16
+"""Added to the size of the window, it makes zlib write gzip's format: with no time of its own."""
 
 
 def write_atomically(path: Path, content: str | bytes | Iterable[str | bytes]) -> None:
@@ -30,6 +33,35 @@ def write_atomically(path: Path, content: str | bytes | Iterable[str | bytes]) -
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def write_output(
+    path: Path, content: str | bytes | Iterable[str | bytes], option: str = ""
+) -> None:
+    """Replace a file that a user named with ``option``; its name says whether it is compressed.
+
+    The same content always gives the same bytes. What no file can hold, as half of a surrogate
+    pair, is spelled out.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    parts = [content] if isinstance(content, str | bytes) else content
+    encoded = (
+        part if isinstance(part, bytes) else part.encode(errors="backslashreplace")
+        for part in parts
+    )
+    try:
+        write_atomically(path, _compressed(encoded) if path.suffix == ".gz" else encoded)
+    except OSError as error:
+        raise unwritable(path, option, error) from error
+
+
+def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:
+    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
+    for part in parts:
+        yield compressor.compress(part)
+    yield compressor.flush()
 
 
 @contextlib.contextmanager
@@ -69,7 +101,7 @@ def check_writable(path: Path, option: str) -> None:
 def unwritable(path: Path, option: str, error: OSError) -> UsageError:
     """The error for a ``path`` that cannot be written."""
     return UsageError(
-        f"{option} {path} cannot be written: {error.strerror}",
+        f"{option} {path} cannot be written: {error.strerror}".strip(),
         "Choose a file in a folder that you can write to.",
     )
 

@@ -107,6 +107,6 @@ def counting_digest() -> str:
 
 
 def modules_of_servers(*, counting: bool) -> tuple[Path, ...]:
-    """The files of the tasks that children of a server can be asked for."""
-    tasks = [task for task in _TASKS.values() if task.in_child]
-    return tuple(dict.fromkeys(task.module for task in tasks if task.while_counting is counting))
+    """The files of the tasks that children of a server can be asked for, beside what counts."""
+    tasks = [task for task in _TASKS.values() if task.in_child and task.while_counting is counting]
+    return tuple(dict.fromkeys(task.module for task in tasks if task.module not in COUNTED))

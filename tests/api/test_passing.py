@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import types
 from collections import OrderedDict
@@ -219,7 +220,12 @@ def test_a_module_is_imported(tmp_path: Path) -> None:
 
 def test_what_a_library_defines_is_imported(tmp_path: Path) -> None:
     """A function, or a class."""
-    values = {"relu": torch.nn.functional.relu, "Layer": torch.nn.Linear}
+    values = {
+        "relu": torch.nn.functional.relu,
+        "Layer": torch.nn.Linear,
+        "root": math.sqrt,
+        "nested": torch.nn.Module.forward,
+    }
 
     assert values == passed(tmp_path, **values)
 
@@ -235,6 +241,14 @@ def doubled(x: Any) -> Any:
 def scaled(x: Any) -> Any:
     """Also a function that is defined later."""
     return x
+
+
+@dataclasses.dataclass
+class Pair:
+    """It has no function that is written here."""
+
+    left: int
+    right: int = SCALE
 
 
 class Net(torch.nn.Module):
@@ -263,6 +277,13 @@ def test_a_function_of_the_program_comes_with_its_source(
 
     assert 6 == found["y"]
     assert found["doubled"] is not doubled
+
+
+def test_a_value_of_a_class_of_the_program_is_one(own: Mapping[str, Any], tmp_path: Path) -> None:
+    """Its class comes with its source, and with its decorators."""
+    found = made(code_of("", ["pair"], {**own, "pair": Pair(1)}, tmp_path))["pair"]
+
+    assert dataclasses.asdict(Pair(1)) == dataclasses.asdict(found)
 
 
 def test_a_model_of_the_program_finds_its_class(own: Mapping[str, Any], tmp_path: Path) -> None:

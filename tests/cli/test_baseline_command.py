@@ -48,7 +48,8 @@ def test_a_baseline_is_made_and_updated(place: Workplace) -> None:
     }
 
     assert {**BASE, "tight": 1500} == counts
-    assert "1,000 → 1,500 +500 (+50.00%) · worse · exact difference" in shown
+    assert "1,000  1,500    +500  +50.00%" in shown
+    assert "why  worse; exact difference" in shown
 
 
 def test_only_what_is_selected_is_accepted(place: Workplace) -> None:
@@ -70,14 +71,15 @@ def test_a_dry_run_writes_nothing(place: Workplace) -> None:
     shown = place.accept({**BASE, "tight": 1500}, "--dry-run")
 
     assert before == place.baseline.read_text()
-    assert "1,000 → 1,500" in shown
+    assert "1,000  1,500" in shown
+    assert f"Nothing was written: {place.baseline}" in shown
 
 
 def test_a_run_with_failed_cases_is_not_accepted(place: Workplace) -> None:
     """It is an error, with its remedy."""
     file = place.run_file({"tight": failed()})
 
-    assert 1 == place.call("accept", file, "--output", place.baseline)
+    assert 1 == place.call("accept", place.baseline, file)
     assert "exclude them with --only" in place.shown
 
 
@@ -86,8 +88,8 @@ def test_cases_that_the_run_lacks_are_reported(place: Workplace) -> None:
     stays = place.accept({"tight": 1000})
     dropped = place.accept({"tight": 1000}, "--prune")
 
-    assert "2 cases of the baseline" in stays
-    assert "are dropped" in dropped
+    assert "Not in the run, and kept (--prune drops them): 2 cases" in stays
+    assert "Not in the run, and dropped: 2 cases" in dropped
     assert 1 == len(read_baseline(place.baseline).cases)
 
 
@@ -95,7 +97,7 @@ def test_cases_that_were_not_counted_are_reported_and_stay(place: Workplace) -> 
     """Nothing says that they are gone."""
     shown = place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
 
-    assert "1 cases of the baseline were not counted: they stay" in shown
+    assert "Not counted in the run, and kept: 1 case" in shown
     assert 3 == len(read_baseline(place.baseline).cases)
 
 
@@ -200,7 +202,7 @@ def test_a_skipped_case_is_reported_as_not_guarded(place: Workplace) -> None:
     """With the reason, everywhere; there were too few cores, say."""
     refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
     files = [place.folder / name for name in ("c.md", "junit.xml")]
-    options = [f"--output={files[0]}", f"--junit={files[1]}"]
+    options = [f"--output={file}" for file in files]
     place.check({**BASE, "tight": Outcome(Status.SKIPPED, failure=refused)}, *options)
     shown = [place.shown, *(path.read_text() for path in files)]
 
@@ -211,38 +213,30 @@ def test_a_skipped_case_is_reported_as_not_guarded(place: Workplace) -> None:
 def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> None:
     """Markdown, JSON and JUnit XML."""
     files = [place.folder / name for name in ("c.md", "c.json", "junit.xml")]
-    options = ["--output", str(files[0]), "--output", str(files[1]), "--junit", str(files[2])]
+    options = [f"--output={file}" for file in files]
     place.check({**BASE, "tight": 1500}, place.limits, *options)
     suite = ET.fromstring(files[2].read_text())[0]  # noqa: S314 - it was written here
 
-    assert files[0].read_text().startswith("### FAILS: 1 of 3 cases")
+    assert files[0].read_text().startswith("**FAILS: 1 of 3 cases")
     assert json.loads(files[1].read_text())["fails"] is True
     assert "1" == suite.get("failures")
-
-
-@pytest.mark.parametrize("option", ["--output=c.txt", "--output=no/c.md", "--junit=no/j.xml"])
-def test_a_file_that_cannot_be_written_is_refused_first(option: str, place: Workplace) -> None:
-    """Before anything is measured."""
-    assert 1 == place.check(BASE, option)
 
 
 LONG = "x" * 250
 """A name that no file system takes, with what is written beside the file for a moment."""
 
 
-@pytest.mark.parametrize("option", [f"--output={LONG}.md", f"--junit={LONG}.xml"])
-def test_a_file_that_turns_out_not_to_be_writable_is_an_error(
-    option: str, place: Workplace
-) -> None:
-    """After the verdict was shown, and with the option."""
+@pytest.mark.parametrize(
+    "option", [f"--output={LONG}.md", "--output=c.xlsx", "--output=no/c.md", "--output=no/j.xml"]
+)
+def test_a_file_that_cannot_be_written_is_refused_first(option: str, place: Workplace) -> None:
+    """Before anything is measured."""
     assert 1 == place.check(BASE, option)
-    assert "PASSES: 3 cases" in place.shown
-    assert f"{option.partition('=')[0]} {LONG}" in "".join(place.shown.split("\n"))
 
 
 def test_a_baseline_that_cannot_be_written_is_an_error(place: Workplace) -> None:
     """As everywhere."""
-    assert 1 == place.call("accept", place.run_file(BASE), f"--output={LONG}.json")
+    assert 1 == place.call("accept", place.folder / f"{LONG}.json", place.run_file(BASE))
     assert "cannot be written" in place.shown
 
 
@@ -269,8 +263,8 @@ def test_a_run_and_a_build_are_one_too_many(place: Workplace) -> None:
 def test_a_baseline_is_shown(place: Workplace) -> None:
     """Its build and its cases."""
     assert 0 == place.call("show", place.baseline, "--only", "*/tight")
-    assert "libc: glibc-2.36" in place.shown
-    assert place.shown.endswith("1 cases\n")
+    assert ["libc", "glibc-2.36"] in [line.split() for line in place.shown.splitlines()]
+    assert place.shown.endswith("1 case\n")
 
 
 def test_doubts_have_an_exit_code(place: Workplace) -> None:
@@ -278,24 +272,22 @@ def test_doubts_have_an_exit_code(place: Workplace) -> None:
     path = place.folder / "limits.yaml"
     path.write_text("limits: [{only: Nix, hard: 1%}]\ndefault: {hard: 0.5%}")
 
-    assert 1 == place.call("lint", place.baseline, f"--limits={path}")
+    assert 1 == place.call("lint", place.baseline, f"--gate={path}")
     assert "a pattern matches no case: 1\n  Nix" in place.shown
 
 
 # Comparing
 
 
-@pytest.mark.parametrize(
-    ("args", "code"), [([], 3), (["--limits"], 0), (["--fail-on", "never"], 0)]
-)
+@pytest.mark.parametrize(("args", "code"), [([], 3), (["--gate"], 0), (["--fail-on", "never"], 0)])
 def test_compare_takes_limits_too(args: list[str], code: int, place: Workplace) -> None:
     """And JUnit files."""
     base = Path(place.run_file(BASE)).rename(place.folder / "base.json")
     new = place.run_file({**BASE, "loose": 1500})
-    given = [place.limits if arg == "--limits" else arg for arg in args]
+    given = [place.limits if arg == "--gate" else arg for arg in args]
     junit = place.folder / "junit.xml"
 
-    assert code == place.program("compare", base, new, *given, "--junit", junit).code
+    assert code == place.program("compare", base, new, *given, "--output", junit).code
     assert junit.is_file()
 
 
@@ -341,7 +333,7 @@ def test_the_steps_of_the_example_workflow_work(
     ]
 
     assert [code, 0] == codes
-    assert (place.folder / "summary.md").read_text().startswith(f"### {verdict}")
+    assert (place.folder / "summary.md").read_text().startswith(f"**{verdict}")
     assert {"check.json", "comment.md", "junit.xml"} <= {
         path.name for path in place.folder.iterdir()
     }
@@ -379,7 +371,9 @@ def test_the_example_workflow_measures(place: Workplace) -> None:
     (place.folder / "limits.yaml").write_text(LIMITS)
     run = "instruction-counts run --definitions tiny.py --no-times --output run.json"
     measured = shell(run, place.folder)
-    accepted = shell("rm baseline.json; instruction-counts baseline accept run.json", place.folder)
+    accepted = shell(
+        "rm baseline.json; instruction-counts baseline accept baseline.json run.json", place.folder
+    )
     text = place.baseline.read_text()
     case = next(case for case in json.loads(text)["cases"] if case["label"] == ["lowered"])
     lower = {**case, "instructions": 1, "layers": {}}

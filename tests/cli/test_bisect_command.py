@@ -96,7 +96,7 @@ def test_a_wrapper_is_found_among_real_builds(
     (tmp_path / "site 2" / "sitecustomize.py").write_text("import sys\nsys.exit('broken')\n")
     (tmp_path / "builds.yaml").write_text(yaml.safe_dump({"builds": builds}))
     command = ["bisect", "mm", "--definitions", definitions, "--format", "json"]
-    command += ["--builds", str(tmp_path / "builds.yaml"), "--db", str(tmp_path / "runs.db")]
+    command += ["--build", str(tmp_path / "builds.yaml"), "--db", str(tmp_path / "runs.db")]
     found = []
     for layouts in ([], ["--layouts", "0"]):
         assert 3 == cli.main([*command, *layouts])

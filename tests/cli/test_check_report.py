@@ -10,15 +10,12 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
-from instruction_counts.cli.check_report import conclude
+from instruction_counts.cli.baseline_check import conclude
 from instruction_counts.cli.exit_codes import ExitCode
-from instruction_counts.cli.gating import Gating
+from instruction_counts.cli.output import Destination, Outputs
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.gate.baseline import Baseline, Head
-from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import Limits
-from instruction_counts.report.formats.entry import CheckReport
-from instruction_counts.report.registry import Destination
 from instruction_counts.session.checking import CheckRequest
 from instruction_counts.session.comparing import Compared
 from tests.builders import comparison, cpp, difference, key, side
@@ -32,8 +29,6 @@ OTHER_CODE = attrs.evolve(
     difference(1000, 9000, verdict=Verdict.INCOMPARABLE), reason=Reason.DEFINITION_CHANGED
 )
 BROKEN = attrs.evolve(difference(1, failed(), verdict=Verdict.FAILED), reason=Reason.FAILED_IN_NEW)
-TOO_LONG = f"{'x' * 250}.md"
-"""No file system takes it, with what is written beside it for a moment."""
 
 
 def concluded(
@@ -43,13 +38,12 @@ def concluded(
     limits: Limits | None = None,
     interrupted: bool = False,
 ) -> ExitCode:
-    """The end of a check that writes files of these names, and junit.xml."""
+    """The end of a check that writes files of these names."""
     baseline = Baseline(Head.of(side()), {})
     request = CheckRequest(folder / "baseline.json", baseline, limits=limits)
     check = request.check(Compared(comparison(*found), interrupted))
-    gating = Gating(limits, FailOn.REGRESSION, folder / "junit.xml")
-    files = [Destination.of(folder / name, CheckReport) for name in names]
-    return conclude(check, gating, files, 9)
+    files = [Destination.of(folder / name, having=("tests",)) for name in names]
+    return conclude(check, Outputs(tuple(files)))
 
 
 def test_an_interrupted_check_does_not_pass_and_leaves_files_as_they_were(
@@ -77,10 +71,10 @@ def test_a_check_that_compared_nothing_does_not_pass(
 ) -> None:
     """It is an error, after what it says of each case, and in all files."""
     with pytest.raises(UsageError, match="nothing was compared"):
-        concluded(tmp_path, "c.md", "c.json", found=found)
+        concluded(tmp_path, "c.md", "c.json", "junit.xml", found=found)
 
     assert "NOTHING WAS COMPARED" in capsys.readouterr().out
-    assert (tmp_path / "c.md").read_text().startswith("### NOTHING WAS COMPARED")
+    assert (tmp_path / "c.md").read_text().startswith("**NOTHING WAS COMPARED")
     assert json.loads((tmp_path / "c.json").read_text())["compares"] is False
     assert '<error message="nothing was compared" />' in (tmp_path / "junit.xml").read_text()
 
@@ -106,7 +100,11 @@ def test_the_verdict_is_shown_before_files_are_written(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What was measured for an hour is not lost with a file."""
+    baseline = Baseline(Head.of(side()), {})
+    check = CheckRequest(tmp_path / "b.json", baseline).check(Compared(comparison(WORSE)))
+    outputs = Outputs((Destination.of(tmp_path / "c.md"),))
+    tmp_path.rmdir()
     with pytest.raises(UsageError, match="cannot be written"):
-        concluded(tmp_path, TOO_LONG, found=[WORSE])
+        conclude(check, outputs)
 
     assert "FAILS: 1 of 1 case" in capsys.readouterr().out

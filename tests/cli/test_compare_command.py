@@ -9,7 +9,7 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
@@ -57,19 +57,9 @@ def test_without_a_regression_all_is_well(files: Files, compare: Program) -> Non
     assert "3 cases: 1 same · 1 better · 1 new" in out
 
 
-def test_verdicts_are_shown_with_their_cases(files: Files, compare: Program) -> None:
-    """The worst first."""
-    lines = [line.strip() for line in compare(*files).out.splitlines()]
-
-    assert "5 cases: 1 same · 1 better · 1 worse · 1 new · 1 missing" in lines
-    assert lines.index("Group / worse · C++ · Eager · Forward") < lines.index(
-        "Group / better · C++ · Eager · Forward"
-    )
-
-
-@pytest.mark.parametrize("names", [("1", "2"), ("before", "after"), ("1", "after")])
+@pytest.mark.parametrize("names", [("1", "2"), ("before", "after"), ("1", "last")])
 def test_stored_runs_are_compared(names: tuple[str, str], tmp_path: Path, compare: Program) -> None:
-    """By number or by tag."""
+    """By number, by tag, or the newest."""
     path = tmp_path / "runs.db"
     with Store.open(path) as store:
         for counts, tag in ((BASE, "before"), (NEW, "after")):
@@ -100,66 +90,41 @@ def test_an_effect_that_is_none_is_wrong_usage(effect: str, files: Files, compar
 
 
 def test_many_cases_are_cut_short(files: Files, compare: Program) -> None:
-    """It is said, and how to see them all."""
+    """It is said, and how to see them all; the last line is what to type next."""
     slower = {f"case {number}": 2000 for number in range(30)}
     for path, counts in zip(files, (dict.fromkeys(slower, 1000), slower), strict=True):
         Path(path).write_text(to_json(run_of(counts)))
     shown = [compare(*files, *more).out for more in ([], ["--limit", "0"])]
 
-    assert [20, 30] == [text.count("1,000 → 2,000") for text in shown]
-    assert "… and 10 more (--limit 0 shows all)" in shown[0]
+    assert [20, 30] == [text.count("1,000  2,000  +1,000  +100.00%") for text in shown]
+    assert "… 10 more: --limit 0 shows all" in shown[0]
+    command = f"Next: instruction-counts explain {' '.join(files)} 'Group/case 0'"
+    assert command == shown[0].splitlines()[-1]
 
 
-def test_the_comparison_is_written_as_json(files: Files, tmp_path: Path, compare: Program) -> None:
-    """With all that the table shows."""
-    path = tmp_path / "c.json"
-    compare(*files, "--output", path)
-    data: dict[str, Any] = json.loads(path.read_text())
-    case = next(case for case in data["cases"] if case["label"][-1] == "worse")
-
-    assert {
-        "verdict": "worse",
-        "reason": "exact difference",
-        "verified": False,
-        "base": 1000,
-        "new": 1500,
-        "change": 500,
-        "relative": 0.5,
-    }.items() <= case.items()
-
-
-def test_the_comparison_is_written_compressed(
+def test_the_comparison_is_written_in_every_form(
     files: Files, tmp_path: Path, compare: Program
 ) -> None:
-    """The same JSON."""
-    paths = tmp_path / "c.json", tmp_path / "c.json.gz"
-    compare(*files, *(f"--output={path}" for path in paths))
+    """By the suffix of each file; compressed, it is the same."""
+    paths = [tmp_path / name for name in ("c.json", "c.json.gz", "c.csv", "c.md", "c.xml", "c.txt")]
+    answer = compare(*files, *(f"--output={path}" for path in paths))
+    as_json, packed, as_csv, as_markdown, as_junit, as_text = (path.read_bytes() for path in paths)
+    case = next(case for case in json.loads(as_json)["cases"] if case["label"][-1] == "worse")
+    rows = csv.DictReader(io.StringIO(as_csv.decode()))
 
-    assert paths[0].read_bytes() == gzip.decompress(paths[1].read_bytes())
-
-
-def test_the_comparison_is_written_as_csv(files: Files, tmp_path: Path, compare: Program) -> None:
-    """A line for each case."""
-    path = tmp_path / "c.csv"
-    compare(*files, "--output", path)
-    rows = list(csv.DictReader(io.StringIO(path.read_text())))
-
-    assert {"Group/same": "same", "Group/worse": "worse", "Group/better": "better"}.items() <= {
-        row["label"]: row["verdict"] for row in rows
-    }.items()
-
-
-def test_the_comparison_is_written_as_markdown(
-    files: Files, tmp_path: Path, compare: Program
-) -> None:
-    """For a comment on a pull request."""
-    path = tmp_path / "c.md"
-    compare(*files, "--output", path)
-
-    assert path.read_text().startswith("**5 cases: 1 same · 1 better · 1 worse")
+    assert (1000, 1500, 500, "worse") == tuple(
+        case[name] for name in ("base", "new", "change", "verdict")
+    )
+    assert as_json == gzip.decompress(packed)
+    assert "worse" == next(row["verdict"] for row in rows if row["label"] == "Group/worse")
+    assert as_markdown.startswith("**5 cases: 1 same · 1 better · 1 worse".encode())
+    assert 5 == as_junit.count(b"<testcase")
+    assert as_text.decode().splitlines()[-1] == next(
+        line for line in answer.out.splitlines() if line.startswith("Next: ")
+    )
 
 
-@pytest.mark.parametrize("name", ["c.txt", "c", "missing/c.json"])
+@pytest.mark.parametrize("name", ["c.xlsx", "c", "missing/c.json"])
 def test_an_output_that_cannot_be_written_is_refused_first(
     name: str, files: Files, tmp_path: Path, compare: Program
 ) -> None:
@@ -167,23 +132,13 @@ def test_an_output_that_cannot_be_written_is_refused_first(
     assert "--output" in compare.error(*files, "--output", tmp_path / name)
 
 
-def test_a_file_that_turns_out_not_to_be_writable_is_an_error_after_the_report(
-    files: Files, tmp_path: Path, compare: Program
-) -> None:
-    """What was found is not lost with a file: this name is too long for what is written first."""
-    shown = compare(*files, "--output", tmp_path / f"{'x' * 250}.md")
-
-    assert 1 == shown.code
-    assert "1 worse" in shown.out
-    assert "cannot be written" in shown.err
-
-
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["a", "b"], '"a" is neither a JSON file nor a stored run'),
-        (["99", "98"], '"99" is neither a JSON file nor a stored run'),
+        (["a", "b"], '"a" is neither a build, an interpreter, a JSON file nor a stored run'),
+        (["99", "98"], '"99" is neither a build, an interpreter, a JSON file nor a stored run'),
         (["a", "a"], "both sides are a"),
+        (["no/python", "a"], "there is no interpreter, virtual environment or file no/python"),
     ],
 )
 def test_a_side_that_is_not_there_is_named(args: list[str], message: str, compare: Program) -> None:
@@ -194,7 +149,11 @@ def test_a_side_that_is_not_there_is_named(args: list[str], message: str, compar
 @pytest.mark.parametrize(
     ("stored", "args", "message"),
     [
-        ("nosuchrun", [], '"nosuchrun" is neither a JSON file nor a stored run'),
+        (
+            "nosuchrun",
+            [],
+            '"nosuchrun" is neither a build, an interpreter, a JSON file nor a stored run',
+        ),
         ("base.json", ["--only", "Nothing"], "base.json contains no selected case"),
     ],
 )
@@ -220,7 +179,7 @@ def test_definitions_select_among_what_is_stored(
         "BENCHMARKS = {('Group', 'better'): case, ('Group', 'unknown'): case}\n"
     )
 
-    assert "1 cases: 1 better" in compare.output(*files, "--definitions", definitions)
+    assert "1 case: 1 better" in compare.output(*files, "--definitions", definitions)
 
 
 def test_definitions_that_are_not_there_are_named_also_for_stored_runs(
@@ -240,3 +199,18 @@ def test_two_builds_of_one_run_are_compared(tmp_path: Path, compare: Program) ->
     path.write_text(to_json(make_run(*records, builds=("old", "new"))))
 
     assert 3 == compare(f"{path}:old", f"{path}:new").code
+    assert 3 == compare(path).code  # both of its builds
+    assert "is one side" in compare.error(f"{path}:old")
+
+
+def test_an_interpreter_or_a_virtual_environment_is_a_build(
+    files: Files, tmp_path: Path, compare: Program
+) -> None:
+    """Without a name; it is looked at before anything is measured."""
+    environment = tmp_path / "venv"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin" / "python").symlink_to(sys.executable)
+    more = ["--db", tmp_path / "runs.db", "--definitions", "/nowhere.py"]
+
+    for build in (sys.executable, environment):
+        assert "/nowhere.py" in compare.error(files[0], build, *more)

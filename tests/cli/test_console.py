@@ -2,47 +2,52 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from instruction_counts.cli import console
 from instruction_counts.domain.outcomes import Outcome, Status
-from instruction_counts.execution.events import Finished, Started
+from instruction_counts.execution.events import Event, Finished, Started
 from tests.fakes import OK, failed, make_order
 
 ORDER = make_order("Top", "add")
 
 
-@pytest.mark.parametrize(
-    ("outcome", "expected"),
-    [
-        (OK, "ok  Top / add · Python · Eager · Forward  8,899 instr  2.2 us"),
-        (
-            Outcome(Status.OK, times=OK.times),
-            "ok  Top / add · Python · Eager · Forward  2.2 us",
-        ),
-        (
-            failed(message="E: bad"),
-            "failed Top / add · Python · Eager · Forward: E: bad   (stmt line 1: x + y)",
-        ),
-    ],
-)
-def test_a_finished_case_is_one_line(outcome: Outcome, expected: str) -> None:
-    """With its result, or the reason why it has none."""
-    assert expected == console.describe(Finished(ORDER, outcome))
-
-
-def test_progress_in_a_pipe_is_a_line_for_each_finished_case(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """Numbered, on standard error."""
+def shown(*events: Event) -> None:
+    """Show these events of two cases."""
     with console.progress(2) as progress:
-        progress.show(Started(ORDER))
-        progress.show(Finished(ORDER, OK))
-        progress.show(Finished(ORDER, failed()))
-    printed = capsys.readouterr()
+        for event in events:
+            progress.show(event)
 
-    assert ["[1/2]", "[2/2]"] == [line.split()[0] for line in printed.err.splitlines()]
-    assert "" == printed.out
+
+EVENTS = (
+    Started(ORDER),
+    Finished(ORDER, OK),
+    Finished(ORDER, failed(message="E: [bad]")),
+    Finished(ORDER, Outcome(Status.SKIPPED)),
+)
+
+
+def test_nothing_of_progress_goes_into_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    """What failed is said at the end."""
+    shown(*EVENTS)
+
+    assert ("", "") == capsys.readouterr()
+
+
+def test_progress_on_a_terminal_is_a_line_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Above it stands what failed, with the reason; text from outside is no markup."""
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "200")
+    shown(*EVENTS)
+
+    assert "failed  Top / add · Python · Eager · Forward" in terminal.getvalue()
+    assert "E: [bad]" in terminal.getvalue()
+    assert "3 done · 1 failed" in terminal.getvalue()
 
 
 @pytest.mark.parametrize(

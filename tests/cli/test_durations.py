@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from instruction_counts.cli.durations import DurationType
+from instruction_counts.cli.option_types import DurationType
 
 
 @pytest.mark.parametrize(

@@ -224,10 +224,10 @@ def failing_check(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[
     for name, count in (("accepted", 1000), ("new", 2000)):
         # Some more than what a pipe holds.
         (folder / f"{name}.json").write_text(to_json(run_of({f"{n}": count for n in range(1000)})))
-    done = run(["baseline", "accept", "accepted.json", "--db", "runs.db"], folder)
+    done = run(["baseline", "accept", "baseline.json", "accepted.json", "--db", "runs.db"], folder)
     assert "" == done.stderr
     check = ["baseline", "check", "baseline.json", "new.json", "--db", "runs.db", "--limit", "0"]
-    return folder, [*check, "--output", "check.md", "--junit", "check.xml"]
+    return folder, [*check, "--output", "check.md", "--output", "check.xml"]
 
 
 @pytest.mark.parametrize("output", OUTPUTS)

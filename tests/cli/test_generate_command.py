@@ -58,7 +58,7 @@ def test_architectures_of_transformers_share_layers(
     models = ["--model", "examples.models:bert", "--model", "examples.models:gpt2"]
     inputs = ["--input", "input_ids=1,8:int64<1000"]
     out = generate.output(*models, *inputs, "--output", tmp_path / "two.py")
-    *_, shared = out.splitlines()[3].split()
+    (shared,) = (line.split()[-1] for line in out.splitlines() if line.startswith("all "))
     uses = [case.subject.uses for case in load(str(tmp_path / "two.py"))[2:]]
     both = [
         layer_uses for layer_uses in uses if {"bert", "gpt2"} == {use.model for use in layer_uses}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instruction_counts.cli import plain_text
+from instruction_counts.cli import streams
 
 pytestmark = pytest.mark.faults
 
@@ -22,6 +22,6 @@ pytestmark = pytest.mark.faults
 )
 def test_what_a_terminal_does_not_know_has_a_plain_form(text: str, expected: bytes) -> None:
     """What stands for something is replaced by it, all else by its number."""
-    plain_text.register()
+    streams.register()
 
-    assert expected == text.encode("ascii", plain_text.ERRORS)
+    assert expected == text.encode("ascii", streams.ERRORS)

@@ -235,7 +235,7 @@ def test_an_interrupt_ends_the_run_in_order(tmp_path: Path) -> None:
         """,
         third="x = 3.25",
     )
-    args = ["run", *TIMES, "--definitions", definitions, "--builds", builds, "--jobs", "1"]
+    args = ["run", *TIMES, "--definitions", definitions, "--build", builds, "--jobs", "1"]
     process = subprocess.Popen(
         [*MAIN, *args, "--output", "r.json"],
         cwd=tmp_path,
@@ -294,7 +294,7 @@ def test_a_program_that_is_killed_leaves_nothing(tmp_path: Path) -> None:
         """,
         second="x = 7.25",
     )
-    args = ["run", *TIMES, "--definitions", definitions, "--builds", builds]
+    args = ["run", *TIMES, "--definitions", definitions, "--build", builds]
     process = subprocess.Popen([*MAIN, *args], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     started = comes_true(place.exists)
     running = len(marked_processes(mark))

@@ -12,8 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.merging import merged
+from instruction_counts.cli.measuring import measuring_options, merged
 from instruction_counts.cli.options import build_options, selection_options, store_option
 from instruction_counts.cli.reporting import result_files
 from instruction_counts.domain.build import default_build
@@ -113,7 +112,8 @@ def test_commands_that_run_nothing_take_a_specification(
     """As any other definitions."""
     label = ["Add/2"] if command == "show" else []
 
-    assert "Add / 2" in program.output(command, *label, "--definitions", str(specification))
+    shown = program.output(command, *label, "--definitions", str(specification))
+    assert {"list": "Add/2\n", "show": "Add / 2 · "}[command] in shown
 
 
 def test_mistakes_end_a_command_with_their_places(specification: Path, program: Program) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -127,6 +128,16 @@ def test_a_mistake_is_reported_before_anything_is_measured(
     assert message in program.error("time", *args)
 
 
+def test_a_pipe_is_no_definition_file(tmp_path: Path, program: Program) -> None:
+    """Reading it would wait for ever."""
+    path = tmp_path / "cases.py"
+    os.mkfifo(path)
+
+    assert f"--definitions {path} is not a regular file" in program.error(
+        "time", "x", "--save", "a", f"--definitions={path}"
+    )
+
+
 def test_an_empty_standard_input_is_an_empty_statement(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,7 +166,7 @@ def test_two_statements_are_measured_compared_and_saved(tmp_path: Path, program:
     path = tmp_path / "cases.py"
     answer = program(
         *("time", "x + y", "torch.add(x, y)", "-s", "x = torch.ones(4, 4)", "-s", "y = x + 1"),
-        *("--no-times", "--json", "--save", "Mine", "--definitions", path),
+        *("--no-times", "--format", "json", "--save", "Mine", "--definitions", path),
     )
     assert 0 == answer.code, answer.err
 

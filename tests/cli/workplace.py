@@ -49,12 +49,12 @@ class Workplace:
         """The option that names the limits."""
         path = self.folder / "limits.yaml"
         path.write_text(self.LIMITS)
-        return f"--limits={path}"
+        return f"--gate={path}"
 
     def accept(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> str:
         """Accept a run of these counts; what is shown."""
         file = self.run_file(counts, **facts)
-        assert 0 == self.call("accept", file, "--output", self.baseline, *args)
+        assert 0 == self.call("accept", self.baseline, file, *args)
         return self.shown
 
     def check(self, counts: Mapping[str, int | Outcome], *args: str, **facts: Any) -> int:

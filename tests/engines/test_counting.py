@@ -16,7 +16,6 @@ from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import FunctionCost, Window
 from instruction_counts.engines.callgrind.lines import CallgrindFormatError
 from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
-from instruction_counts.engines.callgrind.writing import to_text
 from instruction_counts.engines.counting import (
     PATTERN,
     PILOT_RUNS,
@@ -27,6 +26,7 @@ from instruction_counts.engines.counting import (
     others_in,
     per_run_loop,
 )
+from tests.engines.callgrind.writing import to_text
 
 ADD = Function("/lib/libtorch_cpu.so", "add.cpp", "at::add")
 HOOK = Function("/folder/steady.so", "steady.c", "steady_count_end")

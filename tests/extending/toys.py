@@ -20,13 +20,13 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import Amounts, Better, Metric
 from instruction_counts.domain.metrics import register as register_metric
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status, Times, Window
-from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.engine import Lend
 from instruction_counts.engines.entry import EngineEntry, Notice, Profile
 from instruction_counts.engines.registry import register as register_engine
-from instruction_counts.report.formats.entry import Format
-from instruction_counts.report.registry import register as register_format
+from instruction_counts.report.document import Document
+from instruction_counts.report.renderers import Renderer
+from instruction_counts.report.renderers import register as register_renderer
 from instruction_counts.sources.registry import SourceEntry
 from instruction_counts.sources.registry import register as register_source
 
@@ -133,16 +133,17 @@ class Statements:
 SOURCE = SourceEntry("statements", (".list",), Statements)
 
 
-# A report format: a line for each case of a run.
+# A renderer: a line for each case of a run.
 
 
-def _lines(run: Run) -> Iterator[str]:
-    for record in run.cases:
-        count = record.outcome.instructions
-        yield f"{'/'.join(record.label)} {record.runtime.option} {count and count.per_run}\n"
+def _lines(document: Document) -> Iterator[str]:
+    assert document.records is not None, "it is a run"
+    names = ("label", "runtime", "instructions")
+    for values in zip(*map(document.records.column, names), strict=True):
+        yield f"{' '.join(map(str, values))}\n"
 
 
-FORMAT = Format("lines", (".lines",), {Run: _lines})
+RENDERER = Renderer("lines", (".lines",), _lines)
 
 
 def main() -> int:
@@ -152,7 +153,7 @@ def main() -> int:
     register_runtime(TWICE)
     register_runtime(UNHEARD)
     register_source(SOURCE)
-    register_format(FORMAT)
+    register_renderer(RENDERER)
     return cli.main(sys.argv[1:])
 
 

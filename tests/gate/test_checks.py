@@ -11,7 +11,7 @@ import pytest
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import DataError
-from instruction_counts.gate.checks import read_previous, to_check_json
+from instruction_counts.gate.checks import check_values, read_previous
 from instruction_counts.gate.gate import apply_limits
 from instruction_counts.gate.limits import Limits, Rule
 from tests.gate.fakes import comparison, difference, key
@@ -27,7 +27,8 @@ CASES = (
 def test_the_next_check_knows_what_exceeded_a_limit(tmp_path: Path) -> None:
     """And not what failed for another reason."""
     path = tmp_path / "check.json"
-    path.write_text(to_check_json(apply_limits(comparison(*CASES), LIMITS), {}))
+    values = check_values(apply_limits(comparison(*CASES), LIMITS), {})
+    path.write_text(json.dumps(values))
 
     (tmp_path / "check.json.gz").write_bytes(gzip.compress(path.read_bytes()))
 
@@ -45,15 +46,15 @@ def test_what_was_not_compared_is_handed_on(verdict: Verdict, tmp_path: Path) ->
     was_compared = verdict in {Verdict.SAME, Verdict.BETTER}
     compared = difference(1000, 1000 if was_compared else 1101, label="a", verdict=verdict)
     gate = apply_limits(comparison(compared), LIMITS, exceeded_before={compared.key})
-    path.write_text(to_check_json(gate, {}))
+    path.write_text(json.dumps(check_values(gate, {})))
 
     assert (set() if was_compared else {compared.key}) == read_previous(path).exceeded
 
 
 def test_all_that_is_shown_is_in_the_file() -> None:
     """Case by case."""
-    text = to_check_json(apply_limits(comparison(*CASES), LIMITS), {key("fails"): ["+1 kernels"]})
-    case = json.loads(text)["cases"][0]
+    found = apply_limits(comparison(*CASES), LIMITS)
+    case = check_values(found, {key("fails"): ["+1 kernels"]})["cases"][0]
 
     assert {
         "language": "c++",

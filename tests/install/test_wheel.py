@@ -127,11 +127,11 @@ def test_no_module_in_the_wheel_imports_the_core_by_its_name_in_a_checkout(
 
 
 def test_what_is_not_python_is_in_the_wheel_too(installed: Installed) -> None:
-    """The allocator's source, the schema and the operators."""
+    """The allocator's source and the operators."""
     with zipfile.ZipFile(installed.wheel) as wheel:
         suffixes = {Path(name).suffix for name in wheel.namelist()}
 
-    assert {".c", ".json", ".yaml"} <= suffixes
+    assert {".c", ".yaml"} <= suffixes
 
 
 def test_the_program_lists_its_suite_from_an_empty_directory(installed: Installed) -> None:

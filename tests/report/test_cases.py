@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 
-from instruction_counts.report.cases import as_json, code_of
+from core.types import Language
+from instruction_counts.report.cases import code_document, list_document
+from instruction_counts.report.renderers import renderer_named, terminal
 from tests.fakes import make_case
 
-CASE = make_case("Group", "add")
+CASES = (make_case("Group", "add"), make_case("Group", "add", language=Language.CPP))
 
 
-def test_a_case_has_its_identity_and_its_code() -> None:
-    """With the keys that result files have."""
-    found = json.loads(json.dumps(as_json(CASE)))
+def test_cases_are_listed_as_they_are_selected() -> None:
+    """Programs get identity and code, with the keys that result files have."""
+    document = list_document(CASES)
+    first, _ = json.loads(str(renderer_named("json").render(document)))
 
-    assert list(CASE.label) == found["label"]
-    assert CASE.definition_hash == found["definition_hash"]
-    assert CASE.timer_args.stmt == found["stmt"]
+    assert ["Group/add", "Group/add · C++"] == terminal.render(document).splitlines()
+    assert ["Group", "add"] == first["label"]
+    assert CASES[0].definition_hash == first["definition_hash"]
+    assert CASES[0].timer_args.stmt == first["stmt"]
 
 
-def test_each_part_of_the_code_has_a_name() -> None:
-    """What is empty is not shown."""
-    found = dict(code_of(CASE))
+def test_the_code_of_a_case_is_shown_part_by_part() -> None:
+    """Under names; what is empty is not shown."""
+    lines = terminal.render(code_document(CASES[:1])).splitlines()
 
-    assert CASE.definition_hash == found["definition"]
-    assert CASE.timer_args.stmt == found["statement"]
-    assert "" not in found.values()
+    assert CASES[0].title == lines[0]
+    assert ["  definition", f"    {CASES[0].definition_hash}"] == lines[1:3]
+    assert ["  statement", f"    {CASES[0].timer_args.stmt}"] == lines[-2:]
+    assert "  global setup" not in lines

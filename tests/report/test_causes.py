@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import attrs
 import pytest
 
 from instruction_counts.analysis.attribution.causes import top_causes
 from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.verdicts.shared_causes import shared_causes
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.report.causes import more_calls, text, texts
+from instruction_counts.report.causes import more_calls, table, text, texts
 from tests.builders import costs_of
+from tests.builders import difference as difference_of
 
 FORWARD = Cause(
     CauseKind.PYTHON, "Linear.forward", 20, 30, where="torch/nn/modules/linear.py", line=130
@@ -95,3 +98,41 @@ def test_a_cause_says_what_happened(
 ) -> None:
     """In a few words, and where nothing is worth naming, nothing."""
     assert expected == texts(top_causes(difference(base, new)))
+
+
+def test_an_edited_function_with_as_many_bytecodes_is_called_edited() -> None:
+    """It is no change of 0 bytecodes; causes of the same cases are one."""
+    edited = attrs.evolve(FORWARD, new=20, edited=True, interpreted=Fraction(9))
+    causes = (edited, Cause(CauseKind.OPERATOR, "aten::t", 1, 2))
+    cases = [
+        attrs.evolve(difference_of(1000, 1010 + place, label=f"{place}"), causes=causes)
+        for place in range(4)
+    ]
+    first, rest = table(shared_causes(cases)).rows
+
+    assert (
+        "torch/nn/modules/linear.py:130 Linear.forward (edited), aten::t" == first.cells[-1].value
+    )
+    assert ("A", 4) == (first.cells[0].value, first.cells[2].value)
+    assert 1.0 == pytest.approx(first.cells[1].value + rest.cells[1].value)
+
+
+@pytest.mark.parametrize(
+    ("causes", "expected"),
+    [
+        ([(1, 3)] * 4, "aten::add (2 calls more)"),
+        ([(1, 3), (1, 3), (1, 4), (1, 9)], "aten::add (+2 to +8 calls)"),
+        ([(9, 1), (3, 1), (3, 1), (3, 1)], "aten::add (-2 to -8 calls)"),
+    ],
+)
+def test_a_shared_cause_says_its_range(causes: list[tuple[int, int]], expected: str) -> None:
+    """The smaller change first."""
+    cases = [
+        attrs.evolve(
+            difference_of(1000, 1001, label=f"{place}"),
+            causes=(Cause(CauseKind.OPERATOR, "aten::add", *both),),
+        )
+        for place, both in enumerate(causes)
+    ]
+
+    assert expected == table(shared_causes(cases)).rows[0].cells[-1].value

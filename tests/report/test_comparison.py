@@ -1,26 +1,29 @@
-"""A comparison as people see it: in a terminal and in Markdown."""
+"""A comparison as a document: the answer, what explains it, one line for each case."""
 
 from __future__ import annotations
 
-import io
+import json
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
-from rich.text import Text
 
 from core.facts import Layer, Model, Use
-from instruction_counts.analysis.models import Models
+from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
+from instruction_counts.analysis.verdicts.difference import Difference, Layouts, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, side_of
+from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
 from instruction_counts.domain.records import ChangedFiles
-from instruction_counts.report import comparison as report
-from instruction_counts.report.formats import markdown
-from instruction_counts.report.formats.entry import ComparisonReport
-from tests.builders import counted, cpp, side
+from instruction_counts.report.comparison import comparison_document, name_of, selector
+from instruction_counts.report.document import Table
+from instruction_counts.report.renderers import csv, markdown, renderer_named, terminal
+from tests.builders import comparison, counted, cpp, difference, side
 from tests.fakes import failed, make_record, make_run
 
 
@@ -29,30 +32,129 @@ def outcome(count: int, **fields: Any) -> Outcome:
     return attrs.evolve(counted(count), **fields)
 
 
-def comparison(base: Outcome, new: Outcome) -> Comparison:
+def of_one(base: Outcome, new: Outcome) -> Comparison:
     """Of one case."""
     return compare(
         side(cpp("add", outcome=base), title="base"), side(cpp("add", outcome=new), title="new")
     )
 
 
-def shown(found: Comparison) -> list[str]:
-    """What a terminal shows, line by line."""
-    texts = [text.plain for text in report.head(found)]
-    for section in report.sections(found):
-        texts.append(f"{section.title}  {section.explanation}")
-        texts += [text.plain for case in section.differences for text in report.lines(case)]
-    return [*texts, *report.last_line(found).splitlines()]
+def shown(found: Comparison, names: Sequence[str] = ("11", "12")) -> list[str]:
+    """What a terminal of 80 columns shows, line by line."""
+    return terminal.render(comparison_document(found, names), 80, None).splitlines()
 
 
-def test_both_sides_are_named_first() -> None:
-    """With what they are builds of."""
-    found = compare(side(title="run 3", torch="2.12.1"), side(title="new"))
+def line_of(found: Comparison, start: str) -> str:
+    """The first line that begins so."""
+    return next(line for line in shown(found) if line.startswith(start))
+
+
+# The whole
+
+FORWARD = Cause(
+    CauseKind.PYTHON,
+    "Linear.forward",
+    20,
+    30,
+    where="torch/nn/modules/linear.py",
+    line=130,
+    interpreted=300,
+)
+LOCK = Cause(CauseKind.NATIVE, "pthread_mutex_lock", 1000, 400, where="libc.so.6", more_calls=-6)
+CASES = (
+    *(
+        attrs.evolve(
+            difference(9000 + n, 8400 + n, label=f"op{n}", verdict=Verdict.BETTER), causes=(LOCK,)
+        )
+        for n in range(25)
+    ),
+    *(difference(5000, 5400, label=name, causes=(FORWARD,)) for name in ("a", "b")),
+    difference(100, 100, verdict=Verdict.SAME, label="same"),
+)
+
+
+def test_a_release_is_the_answer_its_causes_and_a_line_a_case() -> None:
+    """Causes are counted once, and called by letters below; the last line is what to type next."""
+    lines = shown(comparison(*CASES))
 
     assert [
-        "base  run 3 · torch 2.12.1 (cf30153c) · Python 3.11.7",
-        "new   torch 2.13.0+cpu (cf30153c) · Python 3.11.7",
-    ] == shown(found)[:2]
+        "       base                   new",
+        "torch  2.13.0+cpu (cf30153c)  2.13.0+cpu (cf30153c)",
+        "28 cases: 1 same · 25 better · 2 worse · in all -5.45%",
+        "",
+        "     share  cases  what explains it",
+        "  A  94.9%     25  pthread_mutex_lock (6 calls fewer)",
+        "  B   3.8%      2  torch/nn/modules/linear.py:130 Linear.forward (20 → 30",
+        "                   bytecodes)",
+        "      1.3%         what single cases have alone",
+        "",
+        "WORSE  not verified   base    new  change       %",
+        "  a · C++            5,000  5,400    +400  +8.00%",
+        "    why  B Linear.forward",
+        "  b · C++            5,000  5,400    +400  +8.00%",
+        "    why  B Linear.forward",
+        "",
+        "BETTER  not verified   base    new  change       %",
+        "  op0 · C++           9,000  8,400    -600  -6.67%",
+        "    why  A pthread_mutex_lock",
+    ] == lines[:19]
+    assert "  … 5 more: --limit 0 shows all" in lines
+    assert "Next: instruction-counts explain 11 12 a" == lines[-1]
+    assert max(len(line) for line in lines if not line.startswith("Not verified")) <= 80
+
+
+def test_a_pull_request_with_two_changed_cases_is_a_short_comment() -> None:
+    """Their causes stand beside them."""
+    text = markdown.render(comparison_document(comparison(*CASES[-3:]), ("main", "mine")))
+
+    assert len(text.splitlines()) <= 15
+    assert text.startswith("**3 cases: 1 same · 2 worse · in all +5.26%**\n")
+    assert "why torch/nn/modules/linear.py:130 Linear.forward 20 → 30 bytecodes" in text
+
+
+# Numbers that add up
+
+COUNTS = st.integers(1, 10**6)
+LAYOUTS = st.none() | st.lists(st.tuples(COUNTS, COUNTS), min_size=1, max_size=4)
+
+
+@given(st.lists(st.tuples(COUNTS, COUNTS, LAYOUTS, st.sampled_from(Verdict)), min_size=1))
+def test_in_every_row_base_and_change_add_up_to_new(drawn: list[Any]) -> None:
+    """Whatever layouts moved: on the screen, in Markdown, in CSV and in JSON."""
+    cases = [
+        difference(base, new, label=f"{place}", verdict=verdict, layouts=layouts_of(pairs))
+        for place, (base, new, pairs, verdict) in enumerate(drawn)
+    ]
+    document = comparison_document(comparison(*cases))
+    values = json.loads(str(renderer_named("json").render(document)))["cases"]
+    sums = [(case["base"], case["change"], case["new"]) for case in values]
+    for table in (*document.tables, document.records):
+        if isinstance(table, Table) and any(column.key == "change" for column in table.columns):
+            sums += zip(*(table.column(key) for key in ("base", "change", "new")), strict=True)
+
+    assert all(base + change == new for base, change, new in sums)
+    assert len(sums) >= 2 * len(cases)
+
+
+def layouts_of(pairs: list[tuple[int, int]] | None) -> Layouts | None:
+    """Counts of a case in layouts."""
+    return None if pairs is None else Layouts(*(tuple(side) for side in zip(*pairs, strict=True)))
+
+
+# What is compared
+
+
+def test_what_differs_stands_in_two_columns() -> None:
+    """What is the same does not, but for the build of torch."""
+    found = compare(
+        side(title="run 3", torch="2.12.1", libc="glibc-2.36"), side(title="new", libc="glibc-2.41")
+    )
+
+    assert [
+        "           base: run 3        new",
+        "torch      2.12.1 (cf30153c)  2.13.0+cpu (cf30153c)",
+        "C library  glibc-2.36         glibc-2.41",
+    ] == shown(found)[:3]
 
 
 def test_a_side_whose_build_changed_says_so() -> None:
@@ -60,71 +162,78 @@ def test_a_side_whose_build_changed_says_so() -> None:
     run = attrs.evolve(
         make_run(make_record("add")), changed_files={"default": ChangedFiles.of(["/torch/a.py"])}
     )
-    found = compare(side_of(run, "default", "run 3"), side(title="new"))
 
-    assert shown(found)[0].endswith(" · files changed during the run: /torch/a.py")
-    assert "/torch" not in shown(found)[1]
-
-
-def test_what_differs_around_the_builds_is_reported() -> None:
-    """The build of torch itself is not: it is on the lines above."""
-    found = compare(side(torch="1", libc="glibc-2.36"), side(torch="2", libc="glibc-2.41"))
-
-    assert "  differs: C library glibc-2.36 → glibc-2.41" == shown(found)[2]
+    assert "changed during the run  /torch/a.py" == line_of(
+        compare(side_of(run, "default", "run 3"), side(title="new")), "changed"
+    )
 
 
 def test_what_makes_counts_incomparable_is_said_so() -> None:
     """At the top, not only beside each case."""
     found = compare(side(allocator="steady"), side(allocator="system"))
 
-    assert "  differs: allocator steady → system  counts cannot be compared" == shown(found)[2]
+    assert line_of(found, "allocator").split() == [
+        *("allocator", "steady", "system"),
+        *("counts", "cannot", "be", "compared"),
+    ]
 
 
-def test_verdicts_are_counted() -> None:
-    """In one line."""
-    assert "1 cases: 1 worse" in shown(comparison(outcome(1000), outcome(2000)))
+@pytest.mark.parametrize(
+    ("modes", "name"),
+    [
+        ((Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD, 1), ""),
+        ((Language.CPP, RuntimeMode.JIT, AutogradMode.FORWARD, 1), " · C++ · TorchScript"),
+        ((Language.PYTHON, RuntimeMode.EAGER, AutogradMode.FORWARD_BACKWARD, 1), " · backward"),
+        ((Language.PYTHON, RuntimeMode.EXPLICIT, AutogradMode.EXPLICIT, 2), " · 2 threads"),
+    ],
+)
+def test_a_case_is_named_by_its_label_and_what_is_not_usual(modes: Any, name: str) -> None:
+    """The label can be pasted into --only."""
+    assert f"a/b c{name}" == name_of(CaseKey(("a", "b c"), *modes))
 
 
-def test_a_change_is_shown_with_its_cause() -> None:
-    """Counts, change, and the function that it lies in."""
-    lines = shown(comparison(outcome(10_000), outcome(11_000)))
-    start = lines.index("WORSE  not verified")
+def test_the_next_command_selects_one_case() -> None:
+    """By the modes that tell it from others of its label."""
+    one = CaseKey(("a b",), Language.CPP, RuntimeMode.EAGER, AutogradMode.FORWARD, 1)
+    others = [attrs.evolve(one, language=Language.PYTHON), attrs.evolve(one, num_threads=2)]
 
-    assert [
-        "  add · C++ · Eager · Forward",
-        "     10,000 → 11,000   +1,000 (+10.00%)   noise floor 1 (assumed)",
-    ] == lines[start + 1 : start + 3]
-    assert "at::native::add" in lines[start + 3]
+    assert "'a b'" == selector(one, [one])
+    assert "'a b' --language c++ --num-threads 1" == selector(one, [one, *others])
 
 
-def test_wall_times_are_reported_beside_counts() -> None:
-    """Their change only where it is significant."""
+# What is said of cases
+
+
+def test_wall_times_are_reported_where_they_changed() -> None:
+    """A change that is not significant is none."""
     slow, fast = (Times.of([value] * 10, 1) for value in (2e-6, 1e-6))
     texts = [
-        shown(comparison(outcome(1000, times=timed), outcome(2000, times=slow)))
+        " ".join(shown(of_one(outcome(1000, times=timed), outcome(2000, times=slow))))
         for timed in (fast, slow)
     ]
 
-    assert "time 1 us → 2 us (+100%)" in " ".join(texts[0])
-    assert "time 2 us → 2 us (not significant)" in " ".join(texts[1])
+    assert "time 1 us → 2 us (+100.00%)" in texts[0]
+    assert "time 2 us" not in texts[1]
 
 
-def test_what_was_verified_is_said() -> None:
-    """And in how many layouts."""
-    found = comparison(outcome(1000), outcome(2000))
+def test_metrics_that_changed_are_reported() -> None:
+    """Also where instructions did not."""
+    base, new = (outcome(1000, metrics=Amounts({"bytecodes": count})) for count in (97, 24))
+    lines = shown(of_one(base, new))
+
+    assert any("OTHER METRICS CHANGED" in line for line in lines)
+    assert any("bytecodes: 97 → 24 (better)" in line for line in lines)
+
+
+def test_what_was_verified_is_said_and_what_was_not_with_the_remedy() -> None:
+    """A difference may be layout."""
+    found = of_one(outcome(1000), outcome(2000))
     (suspect,) = found.suspects
     checked = verified(found, [{suspect.key: 1000}] * 2, [{suspect.key: 2000}] * 2)
 
-    assert "WORSE  verified in 2 memory layouts" in shown(checked)
+    assert any(line.startswith("WORSE  verified in 2 memory layouts") for line in shown(checked))
     assert not any("Not verified" in line for line in shown(checked))
-
-
-def test_what_was_not_verified_is_said_with_the_remedy() -> None:
-    """A difference may be layout."""
-    assert any(
-        "Not verified" in line and "memory layout" in line
-        for line in shown(comparison(outcome(1000), outcome(2000)))
-    )
+    assert any("Not verified" in line for line in shown(found))
 
 
 def test_another_output_comes_first() -> None:
@@ -132,73 +241,28 @@ def test_another_output_comes_first() -> None:
     outputs = [
         Output("i", (TensorValue("z", shape, "float32", "d", 0, ""),)) for shape in ((2,), (3,))
     ]
-    lines = shown(comparison(outcome(1000, output=outputs[0]), outcome(10, output=outputs[1])))
+    lines = shown(of_one(outcome(1000, output=outputs[0]), outcome(10, output=outputs[1])))
 
-    assert "OUTPUT DIFFERS  the builds compute different values" in lines
-    assert "     output: z: shape (2,) → (3,)" in lines
+    assert lines[4].startswith("OUTPUT DIFFERS  the builds compute different values")
+    assert "output: z: shape (2,) → (3,)" in lines[6]
 
 
 def test_a_failure_is_shown_with_its_message() -> None:
-    """And with the side that it is on."""
-    lines = shown(comparison(outcome(1000), failed(message="ValueError: bad")))
+    """And with the side that it is on; it has no numbers."""
+    lines = shown(of_one(outcome(1000), failed(message="ValueError: bad")))
 
-    assert any(line.strip().startswith("failed in new: ValueError: bad") for line in lines)
+    assert any("why  failed in new: ValueError: bad" in line for line in lines)
+    assert any(line.startswith("FAILED") for line in lines)
 
 
 def test_the_largest_relative_change_comes_first() -> None:
-    """Whatever the order of the definitions."""
-    base = [cpp(name, outcome=counted(10_000)) for name in "abc"]
-    new = [
-        cpp(name, outcome=counted(count))
-        for name, count in (("a", 10_100), ("b", 20_000), ("c", 11_000))
-    ]
-    (section,) = report.sections(compare(side(*base), side(*new)))
+    """Whatever the order of the definitions; what is the same has no line."""
+    counts = {"a": 10_100, "b": 20_000, "c": 11_000, "same": 10_000}
+    base = [cpp(name, outcome=counted(10_000)) for name in counts]
+    new = [cpp(name, outcome=counted(count)) for name, count in counts.items()]
+    (table,) = comparison_document(compare(side(*base), side(*new))).tables
 
-    assert ["b", "c", "a"] == [difference.key.label[0] for difference in section.differences]
-
-
-def test_what_is_the_same_has_no_line() -> None:
-    """It is counted in the first line."""
-    assert not list(report.sections(comparison(outcome(1000), outcome(1000))))
-
-
-def test_a_long_line_goes_on_where_it_began() -> None:
-    """So that cases are told apart."""
-    stream = io.StringIO()
-    Console(width=30, file=stream).print(report.indented(Text("     " + "word " * 12)))
-
-    assert {5} == {len(line) - len(line.lstrip()) for line in stream.getvalue().splitlines()}
-
-
-@given(st.lists(st.text("ab ", min_size=1, max_size=90), max_size=9))
-def test_wrapping_loses_nothing(parts: list[str]) -> None:
-    """No part is broken, and only a part that is too long makes a line too long."""
-    lines = list(report.wrapped(parts, "|", width=40))
-
-    assert parts == [part for line in lines for part in line.split("|")]
-    assert all(len(line) <= 40 or "|" not in line for line in lines)
-
-
-# Markdown
-
-
-def in_markdown(found: Comparison) -> str:
-    """The comparison as a comment would show it."""
-    return markdown.comparison(ComparisonReport(found))
-
-
-def test_markdown_says_the_verdict_first() -> None:
-    """A comment on a pull request is read from the top."""
-    text = in_markdown(comparison(outcome(1000), outcome(2000)))
-
-    assert text.startswith("**1 cases: 1 worse**\n")
-
-
-def test_markdown_folds_what_is_not_worse() -> None:
-    """It is there for who wants to know."""
-    text = in_markdown(comparison(outcome(2000), outcome(1000)))
-
-    assert "<details><summary>Better: 1 (not verified)</summary>" in text
+    assert ["b · C++", "c · C++", "a · C++"] == [row.key for row in table.rows]
 
 
 def model_side(count: int, title: str) -> Side:
@@ -212,18 +276,35 @@ def model_side(count: int, title: str) -> Side:
 def test_a_change_of_a_layer_says_what_it_is_worth_to_the_model() -> None:
     """Times its calls, as a share of the model in base."""
     found = compare(model_side(1000, "base"), model_side(1100, "new"))
-    (changed,) = (case for case in found.differences if case.change)
-    models = Models(found.base.records.values())
 
-    assert "     +5.0% of Net (17 calls)" in [text.plain for text in report.lines(changed, models)]
-    assert "| +5.0% of Net (17 calls) · " in in_markdown(found)
+    assert "+5.0% of Net (17 calls)" in line_of(found, "    why")
 
 
-def test_a_case_of_no_model_has_no_such_line() -> None:
-    """Most cases are of none."""
-    found = comparison(outcome(1000), outcome(1100))
-    models = Models(found.base.records.values())
+def test_csv_has_a_line_for_each_case_with_numbers_as_they_are() -> None:
+    """Those that are the same, too."""
+    head, first, *_ = csv.render(comparison_document(comparison(*CASES))).splitlines()
 
-    assert list(report.lines(found.differences[0])) == list(
-        report.lines(found.differences[0], models)
+    assert head.startswith("label,language,runtime,autograd,num_threads,verdict,reason,verified")
+    assert first.startswith("op0,c++,eager,forward,1,better,exact difference,False,9000,8400,-600,")
+
+
+def test_json_has_every_cause_with_its_cases() -> None:
+    """And the letter of those that lead."""
+    values = json.loads(str(renderer_named("json").render(comparison_document(comparison(*CASES)))))
+    lock, forward = values["causes"]
+
+    assert ("A", "pthread_mutex_lock", 25) == (lock["letter"], lock["name"], len(lock["cases"]))
+    assert (-600, 15_000) == (lock["most"], lock["explained_instructions"])
+    assert {"label": ["a"], "instructions": 400, "change": 10}.items() <= (
+        forward["cases"][0].items()
     )
+
+
+def a_difference(change: int) -> Difference:
+    """A case that changed by so much."""
+    return difference(1000, 1000 + change, label="x")
+
+
+def test_one_case_is_one_case() -> None:
+    """Never 1 cases."""
+    assert "1 case: 1 worse · in all +1.00%" in shown(comparison(a_difference(10)))

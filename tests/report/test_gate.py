@@ -1,10 +1,11 @@
-"""What limits make of a comparison, in a terminal and in a comment on a pull request."""
+"""What limits make of a comparison, as a document; baselines and their problems likewise."""
 
 from __future__ import annotations
 
 import re
 
 import attrs
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,10 +17,10 @@ from instruction_counts.gate.gate import FailOn, Gate, apply_limits
 from instruction_counts.gate.limits import Limits, Rule
 from instruction_counts.gate.lint import Doubt, Remark
 from instruction_counts.report import gate as report
-from instruction_counts.report.formats import markdown
-from instruction_counts.report.formats.entry import CheckReport
+from instruction_counts.report.document import Block, Document
+from instruction_counts.report.renderers import junit, markdown, terminal
+from tests.builders import comparison, counted, cpp, difference, key, side
 from tests.fakes import failed, make_record
-from tests.gate.fakes import comparison, counted, cpp, difference, key, side
 
 LIMITS = Limits(Rule(soft=Effect(absolute=20), hard=Effect(absolute=100)))
 CASES = (
@@ -33,6 +34,11 @@ CASES = (
     difference(1000, 1000, verdict=Verdict.SAME, label="same"),
     Difference(key("new"), None, None, Verdict.NEW, Reason.ONLY_IN_NEW),
 )
+VERDICT = (
+    "FAILS: 2 of 9 cases fail the limits; 1 at the edge of a hard limit; "
+    "1 above a soft limit; 1 not guarded"
+)
+NOT_ENFORCED = "PASSES: 9 cases; 2 over the limit (not enforced)"
 
 
 def gate(fail_on: FailOn = FailOn.REGRESSION) -> Gate:
@@ -40,107 +46,105 @@ def gate(fail_on: FailOn = FailOn.REGRESSION) -> Gate:
     return apply_limits(comparison(*CASES), LIMITS, fail_on)
 
 
-def in_markdown(found: Gate) -> str:
-    """The comment on a pull request."""
-    return markdown.check(CheckReport(found))
+def check(*cases: Difference, limits: Limits | None = None) -> Document:
+    """The check of these cases."""
+    return report.check_document(apply_limits(comparison(*cases), limits))
+
+
+def shown(document: Document) -> list[str]:
+    """What a terminal shows."""
+    return terminal.render(document, 100, None).splitlines()
 
 
 def test_what_fails_comes_first_and_the_largest_of_it() -> None:
-    """Then what is only reported."""
-    found = [
-        (section.title, [finding.key.label[0] for finding in section.findings])
-        for section in report.sections(gate())
-    ]
+    """Then what is only reported, folded away."""
+    tables = report.check_document(gate()).tables
 
     assert [
-        ("FAILS", ["fails more", "fails"]),
-        ("AT THE EDGE", ["edge"]),
-        ("ABOVE ITS SOFT LIMIT", ["soft"]),
-        ("NOT GUARDED", ["new"]),
-        ("WITHIN ITS LIMITS", ["within"]),
-        ("BETTER", ["better"]),
-        ("AMBIGUOUS", ["ambiguous"]),
-    ] == found
+        ("FAILS", ["fails more · C++", "fails · C++"], False),
+        ("AT THE EDGE", ["edge · C++"], True),
+        ("ABOVE ITS SOFT LIMIT", ["soft · C++"], True),
+        ("NOT GUARDED", ["new · C++"], True),
+        ("WITHIN ITS LIMITS", ["within · C++"], True),
+        ("BETTER", ["better · C++"], True),
+        ("AMBIGUOUS", ["ambiguous · C++"], True),
+    ] == [(table.title, [row.key for row in table.rows], table.folded) for table in tables]
 
 
 def test_a_case_is_reported_with_its_limit_and_its_causes() -> None:
     """Where the functions of both sides are not known, layers are named."""
-    known = gate().findings[3]
-    assert known.difference.base is not None
-    outcome = attrs.evolve(known.difference.base.outcome, functions=None)
-    base = attrs.evolve(known.difference.base, outcome=outcome)
     causes = (Cause(CauseKind.LAYER, "kernels", 1000, 1200),)
-    finding = attrs.evolve(
-        known, difference=attrs.evolve(known.difference, base=base, causes=causes)
-    )
+    found = check(attrs.evolve(CASES[3], causes=causes), limits=LIMITS)
 
     assert [
-        "  fails · C++ · Eager · Forward",
-        "     1,000 → 1,200   +200 (+20.00%)",
-        "     above the hard limit of 100 instructions",
-        "     +200 kernels",
-    ] == [text.plain for text in report.lines(finding)]
+        "FAILS           base    new  change        %",
+        "  fails · C++  1,000  1,200    +200  +20.00%",
+        "    why  above the hard limit of 100 instructions; +200 kernels",
+    ] == shown(found)[-3:]
 
 
-def test_the_verdict_is_one_line() -> None:
+@pytest.mark.parametrize(
+    ("fail_on", "expected"),
+    [
+        (FailOn.REGRESSION, VERDICT),
+        (
+            FailOn.NEVER,
+            VERDICT.replace("FAILS: 2 of 9 cases fail the limits", NOT_ENFORCED),
+        ),
+    ],
+)
+def test_the_verdict_is_one_line(fail_on: FailOn, expected: str) -> None:
     """With how many of what."""
-    assert (
-        "FAILS: 2 of 9 cases fail the limits; 1 at the edge of a hard limit; "
-        "1 above a soft limit; 1 not guarded"
-    ) == report.verdict(gate())
-
-
-def test_a_comparison_that_was_shown_gets_a_line_for_each_case() -> None:
-    """Its counts and causes stand above."""
-    edge = "above the hard limit of 100 instructions, but by no more than 10 instructions"
-    soft = "above the soft limit of 20 instructions"
-
-    assert [
-        "fails: fails more · C++ · Eager · Forward: above the hard limit of 100 instructions",
-        "fails: fails · C++ · Eager · Forward: above the hard limit of 100 instructions",
-        f"at the edge: edge · C++ · Eager · Forward: {edge}",
-        f"above its soft limit: soft · C++ · Eager · Forward: {soft}",
-        report.verdict(gate()),
-    ] == [text.plain for text in report.brief(gate())]
-
-
-def test_what_is_not_enforced_is_said_so() -> None:
-    """It passes, and would not."""
-    assert report.verdict(gate(FailOn.NEVER)).startswith(
-        "PASSES: 9 cases; 2 over the limit (not enforced)"
-    )
+    assert expected == report.check_document(gate(fail_on)).answer[0].text
 
 
 def test_nothing_to_report_is_said_in_a_word() -> None:
     """The usual case."""
-    assert "PASSES: 1 case" == report.verdict(apply_limits(comparison(CASES[7])))
+    assert ("PASSES: 1 case", "1 case: 1 same") == tuple(
+        line.text for line in check(CASES[7]).answer
+    )
+
+
+def test_a_comparison_gets_a_line_for_each_case_that_is_over_a_limit() -> None:
+    """Its counts and causes stand above."""
+    edge = "above the hard limit of 100 instructions, but by no more than 10 instructions"
+    block = report.limits_block(gate())
+
+    assert VERDICT == block.title
+    assert [
+        "fails: fails · C++: above the hard limit of 100 instructions",
+        "fails: fails more · C++: above the hard limit of 100 instructions",
+        f"at the edge: edge · C++: {edge}",
+        "above its soft limit: soft · C++: above the soft limit of 20 instructions",
+    ] == [line.text for line in block.lines]
+
+
+# Comments
 
 
 def test_the_comment_begins_with_the_verdict_and_folds_what_does_not_fail() -> None:
     """Reviewers read the first line."""
-    text = in_markdown(gate())
-    shown = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    text = markdown.render(report.check_document(gate()))
+    open_text = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
 
-    assert text.startswith("### FAILS: 2 of 9 cases")
-    assert "| fails · C++" in shown
-    assert "| soft · C++" not in shown
+    assert text.startswith(f"**{VERDICT}**\n")
+    assert "| fails · C++" in open_text
+    assert "| soft · C++" not in open_text
     assert 6 == text.count("<details>")
 
 
 def test_a_failure_is_reported_with_its_message() -> None:
     """In the comment, too."""
     record = make_record("a", outcome=failed(message="ValueError: no | way"))
-    difference = Difference(key("a"), None, record, Verdict.FAILED, Reason.FAILED_IN_NEW)
+    broken = Difference(key("a"), None, record, Verdict.FAILED, Reason.FAILED_IN_NEW)
 
-    assert "failed in new: ValueError: no \\| way" in in_markdown(
-        apply_limits(comparison(difference))
-    )
+    assert "failed in new: ValueError: no \\| way" in markdown.render(check(broken))
 
 
 def test_a_kind_of_many_cases_is_cut_short() -> None:
     """The first are the largest."""
     many = [difference(1000, 2000 + place, label=f"case {place}") for place in range(300)]
-    text = in_markdown(apply_limits(comparison(*many)))
+    text = markdown.render(check(*many))
 
     assert 100 == text.count("| case 2")
     assert "| case 299 · C++" in text
@@ -158,7 +162,7 @@ LEVELS = [
 ]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.integers(1, 150), st.text(max_size=30) | st.sampled_from(["@" * 400, "&@" * 20, "x" * 900])
 )
@@ -169,62 +173,113 @@ def test_any_suite_gives_a_comment_that_is_taken(number: int, name: str) -> None
         for kind, (new, noise, verdict) in enumerate(LEVELS)
         for place in range(number)
     ]
-    skipped_by_budget = {key(f"{name} {place}"): "60 s" for place in range(number)}
-    whole = attrs.evolve(comparison(*many), skipped_by_budget=skipped_by_budget)
-    text = in_markdown(apply_limits(whole, LIMITS))
+    skipped = {key(f"{name} {place}"): "60 s" for place in range(number)}
+    whole = attrs.evolve(comparison(*many), skipped_by_budget=skipped)
+    text = markdown.render(report.check_document(apply_limits(whole, LIMITS)))
 
     assert len(text) <= markdown.LONGEST_COMMENT
 
 
-def test_what_was_left_out_is_cut_short_in_a_comment() -> None:
+def test_what_a_budget_skipped_is_said_with_the_first_names() -> None:
     """It can be nearly all."""
-    skipped_by_budget = {key(f"case {place}"): "60 s" for place in range(300)}
-    whole = attrs.evolve(comparison(CASES[7]), skipped_by_budget=skipped_by_budget)
+    skipped = {key(f"case {place}"): "60 s" for place in range(300)}
+    whole = attrs.evolve(comparison(CASES[7]), skipped_by_budget=skipped)
+    (note,) = report.check_document(apply_limits(whole)).notes
 
-    assert "\n- … and 200 more\n" in in_markdown(apply_limits(whole))
+    assert note.text.startswith("1 of 301 cases measured within 60 s; skipped: 300, the least")
+    assert note.text.endswith("case 19 · C++ · Eager · Forward, and 280 more")
+
+
+# JUnit
+
+
+def outcomes(fail_on: FailOn) -> list[tuple[str, str]]:
+    """What each case is as a test."""
+    broken = Difference(key("broken"), None, None, Verdict.FAILED, Reason.FAILED_IN_NEW)
+    found = apply_limits(comparison(*CASES, broken), LIMITS, fail_on)
+    kinds = ("failure", "error", "skipped", "details")
+    return [
+        (test.name.partition(" · ")[0], next((kind for kind in kinds if getattr(test, kind)), ""))
+        for test in report.case_tests(found)
+    ]
+
+
+def test_failures_are_what_exceeds_a_hard_limit() -> None:
+    """Soft limits are reported, unguarded cases are skipped, failed ones are errors."""
+    assert [
+        ("within", "details"),
+        ("soft", "details"),
+        ("edge", "details"),
+        ("fails", "failure"),
+        ("fails more", "failure"),
+        ("better", ""),
+        ("ambiguous", ""),
+        ("same", ""),
+        ("new", "skipped"),
+        ("broken", "error"),
+    ] == outcomes(FailOn.REGRESSION)
+
+
+def test_nothing_is_a_failure_where_nothing_is_enforced() -> None:
+    """The check passes, and so do its tests."""
+    assert "failure" not in dict(outcomes(FailOn.NEVER)).values()
+
+
+def test_a_failure_says_what_changed_and_where() -> None:
+    """Counts, the limit, the causes; a case of a skipped budget and an empty check say so."""
+    causes = (Cause(CauseKind.LAYER, "<kernels>", 1, 10),)
+    worse = attrs.evolve(CASES[4], causes=causes)
+    (test,) = report.case_tests(apply_limits(comparison(worse), LIMITS))
+    nothing = attrs.evolve(comparison(), skipped_by_budget={key("a", "b"): "60 s"})
+    skipped, empty = report.case_tests(apply_limits(nothing))
+
+    assert "1,000 → 2,000 (+1,000): above the hard limit of 100 instructions" == test.failure
+    assert "+9 <kernels>" == test.details
+    assert ("instruction-counts.a", "time budget of 60 s") == (skipped.suite, skipped.skipped)
+    assert "nothing was compared" == empty.error
+    assert 'errors="1"' in junit.render(report.check_document(apply_limits(nothing)))
+
+
+# Baselines
+
+
+def accepted(old: int, new: int, **fields: int) -> Document:
+    """A run with another count is accepted."""
+    base, now = (
+        side(cpp("a", outcome=counted(count, **more)), cpp("same", outcome=counted(9)))
+        for count, more in ((old, {}), (new, fields))
+    )
+    before = accept(None, base, {}).after
+    return report.acceptance_document(accept(before, now, before.cases), pruned=False)
 
 
 def test_accepting_tells_old_and_new_counts_with_verdict_and_layer() -> None:
     """What did not change is not shown."""
-    old, new = (
-        side(cpp("a", outcome=counted(count)), cpp("same", outcome=counted(9)))
-        for count in (1000, 1500)
-    )
-    before = accept(None, old, {}).after
-    found = accept(before, new, before.cases)
-
     assert [
-        "  a · C++ · Eager · Forward",
-        "     1,000 → 1,500 +500 (+50.00%) · worse · exact difference · +500 kernels",
-    ] == [text.plain for text in report.acceptance(found, before)]
+        "ACCEPTED    base    new  change        %",
+        "  a · C++  1,000  1,500    +500  +50.00%",
+        "    why  worse; exact difference; +500 kernels",
+    ] == shown(accepted(1000, 1500))
 
 
 def test_what_is_learnt_of_noise_is_reported_too() -> None:
     """The line in the file changes, though the count does not."""
-    old, new = (
-        side(cpp("a", outcome=counted(count, spread=spread)))
-        for count, spread in ((1_000_000, 0), (1_000_400, 9))
-    )
-    before = accept(None, old, {}).after
+    found = shown(accepted(1_000_000, 1_000_400, spread=9))
 
-    assert (
-        "     1,000,000 · keeps its count · its noise is better known"
-        == [text.plain for text in report.acceptance(accept(before, new, before.cases), before)][-1]
-    )
+    assert "    why  keeps its count; its noise is better known" in found
+    assert "Counts kept, as they differ by noise alone: 1 case" in found
 
 
 def test_remarks_name_some_of_what_they_are_about() -> None:
-    """And what to do."""
+    """And what to do; patterns as they are written."""
     about = tuple(key(str(number)) for number in range(7))
-    texts = [text.plain for text in report.remark(Remark(Doubt.NO_LIMIT, about))]
+    remarks = [Remark(Doubt.NO_LIMIT, about), Remark(Doubt.NO_MATCH, (Rule("Nix/*"),))]
+    document = report.lint_document(remarks, "b.json")
+    limits, pattern = document.sections
+    assert isinstance(limits, Block)
+    assert isinstance(pattern, Block)
 
-    assert 8 == len(texts)
-    assert "cases without a hard limit: 7" == texts[0]
-    assert "  … and 2 more" == texts[-2]
-
-
-def test_patterns_are_named_as_they_are_written() -> None:
-    """Those of limits."""
-    texts = [text.plain for text in report.remark(Remark(Doubt.NO_MATCH, (Rule("Nix/*"),)))]
-
-    assert "  Nix/*" == texts[1]
+    assert ("cases without a hard limit: 7", 7) == (limits.title, len(limits.lines))
+    assert "… 2 more" == limits.lines[-2].text
+    assert "Nix/*" == pattern.lines[0].text
+    assert "b.json: no problems found" == report.lint_document([], "b.json").answer[0].text

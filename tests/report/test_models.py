@@ -73,14 +73,14 @@ def test_what_is_unexplained_says_where_it_is_spent() -> None:
     whole = whole_record("Net", spent(1500, kernels=190, interpreter=1310))
     *_, last = predicted(layer_record("one", spent(100, kernels=100), {"Net": 2}), whole)
 
-    assert "unexplained, by where it is spent: +1,310 interpreter · -10 kernels" == last
+    assert "Net: unexplained, by where it is spent: +1,310 interpreter · -10 kernels" == last
 
 
 def test_what_is_not_in_the_sum_is_named() -> None:
     """With how many these are."""
     *_, last = predicted(*RECORDS, layer_record("bad", failed(), {"Net": 1}))
 
-    assert "not in the sum, 1 not measured: Conv2d / bad" == last
+    assert "Net: not in the sum, 1 not measured: Conv2d / bad" == last
 
 
 def test_layers_without_backward_are_named() -> None:
@@ -88,7 +88,7 @@ def test_layers_without_backward_are_named() -> None:
     prediction = attrs.evolve(predict(measured(RECORDS, "Net")), forward_only=RECORDS[1:2])
     *_, last = shown(report.predicted([prediction]))
 
-    assert "forward alone, 1 of 2 layers without backward: ReLU / relu" == last
+    assert "Net: forward alone, 1 of 2 layers without backward: ReLU / relu" == last
 
 
 def test_what_models_became_is_counted_and_what_is_missing_has_its_reason() -> None:
@@ -106,3 +106,21 @@ def test_what_models_became_is_counted_and_what_is_missing_has_its_reason() -> N
         "B: left out, 2 calls: x::y: not torch's",
     } <= {*lines}
     assert "run --definitions gen.py" == found.next_command
+
+
+def test_a_file_of_records_has_all_models() -> None:
+    """With every column, whatever was measured."""
+    found = report.predicted([predict(measured(RECORDS, "Net"))] * 2)
+
+    assert found.records is not None
+    assert [
+        "model",
+        "type",
+        "calls",
+        "unique",
+        "instructions",
+        "share",
+        "time_s",
+        "time_share",
+    ] == [column.key for column in found.records.columns]
+    assert 5 == len(found.records.rows)

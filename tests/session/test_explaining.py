@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.outcomes import Details, Outcome
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.callgrind.reading import read
-from instruction_counts.session.explaining import (
-    explain_sides,
-    write_callgrind,
-)
-from tests.builders import costs_of, cpp, side
+from instruction_counts.session.explaining import explain_sides
+from tests.builders import cpp, side
 
 ADD = Selection(only=("Group/add",))
 
@@ -48,14 +42,3 @@ def test_details_are_asked_for_the_one_case() -> None:
 
     assert [light[0]] == asked
     assert whole == found.sides[0].records[whole.key]
-
-
-def test_both_files_are_over_the_same_number_of_runs(tmp_path: Path) -> None:
-    """So that they can be compared side by side."""
-    base, new = (costs_of({"f": 10 * runs}, runs=runs) for runs in (4, 10))
-    paths = write_callgrind(tmp_path / "out", "a case", base, new)
-
-    assert ["callgrind.out.base", "callgrind.out.new"] == [path.name for path in paths]
-    assert [(200, ("Runs", "20"))] * 2 == [
-        (profile.totals, *profile.descriptions) for profile in map(read, paths)
-    ]

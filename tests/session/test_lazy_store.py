@@ -9,24 +9,26 @@ import pytest
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.session.lazy_store import LazyStore
-from tests.fakes import make_record
+from tests.fakes import make_record, make_run
 
 
 def test_nothing_is_opened_for_what_is_in_memory(tmp_path: Path) -> None:
     """A record that was never stored is whole."""
     record = make_record()
-    with LazyStore(str(tmp_path / "runs.db"), must_exist=False) as runs:
+    with LazyStore(str(tmp_path / "runs.db")) as runs:
         assert record == runs.completed(record)
 
     assert [] == list(tmp_path.iterdir())
 
 
-def test_the_database_is_made_for_the_first_question(tmp_path: Path) -> None:
-    """Where it need not exist."""
-    with LazyStore(str(tmp_path / "runs.db"), must_exist=False) as runs:
+def test_the_database_is_made_for_what_is_stored_alone(tmp_path: Path) -> None:
+    """Where there is none, there is no such run; the newest is the last."""
+    with LazyStore(str(tmp_path / "runs.db")) as runs:
         assert runs.find("nightly") is None
+        assert [] == list(tmp_path.iterdir())
+        numbers = [runs.opened().import_run(make_run(make_record(name))) for name in "ab"]
 
-    assert (tmp_path / "runs.db").exists()
+        assert numbers[-1] == runs.find("last")
 
 
 def test_a_database_that_has_to_exist_is_not_made(tmp_path: Path) -> None:

@@ -11,12 +11,12 @@ import pytest
 
 from core.types import CaseKey, RuntimeMode
 from instruction_counts.cli import console
+from instruction_counts.cli.output import Exporter
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, FailureKind, Machine, Outcome, Status
 from instruction_counts.domain.records import Complete, Identity, Record, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.measuring import Measured
 from instruction_counts.storage.json_files import read_json
 from tests.cores import lanes_of
@@ -26,6 +26,7 @@ from tests.fakes import (
     OK,
     FakeClock,
     FakeEngine,
+    exporter_to,
     failed,
     make_case,
     make_order,
@@ -192,7 +193,7 @@ def test_a_failure_costs_its_own_row_only() -> None:
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
     """What was finished is kept, in the run and in its file; it ends as one without interrupt."""
     orders = make_orders(9)
-    exporter = Exporter(tmp_path / "r.json", FakeClock())
+    exporter = exporter_to(tmp_path / "r.json", FakeClock())
     broken = FakeEngine({("case", "2"): [KeyboardInterrupt()]})
     kept, interrupted = measure(orders, broken, None, [exporter], cores=(0,))
     assert interrupted is True
@@ -208,7 +209,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path) -> None:
 def test_a_mistake_of_ours_keeps_what_was_finished(tmp_path: Path) -> None:
     """Nobody wants to measure it again."""
     engine = FakeEngine({("case", "2"): [ZeroDivisionError()]})
-    exporter = Exporter(tmp_path / "r.json", FakeClock())
+    exporter = exporter_to(tmp_path / "r.json", FakeClock())
     with pytest.raises(ZeroDivisionError):
         measure(make_orders(9), engine, None, [exporter], cores=(0,))
 
@@ -218,9 +219,10 @@ def test_a_mistake_of_ours_keeps_what_was_finished(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["r.json", "r.csv", "r.md"])
 def test_every_file_holds_the_whole_run_at_the_end(tmp_path: Path, name: str) -> None:
     """Whatever was left out in between."""
-    measure(make_orders(3), FakeEngine(), None, [Exporter(tmp_path / name)])
+    measure(make_orders(3), FakeEngine(), None, [exporter_to(tmp_path / name)])
 
-    assert 3 == (tmp_path / name).read_text().count({"r.json": "x + y"}.get(name, "case"))
+    counted = {"r.json": "x + y", "r.md": "| case / "}.get(name, "case")
+    assert 3 == (tmp_path / name).read_text().count(counted)
 
 
 class _FakeRecorder:
@@ -270,7 +272,7 @@ def test_a_recorder_that_cannot_be_read_any_more_does_not_end_the_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The rest is measured; that the file does not have it is reported."""
-    exporters = [Exporter(tmp_path / "run.json")]
+    exporters = [exporter_to(tmp_path / "run.json")]
     recorder = _FakeRecorder(lost=True)
     measured = Measured("timer", lanes_of(FakeEngine(), 0), exporters, console, recorder=recorder)
     measured.execute(make_orders(3), None)
@@ -295,7 +297,7 @@ def measured_without_folder(
         if order.case.label == ("case", made_again):
             folder.mkdir()
 
-    exporter, recorder = Exporter(folder / "r.json", FakeClock(0)), _FakeRecorder()
+    exporter, recorder = exporter_to(folder / "r.json", FakeClock(0)), _FakeRecorder()
     engines = lanes_of(FakeEngine(during=during), 0)
     measured = Measured("timer", engines, [exporter], console, recorder=recorder)
     measured.execute(make_orders(4), None)
@@ -324,7 +326,7 @@ def test_a_file_that_can_be_written_again_has_all(tmp_path: Path) -> None:
     ]
 
 
-class _Broken(Exporter):
+class _Broken:
     """A file whose writing ends in a mistake of ours."""
 
     def update(self, run: Run, *, final: bool = False, complete: Complete = as_it_is) -> None:
@@ -334,10 +336,10 @@ class _Broken(Exporter):
             raise ZeroDivisionError
 
 
-def test_a_run_is_finished_before_its_files_are_written(tmp_path: Path) -> None:
+def test_a_run_is_finished_before_its_files_are_written() -> None:
     """Whatever becomes of them, it is no run that still goes on."""
     recorder = _FakeRecorder()
-    exporters = [_Broken(tmp_path / "r.json")]
+    exporters = [_Broken()]
     measured = Measured("timer", lanes_of(FakeEngine(), 0), exporters, console, recorder=recorder)
     with pytest.raises(ZeroDivisionError):
         measured.execute(make_orders(1), None)

@@ -15,6 +15,7 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Run
 from instruction_counts.session import selftest
+from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.selftest import (
     CONDITIONS,
     CaseNoise,
@@ -72,7 +73,7 @@ def test_a_selftest_counts_in_each_condition_and_layout(monkeypatch: pytest.Monk
 
 
 def is_elsewhere(condition: selftest.Condition) -> bool:
-    """Whether a process of its own measures."""
+    """Whether the program is started otherwise."""
     return condition.another_directory or bool(condition.variables)
 
 
@@ -91,9 +92,9 @@ def test_four_things_must_not_matter() -> None:
 
 @pytest.mark.parametrize("condition", CONDITIONS[1::2], ids=["elsewhere", "environment"])
 def test_this_process_stays_as_it_is(condition: selftest.Condition) -> None:
-    """Another directory and another environment are those of a process of its own."""
+    """Another directory and another environment last as long as a round."""
     before = Path.cwd(), dict(os.environ)
-    runner = attrs.evolve(runner_of("new"), settings=selftest.MeasurementSettings("timer"))
+    runner = attrs.evolve(runner_of("new"), settings=MeasurementSettings("timer"))
     wide = attrs.evolve(A, timer_args=attrs.evolve(A.timer_args, num_threads=1000))
     run = counted([wide], runner, condition)
 

@@ -252,7 +252,7 @@ def test_only_files_of_python_are_extended(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="there is no folder"):
         check_appendable(tmp_path / "none" / "cases.py", [("a",)], "--definitions")
     (tmp_path / "folder.py").mkdir()
-    with pytest.raises(UsageError, match="cannot be read: Is a directory"):
+    with pytest.raises(UsageError, match="is not a regular file"):
         check_appendable(tmp_path / "folder.py", [("a",)], "--definitions")
 
 

@@ -17,12 +17,11 @@ from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Event, Finished, Progress, Silent
-from instruction_counts.report.exporting import Exporter
 from instruction_counts.session.measuring import Measured
 from instruction_counts.storage.json_files import read_json
 from instruction_counts.storage.store import Store
 from tests.cores import lanes_of
-from tests.fakes import OK, FakeEngine, make_orders
+from tests.fakes import OK, FakeEngine, exporter_to, make_orders
 from tests.small_disk import fill, small_disk
 from tests.storage.postgresql import Server
 
@@ -91,7 +90,7 @@ def measured_while(actions: ACTIONS, store: Store, folder: Path) -> Ended:
     measured = Measured(
         "timer",
         lanes_of(FakeEngine(answers, during), 0),
-        [Exporter(path)],
+        [exporter_to(path)],
         remarks,
         recorder=store,
     )

@@ -230,17 +230,6 @@ def test_a_run_with_a_case_twice_is_refused(store: Store) -> None:
 # A run that goes on
 
 
-def test_a_run_grows_outcome_by_outcome(store: Store) -> None:
-    """Each can be read as soon as it is there."""
-    number = store.begin(make_run())
-    seen = []
-    for name in "abc":
-        store.add(number, make_record(name))
-        seen.append([record.label[0] for record in store.load(number).cases])
-
-    assert [["a"], ["a", "b"], ["a", "b", "c"]] == seen
-
-
 def test_an_outcome_replaces_the_one_before(store: Store) -> None:
     """In its place, also where the case's code differs now."""
     number = store.begin(make_run(make_record("a", outcome=failed()), make_record("b")))
@@ -638,6 +627,18 @@ def test_the_counts_of_a_case_come_in_order_of_time(store: Store) -> None:
         )
         for count in found
     }
+
+
+def test_cases_of_an_unknown_runtime_are_left_out(store: Store) -> None:
+    """Whoever registered it may be at work elsewhere; the run is refused by name."""
+    number = store.import_run(make_run(make_record("a")))
+    with store._database.writing() as connection:
+        document = func.replace(outcomes.c.document, '"eager"', '"unheard"')
+        connection.execute(update(outcomes).values(runtime="unheard", document=document))
+
+    assert () == store.case_keys()
+    with pytest.raises(DataError, match=r'runtime is "unheard", expected one of eager'):
+        store.load(number)
 
 
 def test_cases_keep_their_name_when_their_code_changes(store: Store) -> None:

@@ -39,15 +39,23 @@ def causes_of_case(
     """All Python functions and operators that changed, and the largest changes of native functions.
 
     The interpreter's functions carry the work of Python functions: where one of these changed, they
-    are not named as well. ``native`` is None where the costs of native functions are not known, or
-    nothing changed in them.
+    are not named as well, and what they cost more is shared among them by their bytecodes.
+    ``native`` is None where the costs of native functions are not known, or nothing changed in
+    them.
     """
+    shares = native.by_layer() if native is not None else ()
+    interpreted = sum(
+        (share.delta for share in shares if share.title == Layer.INTERPRETER.value), Fraction()
+    )
+    # An edited function with as many bytecodes as before has a part in it, too.
+    whole = sum(abs(change.delta) or 1 for change in executed.functions)
     causes = [
         Cause(
             *(CauseKind.PYTHON, change.name, change.base, change.new),
             where=change.file,
             line=change.line,
             edited=change.edited,
+            interpreted=interpreted * Fraction(abs(change.delta) or 1, whole),
         )
         for change in executed.functions
     ]

@@ -69,7 +69,7 @@ class ExecutedChanges:
 def executed_changes(base: Executed | None, new: Executed | None) -> ExecutedChanges:
     """What ``new`` executes that ``base`` does not; nothing where a side is not known.
 
-    Bytecodes of different versions of Python are not held against each other.
+    Bytecodes of different versions of Python are not compared.
     """
     if base is None or new is None:
         return ExecutedChanges()

@@ -1,11 +1,11 @@
-"""Both sides of a case for other programs: Callgrind's format, and flame graphs for speedscope.
+"""Both sides of a case as flame graphs for speedscope.
 
-Callgrind's format holds what was measured: costs of functions and calls between pairs of them. A
-flame graph needs whole stacks, which nobody recorded. They are made up from the calls: the cost of
-a function is shared among its callers in proportion to the instructions that each call spent there,
-and so on upwards. That is true where a function costs the same whoever calls it, and a guess
-elsewhere. Where functions call each other in a circle, the call back is left out. Stacks of too
-few instructions are merged. Nothing is lost: the weights add up to the count.
+What was measured is costs of functions, and calls between pairs of them; a flame graph needs whole
+stacks, which nobody recorded. They are made up from the calls: the cost of a function is shared
+among its callers in proportion to the instructions that each call spent there, and so on upwards.
+That is true where a function costs the same whoever calls it, and a guess elsewhere. Where
+functions call each other in a circle, the call back is left out. Stacks of too few instructions
+are merged. Nothing is lost: the weights add up to the count.
 """
 
 from __future__ import annotations
@@ -26,9 +26,7 @@ from instruction_counts.analysis.attribution.function_changes import (
 )
 from instruction_counts.analysis.attribution.functions import rounded
 from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.analysis.attribution.names import UNKNOWN, printable, without_recursion
-from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
+from instruction_counts.analysis.attribution.names import printable
 
 _PROGRAM = f"instruction-counts {__version__}"
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
@@ -40,38 +38,6 @@ _SMALLEST_STACK = 0.5
 
 _MOST_STACKS = 20_000
 """A stack holds at least this part of the count, so that large cases make no huge files."""
-
-
-def callgrind_profile(costs: FunctionCosts, runs: int, title: str) -> CallgrindProfile:
-    """The costs as Callgrind would have written them, over ``runs``, a multiple of their own."""
-    times = runs // costs.runs
-    functions = [
-        Function(_plain(cost.library), _plain(cost.file), _plain(cost.function))
-        for cost in costs.costs
-    ]
-    settled = _settled(
-        [cost.exclusive for cost in costs.costs], [cost.library for cost in costs.costs]
-    )
-    exclusive: dict[Function, int] = defaultdict(int)
-    for function, cost in zip(functions, settled, strict=True):
-        exclusive[function] += times * cost
-    sums: dict[tuple[Function, Function], list[int]] = defaultdict(lambda: [0, 0])
-    for call in costs.calls:
-        both = sums[functions[call.caller], functions[call.callee]]
-        both[0] += times * max(0, call.calls)
-        both[1] += times * max(0, call.instructions)
-    return CallgrindProfile(
-        totals=times * sum(settled),
-        exclusive=exclusive,
-        calls=tuple(Call(*edge, number, cost) for edge, (number, cost) in sums.items()),
-        creator=_PROGRAM,
-        command=_plain(title),
-        descriptions=(("Runs", str(runs)),),
-    )
-
-
-def _plain(text: str) -> str:
-    return without_recursion(" ".join(printable(text).split())) or UNKNOWN
 
 
 def _settled(costs: Sequence[int], libraries: Sequence[str]) -> list[int]:

@@ -31,7 +31,7 @@ OTHER_PROGRAMS = frozenset({Program.PYTHON_DIFFERS, Program.OPERATORS_DIFFER})
 
 
 def program(base: Record | None, new: Record | None) -> Program:
-    """What two sides of a case executed, held against each other."""
+    """What two sides of a case executed, compared."""
     before, after = (
         record.outcome.executed_digests if record is not None else None for record in (base, new)
     )

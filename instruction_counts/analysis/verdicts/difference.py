@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import attrs
 
@@ -49,7 +49,7 @@ class Verdict(enum.Enum):
 
 
 ON_COUNTS = frozenset({Verdict.SAME, Verdict.BETTER, Verdict.WORSE, Verdict.AMBIGUOUS})
-"""What is said by two counts that were held against each other."""
+"""What is said by two counts that were compared."""
 
 
 class Reason(enum.Enum):
@@ -57,16 +57,16 @@ class Reason(enum.Enum):
 
     IDENTICAL = "identical count"
     BELOW_MIN_EFFECT = "below the minimum effect"
-    WITHIN_NOISE = "within the noise floor"
+    WITHIN_NOISE = "within noise of the windows"
     EXACT_DIFFERENCE = "exact difference"
-    BEYOND_NOISE = "beyond the noise floor"
+    BEYOND_NOISE = "beyond noise"
     BEYOND_LAYOUTS = "beyond what layouts move"
     PYTHON_DIFFERS = "Python code differs"
     OPERATORS_DIFFER = "operators differ"
     STEADY_PART = "beyond what layouts move in its functions"
     LAYOUT_FUNCTIONS = "only what layouts move"
-    LAYOUT_ONLY = "layout only"
-    NOT_VERIFIED = "may be layout, not verified"
+    LAYOUT_ONLY = "within noise"
+    NOT_VERIFIED = "may be noise, not verified"
     OUTPUT_DIFFERS = "output differs"
     DEFINITION_CHANGED = "definition changed"
     FINGERPRINT_DIFFERS = "fingerprint differs"
@@ -137,26 +137,26 @@ class Difference:
 
     @property
     def base_count(self) -> int | None:
-        """Instructions per iteration in base."""
-        return _count(self.base)
+        """Instructions per iteration in base; where layouts were counted, too, the median."""
+        return _count(self.base, () if self.layouts is None else self.layouts.base)
 
     @property
     def new_count(self) -> int | None:
-        """Instructions per iteration in new."""
-        return _count(self.new)
+        """The same in new."""
+        return _count(self.new, () if self.layouts is None else self.layouts.new)
 
     @property
     def change(self) -> int | None:
-        """Instructions per iteration that new costs more; if verified, the median over layouts."""
-        if self.base_count is None or self.new_count is None:
-            return None
-        first = self.new_count - self.base_count
-        if self.layouts is None:
-            return first
-        if self.reason is Reason.STEADY_PART:
+        """Instructions per iteration that new costs more."""
+        base, new = self.base_count, self.new_count
+        return None if base is None or new is None else new - base
+
+    @property
+    def effect(self) -> int | None:
+        """The change that the verdict is about: where layouts move the whole count, a part."""
+        if self.layouts is not None and self.reason is Reason.STEADY_PART:
             return self.layouts.steady_change
-        pairs = zip(self.layouts.base, self.layouts.new, strict=True)
-        return round(statistics.median([first, *(new - base for base, new in pairs)]))
+        return self.change
 
     @property
     def is_change(self) -> bool:
@@ -360,16 +360,16 @@ def _by_program(judged: Difference) -> Difference:
         0 if record is None else record.outcome.metrics.get(metric.name, 0)
         for record in (judged.base, judged.new)
     )
-    change = judged.change or 0
+    change = judged.effect or 0
     agree = (after - before) * change > 0
     return attrs.evolve(
         judged, verdict=_direction(change) if agree else Verdict.AMBIGUOUS, reason=reason
     )
 
 
-def _count(record: Record | None) -> int | None:
+def _count(record: Record | None, layouts: Sequence[int]) -> int | None:
     counted = record.outcome.instructions if record is not None else None
-    return None if counted is None else counted.per_run
+    return None if counted is None else round(statistics.median([counted.per_run, *layouts]))
 
 
 def _instructions(record: Record | None) -> Instructions:

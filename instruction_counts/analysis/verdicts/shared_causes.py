@@ -1,4 +1,4 @@
-"""Cases that changed for one cause, grouped: the cause once, with all of its cases.
+"""The few causes that explain most of a comparison.
 
 The rule:
 
@@ -6,15 +6,21 @@ The rule:
   with another amount of a judged metric.
 - A cause is the same in two cases if its kind, its normalised name and its file or library are, and
   if it goes the same way; a Python function may go either way, as its new code does.
-- Of a case, all Python functions and operators that changed take part, and the leading of its
-  largest native functions (or libraries, or layers): those that changed by at least a tenth of what
-  the largest of them changed by.
-- What at least two cases share is grouped. Causes that exactly the same cases share are one group.
-- A case can be in several groups. What it shares with no other case stays with it.
+- A cause explains of a case the instructions that it costs more or less itself: a native function
+  those of its own code, a Python function its part of the interpreter's. Instructions that it moves
+  against the change of the case count against it.
+- What at least two cases share is chosen by how much it explains, the most first, unless so few
+  cases changed that each can say it itself. Causes of nearly the same cases (four of five on either
+  side) that go the same way stand together.
+- The share of a cause is what it explains of all changes, whichever way they go, added up. No
+  instruction is counted twice. Of operators, and without the costs of native functions, it is not
+  known.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -25,102 +31,113 @@ from core.types import CaseKey
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.domain.causes import Cause, CauseIdentity, CauseKind
 
-_LEADING = Fraction(1, 10)
-_EXECUTED = (CauseKind.PYTHON, CauseKind.OPERATOR)
+MOST = 5
+"""So many causes are told."""
+
+_FEW = 3
+"""So many changed cases need no causes in common."""
+
+_TOGETHER = Fraction(4, 5)
 _CHANGED = frozenset({Verdict.WORSE, Verdict.BETTER, Verdict.AMBIGUOUS})
 
 
 @attrs.frozen
 class SharedCause:
-    """A cause, as it is in each of the cases of its group, in their order."""
+    """A cause, as it is in each of its cases, and how much of them it explains."""
 
-    causes: tuple[Cause, ...]
-    least: Fraction
-    """The least change, in the unit of its kind."""
-    most: Fraction
+    causes: Mapping[CaseKey, Cause]
+    """The case with the largest change comes first."""
+    explained: Fraction
+    """Instructions; negative where it goes against the changes of its cases."""
 
-    @classmethod
-    def of(cls, causes: Iterable[Cause]) -> SharedCause:
-        """The cause that all of ``causes``, of which there is at least one, are."""
-        found = tuple(causes)
-        changes = [cause.change for cause in found]
-        return cls(found, min(changes), max(changes))
+    @property
+    def first(self) -> Cause:
+        """The cause in the case that changed most."""
+        return next(iter(self.causes.values()))
+
+    @property
+    def span(self) -> tuple[Fraction, Fraction]:
+        """The least and the largest change, in the unit of its kind."""
+        changes = [cause.change for cause in self.causes.values()]
+        return min(changes), max(changes)
 
 
 @attrs.frozen
-class CauseGroup:
-    """Cases, and the causes that they and no others share."""
+class LeadingCause:
+    """Causes that nearly the same cases share, told as one."""
 
-    differences: tuple[Difference, ...]
-    """At least two, the largest change first."""
-    causes: tuple[SharedCause, ...]
-    """Python functions, then operators, then the rest."""
+    members: tuple[SharedCause, ...]
+    """Python functions, then operators, then native functions."""
+    share: float | None
+    """Of all changes of the comparison; negative where it goes against them, None where that is not
+    known."""
 
-    @property
-    def least(self) -> int:
-        """The least change of a case, in instructions."""
-        return min(difference.change or 0 for difference in self.differences)
+    @functools.cached_property
+    def keys(self) -> frozenset[CaseKey]:
+        """The cases of any of them."""
+        return frozenset(key for member in self.members for key in member.causes)
 
-    @property
-    def most(self) -> int:
-        """The largest change of a case."""
-        return max(difference.change or 0 for difference in self.differences)
-
-    @property
-    def total(self) -> int:
-        """The instructions by which its cases changed, whichever way."""
-        return sum(abs(difference.change or 0) for difference in self.differences)
+    def has(self, key: CaseKey, cause: Cause) -> bool:
+        """Whether it is one of its causes in that case."""
+        return any(
+            key in member.causes and member.first.identity == cause.identity
+            for member in self.members
+        )
 
 
 @attrs.frozen
 class SharedCauses:
-    """What the cases of a comparison changed for in common."""
+    """What the changed cases of a comparison have in common."""
 
-    groups: tuple[CauseGroup, ...] = ()
-    """Those whose cases changed most come first."""
-    places: Mapping[CaseKey, tuple[int, ...]] = attrs.field(factory=dict)
-    """Which of the groups a case is in: 0 is the first. Cases that changed alone are absent."""
-
-    def has(self, key: CaseKey, cause: Cause) -> bool:
-        """Whether a group of the case has that cause."""
-        groups = (self.groups[place] for place in self.places.get(key, ()))
-        return any(
-            shared.causes[0].identity == cause.identity
-            for group in groups
-            for shared in group.causes
-        )
+    leading: tuple[LeadingCause, ...] = ()
+    others: int = 0
+    """How many further causes several cases share."""
+    every: tuple[SharedCause, ...] = ()
+    """All of them, the leading ones included."""
 
 
-def shared_causes(differences: Iterable[Difference]) -> SharedCauses:
-    """The groups of what was compared, by the rule above."""
-    changed = sorted(filter(is_changed, differences), key=_size)
+def shared_causes(differences: Iterable[Difference], most: int = MOST) -> SharedCauses:
+    """What was compared, by the rule above; ``most`` causes are leading."""
+    changed = sorted(filter(is_changed, differences), key=lambda case: -abs(case.change or 0))
+    changes = {case.key: case.change or 0 for case in changed}
+    whole = sum(map(abs, changes.values()))
     found: dict[CauseIdentity, dict[CaseKey, Cause]] = defaultdict(dict)
-    for difference in changed:
-        for cause in leading_causes(difference):
-            found[cause.identity].setdefault(difference.key, cause)
-    together: dict[tuple[CaseKey, ...], list[SharedCause]] = defaultdict(list)
-    for causes in found.values():
-        if len(causes) > 1:
-            together[tuple(causes)].append(SharedCause.of(causes.values()))
-    by_key = {difference.key: difference for difference in changed}
-    groups = [
-        CauseGroup(tuple(by_key[key] for key in keys), tuple(causes))
-        for keys, causes in together.items()
+    for case in changed:
+        for cause in case.causes:
+            found[cause.identity].setdefault(case.key, cause)
+    every = [
+        SharedCause(causes, sum((_explained(causes[key], changes[key]) for key in causes), _NONE))
+        for causes in found.values()
+        if len(causes) > 1
     ]
-    groups.sort(key=_rank)
-    places: dict[CaseKey, tuple[int, ...]] = {}
-    for place, group in enumerate(groups):
-        for difference in group.differences:
-            places[difference.key] = (*places.get(difference.key, ()), place)
-    return SharedCauses(tuple(groups), places)
+    every.sort(key=lambda cause: (-abs(cause.explained), -len(cause.causes), cause.first.name))
+    left = list(every)
+    leading: list[LeadingCause] = []
+    while left and len(leading) < most and len(changed) > _FEW:
+        together = [cause is left[0] or _go_together(left[0], cause) for cause in left]
+        members = list(itertools.compress(left, together))
+        left = [cause for cause, is_member in zip(left, together, strict=True) if not is_member]
+        explained = sum((member.explained for member in members), _NONE)
+        members.sort(key=lambda cause: _KINDS.index(cause.first.kind))
+        share = float(explained / whole) if explained and whole else None
+        leading.append(LeadingCause(tuple(members), share))
+    return SharedCauses(tuple(leading), len(left), tuple(every))
 
 
-def _size(difference: Difference) -> int:
-    return -abs(difference.change or 0)
+_NONE = Fraction()
+_KINDS = tuple(CauseKind)
 
 
-def _rank(group: CauseGroup) -> tuple[int, int]:
-    return -group.total, list(CauseKind).index(group.causes[0].causes[0].kind)
+def _explained(cause: Cause, change: int) -> Fraction:
+    return cause.instructions if change > 0 else -cause.instructions
+
+
+def _go_together(first: SharedCause, other: SharedCause) -> bool:
+    both = len(first.causes.keys() & other.causes.keys())
+    return (
+        both >= _TOGETHER * max(len(first.causes), len(other.causes))
+        and first.explained * other.explained >= 0
+    )
 
 
 def is_changed(difference: Difference) -> bool:
@@ -129,14 +146,3 @@ def is_changed(difference: Difference) -> bool:
         return False
     is_other = difference.reason is Reason.OUTPUT_DIFFERS or bool(difference.metrics)
     return difference.verdict in _CHANGED or is_other
-
-
-def leading_causes(difference: Difference) -> tuple[Cause, ...]:
-    """The causes of a case that can be shared, in its order."""
-    others = [abs(cause.change) for cause in difference.causes if cause.kind not in _EXECUTED]
-    least = max(others, default=Fraction()) * _LEADING
-    return tuple(
-        cause
-        for cause in difference.causes
-        if cause.kind in _EXECUTED or abs(cause.change) >= least
-    )

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import attrs
 
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.report.document import Document
 from instruction_counts.report.renderers import (
     csv,
@@ -78,6 +79,19 @@ def renderer_of(file: str, having: Collection[str] = ()) -> Renderer | None:
         if plain.endswith(suffix) and plain != suffix
     ]
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def renderer_for(file: str, having: Collection[str] = (), named: str = "") -> Renderer:
+    """The renderer that the name of a file asks for; ``named`` is how the user wrote it.
+
+    Raises:
+        UsageError: there is none.
+    """
+    found = renderer_of(file, having)
+    if found is None:
+        known = ", ".join(end for entry in renderers(having) for end in entry.suffixes)
+        raise UsageError(f"{named or file}: unknown format", f"End the name in {known}.")
+    return found
 
 
 for _renderer in (

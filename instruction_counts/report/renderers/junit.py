@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree as ET
 
-from instruction_counts.report.document import CaseTest, Document
+from instruction_counts.report.document import CaseTest, Document, Role
 from instruction_counts.system.program import PROGRAM
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -25,8 +25,8 @@ def render(document: Document) -> str:
         time=f"{sum(test.duration_s for test in tests):g}",
     )
     suite.extend(map(_case, tests))
-    if document.notes:
-        said = "\n".join(line.text for line in document.notes)
+    said = "\n".join(line.text for line in document.notes if line.role is Role.WARNING)
+    if said:
         ET.SubElement(suite, "system-out").text = _clean(said)
     root = ET.Element("testsuites")
     root.append(suite)

@@ -22,8 +22,8 @@ LONGEST_COMMENT = 65_536
 
 _MOST_ROWS = 100
 """Of a table in a comment."""
-_LONGEST_CELL = 300
-"""In a comment."""
+_LONGEST_CELL, _LONGEST_LINE = 300, 1000
+"""In a comment, before text from outside is escaped."""
 _REST = 40
 """Characters that the line about what is left out takes at most."""
 
@@ -87,12 +87,13 @@ def _parts(document: Document) -> Iterator[_Part]:
         if lines:
             yield _Part(tuple(lines))
     if document.facts is not None:
-        facts = _table(document.facts, None)
+        facts = _table(document.facts, document.longest)
         yield _Part((*facts.before, *facts.body))
     for section in document.texts:
         yield _section(section, document.longest)
     if document.notes:
-        yield _Part(tuple(f"- {escaped(line.text)}" for line in document.notes))
+        most = None if document.longest is None else _LONGEST_LINE
+        yield _Part(tuple(f"- {escaped(_clipped(line.text, most))}" for line in document.notes))
     if document.next_command:
         yield _Part((f"Next: {_code(f'{program_name()} {document.next_command}')}",))
 
@@ -149,6 +150,8 @@ def _rows(table: Table, most: int | None, shown: int | None = None) -> tuple[str
     rows = table.rows if shown is None else table.first(shown)[0]
     lines = []
     for row in rows:
+        if not row.key and all(cell.value == "" for cell in row.cells[1:]):
+            continue  # a heading within the table, which the keys below repeat
         cells = zip(row.cells, table.columns, strict=True)
         texts = [written(cell, column.unit) for cell, column in cells]
         texts[0] = row.key or texts[0]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import itertools
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
 from rich.text import Text
 
 from instruction_counts.report.document import (
@@ -21,7 +23,7 @@ from instruction_counts.report.document import (
     Unit,
 )
 from instruction_counts.report.format import written
-from instruction_counts.report.visible import visible_line
+from instruction_counts.report.visible import visible, visible_line
 from instruction_counts.system.program import program_name
 
 _STYLES = {
@@ -94,14 +96,22 @@ def _block(block: Block, width: int) -> Iterator[Text]:
 
 
 def _wrapped(texts: Sequence[Line], width: int) -> Iterator[Text]:
-    """Lines that go on below where they began."""
+    """Lines that go on below where they began; what warns stays whole, so that it can be copied."""
     for line in texts:
         text, style = visible_line(line.text), _STYLES[line.role]
         room = max(_LEAST_NAME, width - line.indent)
         if line.clipped and cell_len(text) > room:
-            text = f"{set_cell_size(text, room - 1).rstrip()}…"
-        for part in _broken(text, room):
+            text = _clipped(text, room)
+        is_whole = line.role in {Role.WARNING, Role.BAD}
+        for part in [text] if is_whole else _broken(text, room):
             yield Text(" " * line.indent + part, style=style)
+
+
+def _clipped(text: str, room: int) -> str:
+    """As many parts as there is room for, or the beginning of the first."""
+    whole = set_cell_size(text, room - 1).rstrip()
+    parts, separator, _ = whole.rpartition("; ")
+    return f"{parts}; …" if separator else f"{whole}…"
 
 
 def _broken(text: str, room: int) -> list[str]:
@@ -245,7 +255,7 @@ def _row(
         yield Text(first, style=styles[0])
         first = ""
     folded = [
-        chop_cells(text, width) if column.unit is Unit.TEXT else [text]
+        _broken(text, width) if column.unit is Unit.TEXT else [text]
         for text, column, width in zip(others, columns[1:], widths[1:], strict=True)
     ]
     for number, texts in enumerate(itertools.zip_longest([first], *folded, fillvalue="")):
@@ -280,3 +290,21 @@ def _bars(table: Table, shown: Sequence[_Shown], room: int) -> list[Text]:
         Text(f"{bar:<{longest if remarks else 0}}", style=_STYLES[cell.role])
         for bar, cell in zip(bars, cells, strict=True)
     ]
+
+
+# ------------------------------------------------------------------------------------- consoles
+
+
+class TerminalConsole(Console):
+    """A console that obeys nothing that stands in a label, a message or a name."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """What is written: control characters of the texts are made visible, rich's own stay."""
+        for segment in super().render(renderable, options):
+            text = visible(segment.text)
+            if segment.control or text == segment.text:
+                yield segment
+            else:
+                yield Segment(text, segment.style)

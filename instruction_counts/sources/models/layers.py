@@ -201,10 +201,6 @@ class UniqueLayer:
     layer: ModelLayer
     uses: tuple[Use, ...]
 
-    def calls_of(self, model: str) -> int:
-        """How often one run of the model calls it."""
-        return sum(use.count for use in self.uses if use.model == model)
-
     @property
     def models(self) -> tuple[str, ...]:
         """The models that use it, in order."""

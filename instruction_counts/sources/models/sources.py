@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import attrs
 
@@ -13,10 +15,10 @@ from instruction_counts.sources.inputs import InputSpec
 
 _FACTORY = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 _SAVED = {
-    ".pt2": "torch.export.load({file}).module()",
-    ".pt": "torch.jit.load({file})",
-    ".ts": "torch.jit.load({file})",
-    ".onnx": "onnx2torch.convert({file})",
+    ".pt2": "torch.export.load({}).module()",
+    ".pt": "torch.jit.load({})",
+    ".ts": "torch.jit.load({})",
+    ".onnx": "onnx2torch.convert({})",
 }
 
 
@@ -41,11 +43,10 @@ def parse_source(text: str) -> ModelSource:
         return ModelSource(name or target.rpartition(":")[2], target)
     for suffix, code in _SAVED.items():
         if target.endswith(suffix):
-            remedy = f"def net(): return {code.format(file=quoted(target))}"
-            raise UsageError(
-                f"--model {quoted(text)} is a file",
-                f"Load it in a function, and name that: {remedy}",
-            )
+            # A whole one, since cases run in folders of their own.
+            path = json.dumps(str(Path(target).absolute()), ensure_ascii=False)
+            remedy = f"Load it in a function, and name that: def net(): return {code.format(path)}"
+            raise UsageError(f"--model {quoted(text)} is a file", remedy)
     raise UsageError(f"--model {quoted(text)} is not a factory", "Name one: module:factory[=NAME]")
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -63,6 +64,10 @@ class Schema:
         return f"{self.name}.{self.overload}" if self.overload else self.name
 
 
+Schemas: TypeAlias = Mapping[str, Sequence[Schema]]
+"""All overloads, by their common name."""
+
+
 @attrs.frozen
 class PublicOperator:
     """An operator as users call it: ``torch.linalg.norm``.
@@ -99,15 +104,20 @@ def native_name(operator: str) -> str:
     return _NAMESPACES.get(path[-1] if path else "", "") + name
 
 
-def load_schemas(build: Build, cache: Cache) -> tuple[Schema, ...]:
-    """Every schema of the namespace aten that the torch of ``build`` has, by name and overload.
+def load_schemas(build: Build, cache: Cache) -> Schemas:
+    """Every schema of the namespace aten that the torch of ``build`` has.
 
     Raises:
         BuildError: the interpreter does not work.
         DataError: it has no torch, or one that cannot be imported.
     """
     answer = _kept(build, cache, "schemas")
-    return tuple(_schema(schema) for schema in answer["schemas"])
+    schemas: dict[str, list[Schema]] = defaultdict(list)
+    for found in answer["schemas"]:
+        arguments = tuple(Argument(**argument) for argument in found["arguments"])
+        schema = Schema(found["name"], found["overload"], arguments, tuple(found["returns"]))
+        schemas[schema.name].append(schema)
+    return dict(schemas)
 
 
 def load_public_operators(build: Build, cache: Cache) -> tuple[PublicOperator, ...]:
@@ -134,11 +144,6 @@ def _kept(build: Build, cache: Cache, question: str) -> dict[str, Any]:
     path = cache.entry("catalogue", key_of(scripts_text(), *texts), ask) / "answer.json"
     answer: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return answer
-
-
-def _schema(found: Mapping[str, Any]) -> Schema:
-    arguments = tuple(Argument(**argument) for argument in found["arguments"])
-    return Schema(found["name"], found["overload"], arguments, tuple(found["returns"]))
 
 
 # ---------------------------------------------------------------------------------------------

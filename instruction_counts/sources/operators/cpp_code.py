@@ -15,7 +15,7 @@ import attrs
 
 from core.types import Language
 from instruction_counts.sources.operators.calls import Call, Ref
-from instruction_counts.sources.operators.catalogue import Argument, Schema, native_name
+from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas, native_name
 from instruction_counts.sources.operators.values import CPP_DTYPES, drawn
 
 _OPTIONS = ("dtype", "layout", "device", "pin_memory")
@@ -53,7 +53,7 @@ def setup(call: Call, expression: str) -> str:
     return "\n".join(lines)
 
 
-def expression(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> str | Underivable:
+def expression(call: Call, schemas: Schemas) -> str | Underivable:
     """The call, from the schema that fits its arguments.
 
     ``schemas`` holds all overloads by name.
@@ -79,9 +79,7 @@ def expression(call: Call, schemas: Mapping[str, Sequence[Schema]]) -> str | Und
 # ---------------------------------------------------------------------------------------------
 
 
-def _fitting(
-    call: Call, schemas: Mapping[str, Sequence[Schema]]
-) -> tuple[Schema, dict[str, Any]] | None:
+def _fitting(call: Call, schemas: Schemas) -> tuple[Schema, dict[str, Any]] | None:
     for schema in schemas.get(native_name(call.entry.name), ()):
         bound = _bind(schema, call)
         if bound is not None and call.entry.overload in {None, schema.overload}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
@@ -57,6 +57,7 @@ CPP_KEYWORDS = frozenset(
     """.split()  # noqa: SIM905 - a list has a line for each of them
 )
 
+T = TypeVar("T")
 Shape: TypeAlias = tuple[int, ...]
 Template: TypeAlias = tuple[int | str, ...]
 """A shape that grows with `SIZE`."""
@@ -146,8 +147,7 @@ class OperatorEntry:
     @property
     def follows_dtype(self) -> bool:
         """Whether there is a tensor whose dtype can be asked for."""
-        groups = (value if isinstance(value, tuple) else (value,) for value in self.inputs.values())
-        return any(tensor.dtype is None for group in groups for tensor in group)
+        return any(tensor.dtype is None for _, tensor in each_tensor(self.inputs))
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -157,9 +157,14 @@ class OperatorEntry:
         return tuple(name for name in VARIANTS if name in common)
 
     def _values(self) -> Iterator[Any]:
-        for value in self.inputs.values():
-            yield from (part.shape for part in (value if isinstance(value, tuple) else (value,)))
+        yield from (tensor.shape for _, tensor in each_tensor(self.inputs))
         yield from self.kwargs.values()
+
+
+def each_tensor(inputs: Mapping[str, T | tuple[T, ...]]) -> Iterator[tuple[str, T]]:
+    """Every tensor among inputs, those of lists too, with the name of its input."""
+    for name, value in inputs.items():
+        yield from ((name, part) for part in (value if isinstance(value, tuple) else (value,)))
 
 
 def has_dimension(shape: Shape, dim: int) -> bool:

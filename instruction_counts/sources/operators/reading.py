@@ -40,6 +40,7 @@ from instruction_counts.sources.operators.entries import (
     Shape,
     Tensor,
     at,
+    each_tensor,
     has_dimension,
     is_argument,
     is_variable,
@@ -56,7 +57,7 @@ _NAMES = (
     "or Tensor.X"
 )
 _TORCH_OBJECT = re.compile(r"torch\.\w+")
-_WORDS = re.compile(r"[a-z][a-z0-9 _-]*")
+_CATEGORY = re.compile(r"[a-z][a-z0-9 _-]*")
 _OVERLOAD = re.compile(r"\w*")
 
 T = TypeVar("T")
@@ -93,9 +94,6 @@ def read_operators(path: Path) -> tuple[OperatorEntry, ...]:
 # How values are drawn
 # ---------------------------------------------------------------------------------------------
 
-WORDS = tuple(name for name in DISTRIBUTIONS if name != "index_of")
-"""The distributions that need no more than their name."""
-
 
 def _is_range(bounds: Sequence[float]) -> bool:
     return len(bounds) == 2 and bounds[0] < bounds[1]
@@ -111,36 +109,27 @@ class Interval:
 
     uniform: Annotated[tuple[float, ...], Check(_is_range, "[low, high], low less than high")] = ()
     integers: Annotated[tuple[int, ...], Check(_is_range, "[low, high], low less than high")] = ()
+    index_of: Annotated[tuple[str | int, ...], Check(_is_index, "[input, dimension]")] = ()
 
     def __attrs_post_init__(self) -> None:
         """Let only one be stated."""
-        names = [field.name for field in attrs.fields(type(self))]
-        if sum(bool(getattr(self, name)) for name in names) != 1:
-            raise Mismatch(f"exactly one of {', '.join(names)}")
-
-    @property
-    def distribution(self) -> Distribution:
-        """The distribution that is stated."""
-        name = "integers" if self.integers else "uniform"
-        return Distribution(name, *(self.integers or self.uniform))
+        if sum(map(bool, (self.uniform, self.integers, self.index_of))) != 1:
+            raise Mismatch("exactly one of uniform, integers and index_of")
 
 
-@attrs.frozen
-class _IntervalOrIndex(Interval):
-    index_of: Annotated[tuple[str | int, ...], Check(_is_index, "[input, dimension]")] = ()
-
-    @property
-    def distribution(self) -> Distribution:
-        if not self.index_of:
-            return super().distribution
-        return Distribution("index_of", of=str(self.index_of[0]), dim=int(self.index_of[1]))
+_WORDS = tuple(name for name in DISTRIBUTIONS if name != "index_of")
+Drawn: TypeAlias = Annotated[str, among(_WORDS)] | Interval
+"""How files state a distribution: a word, or a word with its bounds."""
 
 
-def drawn(stated: str | Interval) -> Distribution:
-    """The distribution that a file states: by a word, or with bounds."""
-    if isinstance(stated, Interval):
-        return stated.distribution
-    return Distribution(stated, high=10) if stated == "integers" else Distribution(stated)
+def distribution(stated: Drawn) -> Distribution:
+    """The distribution that a file states."""
+    if isinstance(stated, str):
+        return Distribution(stated, high=10) if stated == "integers" else Distribution(stated)
+    if stated.index_of:
+        return Distribution("index_of", of=str(stated.index_of[0]), dim=int(stated.index_of[1]))
+    name = "integers" if stated.integers else "uniform"
+    return Distribution(name, *(stated.integers or stated.uniform))
 
 
 # ---------------------------------------------------------------------------------------------
@@ -163,7 +152,7 @@ class _Tensor:
 
     shape: _Shape
     dtype: Annotated[str, among(DTYPES)] | None = None
-    distribution: Annotated[str, among(WORDS)] | _IntervalOrIndex | None = None
+    distribution: Drawn | None = None
     requires_grad: bool | None = None
 
     def __attrs_post_init__(self) -> None:
@@ -176,7 +165,7 @@ class _Tensor:
         return Tensor(
             shape if isinstance(shape, tuple) else ByVariant(shape),
             self.dtype,
-            None if self.distribution is None else drawn(self.distribution),
+            None if self.distribution is None else distribution(self.distribution),
             self.requires_grad,
         )
 
@@ -244,7 +233,7 @@ def _range(text: str) -> str:
 class _Entry:
     """An entry as it is stated; see `OperatorEntry`."""
 
-    category: Annotated[str, Check(_WORDS.fullmatch, "lower-case words")]
+    category: Annotated[str, Check(_CATEGORY.fullmatch, "lower-case words")]
     inputs: Mapping[
         Annotated[str, Check(is_variable, "a valid variable name in both Python and C++")],
         Annotated[_Tensor | tuple[_Tensor, ...], Parsed(_input)],
@@ -277,15 +266,10 @@ class _Entry:
 
     def unknown_families(self, families: _Families) -> Iterator[Mismatch]:
         """The families that inputs name and the file does not have."""
-        for name, tensor in self.tensors():
+        for name, tensor in each_tensor(self.inputs):
             if isinstance(tensor.shape, str) and tensor.shape not in families:
                 place = ("inputs", name, "shape")
                 yield Mismatch(one_of(families, tensor.shape), f'"{tensor.shape}"', place)
-
-    def tensors(self) -> Iterator[tuple[str, _Tensor]]:
-        """Every tensor, with the name of the input that it belongs to."""
-        for name, value in self.inputs.items():
-            yield from ((name, part) for part in (value if isinstance(value, tuple) else (value,)))
 
     def entry(self, name: str, file: str, line: int, families: _Families) -> OperatorEntry:
         """The entry of that name, which differentiates where it can unless it says otherwise."""
@@ -317,13 +301,8 @@ require_version(_CONVERTER, _File, "version", VERSION)
 def _can_differentiate(entry: OperatorEntry) -> bool:
     return not entry.in_place and any(
         (tensor.dtype or DEFAULT_DTYPE) in (*FLOATS, *COMPLEX) and tensor.requires_grad is not False
-        for _, tensor in _tensors(entry)
+        for _, tensor in each_tensor(entry.inputs)
     )
-
-
-def _tensors(entry: OperatorEntry) -> Iterator[tuple[str, Tensor]]:
-    for name, value in entry.inputs.items():
-        yield from ((name, part) for part in (value if isinstance(value, tuple) else (value,)))
 
 
 def _mistakes(entry: OperatorEntry, stated: _Entry) -> Iterator[Mismatch]:
@@ -335,7 +314,7 @@ def _mistakes(entry: OperatorEntry, stated: _Entry) -> Iterator[Mismatch]:
     if stated.autograd and not _can_differentiate(entry):
         reason = "it works in place" if entry.in_place else "no input can require a gradient"
         yield Mismatch(f"false: {reason}", at=("autograd",))
-    for name, tensor in _tensors(entry):
+    for name, tensor in each_tensor(entry.inputs):
         if tensor.distribution is not None and tensor.distribution.of:
             yield from _mistakes_of_index(entry, tensor.distribution, ("inputs", name))
     for name in entry.inputs.keys() & entry.kwargs.keys():

@@ -54,22 +54,14 @@ class OperatorSource:
     note: Callable[[str], None] = attrs.field(default=unheard, eq=False, repr=False)
     """Receives what is asked for and these operators do not have."""
 
-    def entries(self) -> tuple[OperatorEntry, ...]:
-        """The entries that the patterns select, in the order of the file.
-
-        Raises:
-            DataError: the file holds mistakes.
-            UsageError: a pattern selects nothing.
-        """
-        return selected(read_operators(self.file), self.patterns)
-
     def cases(self) -> tuple[Case, ...]:
         """The cases of these operators.
 
         Raises:
+            DataError: the file holds mistakes.
             UsageError: a pattern selects nothing, or nothing has the shapes that are asked for.
         """
-        entries = self.entries()
+        entries = selected(read_operators(self.file), self.patterns)
         schemas = load_schemas(default_build(), Cache())
         made = definitions(entries, self.overrides, schemas)
         cases = materialize(made)

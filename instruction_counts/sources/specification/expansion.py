@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NoReturn, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 
@@ -17,12 +17,12 @@ from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.reading.nodes import Node, Problems
 from instruction_counts.sources.operators import calls, catalogue, values
-from instruction_counts.sources.operators.definitions import definitions_of, schemas_by_name
-from instruction_counts.sources.operators.entries import OperatorEntry, Shape, Tensor
+from instruction_counts.sources.operators.definitions import definitions_of
+from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.source import selected, standard_file
 from instruction_counts.sources.specification.placeholders import Expansion, PlaceholderError
-from instruction_counts.sources.specification.values import Entry, Expected, Input, Model, code_of
+from instruction_counts.sources.specification.values import Entry, Input, Model, code_of
 from instruction_counts.system.cache import Cache
 from instruction_counts.system.program import program_name
 
@@ -221,19 +221,15 @@ def _expected(placed: PlacedEntry, expansion: Expansion) -> tuple[ExpectedTensor
     return tuple(
         ExpectedTensor(
             name,
-            _shape(stated, placed, expansion),
+            None
+            if stated.shape is None
+            else tuple(_size(size, expansion, placed) for size in stated.shape),
             stated.dtype,
             stated.sum,
             _TOLERANCE if stated.tolerance is None else stated.tolerance,
         )
         for name, stated in placed.entry.expected.items()
     )
-
-
-def _shape(stated: Expected, placed: PlacedEntry, expansion: Expansion) -> Shape | None:
-    if stated.shape is None:
-        return None
-    return tuple(_size(size, expansion, placed) for size in stated.shape)
 
 
 def _size(size: int | str, expansion: Expansion, placed: PlacedEntry) -> int:
@@ -281,7 +277,10 @@ def _calls(
     for call in calls.calls(attrs.evolve(operator, inputs=tensors), overrides):
         for value in call.values:
             if stated.get(value.name, {}).get("requires_grad") and not value.requires_grad:
-                _refuse_gradient(placed, operator, value)
+                is_of = f"{value.name} is {value.dtype}"
+                why = f"{operator.name} works in place" if operator.in_place else is_of
+                node = placed.at("inputs", value.name, "requires_grad")
+                raise node.unlike("false: there is no gradient", f"true, and {why}")
         kind = next((str(attributes.get("dtype", "")) for attributes in stated.values()), "")
         yield attrs.evolve(call, dtype=kind)
 
@@ -296,14 +295,6 @@ def _changes(placed: PlacedEntry, name: str, expansion: Expansion) -> dict[str, 
     }
     stated = placed.at("inputs", name).value
     return {field: value for field, value in changes.items() if field in stated}
-
-
-def _refuse_gradient(placed: PlacedEntry, operator: OperatorEntry, value: calls.Value) -> NoReturn:
-    node = placed.at("inputs", value.name, "requires_grad")
-    what = (
-        f"{operator.name} works in place" if operator.in_place else f"{value.name} is {value.dtype}"
-    )
-    raise node.unlike("false: there is no gradient", f"true, and {what}")
 
 
 def _called(
@@ -321,6 +312,6 @@ def _called(
 
 
 @functools.cache
-def _schemas() -> Mapping[str, Sequence[catalogue.Schema]]:
+def _schemas() -> catalogue.Schemas:
     # Asking the build for them takes a process, where they are not in the cache.
-    return schemas_by_name(catalogue.load_schemas(default_build(), Cache()))
+    return catalogue.load_schemas(default_build(), Cache())

@@ -36,7 +36,7 @@ from instruction_counts.sources.operators.entries import (
     Distribution,
     Shape,
 )
-from instruction_counts.sources.operators.reading import WORDS, Interval, drawn
+from instruction_counts.sources.operators.reading import Drawn, distribution
 
 CONVERTER = strict_converter()
 _KINDS = ("statement", "model", "operator")
@@ -68,9 +68,7 @@ class Input:
     dtypes: Annotated[Several[_Dtype], Check(len, one_of(DTYPES), "none")] = attrs.field(
         default=("float32",), alias="dtype"
     )
-    drawn: Annotated[str, among(WORDS)] | Interval | None = attrs.field(
-        default=None, alias="distribution"
-    )
+    drawn: Drawn | None = attrs.field(default=None, alias="distribution")
     requires_grad: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -86,7 +84,7 @@ class Input:
     def distribution(self) -> Distribution:
         """How its values are drawn."""
         usual = "normal" if self.dtypes[0] in {*FLOATS, *COMPLEX} else "zeros"
-        return drawn(usual if self.drawn is None else self.drawn)
+        return distribution(self.drawn or usual)
 
 
 # What a statement computes, and models

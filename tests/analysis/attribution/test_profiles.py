@@ -1,10 +1,8 @@
-"""Both sides of a case as files of Callgrind and of speedscope."""
+"""Both sides of a case as flame graphs for speedscope."""
 
 from __future__ import annotations
 
 import json
-import shutil
-import subprocess
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -13,11 +11,10 @@ import pytest
 from hypothesis import given
 
 from instruction_counts.analysis.attribution.functions import difference
-from instruction_counts.analysis.attribution.profiles import callgrind_profile, speedscope
+from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
 from instruction_counts.engines.callgrind.profiles import CallgrindProfile
-from instruction_counts.engines.callgrind.reading import parse, read
-from instruction_counts.engines.callgrind.writing import to_text
+from instruction_counts.engines.callgrind.reading import read
 from tests.analysis.attribution.made import costs
 from tests.builders import costs_of
 
@@ -43,64 +40,6 @@ def stored(profile: CallgrindProfile, runs: int = 1) -> FunctionCosts:
     )
 
 
-# Callgrind
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_a_recorded_profile_survives_the_way_through_stored_costs(path: Path) -> None:
-    """Costs, calls and totals; of objects the base names are stored."""
-    profile = read(path)
-    written = callgrind_profile(stored(profile), 1, "a case")
-
-    assert profile.totals == written.totals
-    assert sorted(profile.exclusive.values()) == sorted(written.exclusive.values())
-    assert sorted((call.calls, call.instructions) for call in profile.calls) == sorted(
-        (call.calls, call.instructions) for call in written.calls
-    )
-
-
-@given(costs(least=-50))
-def test_what_is_written_can_be_read_and_adds_up(side: FunctionCosts) -> None:
-    """Whatever the functions are called; one that cost less than nothing takes off others."""
-    profile = callgrind_profile(side, side.runs, "a case")
-
-    assert profile == parse(to_text(profile))
-    assert sum(profile.exclusive.values()) == profile.totals
-    assert max(0, sum(cost.exclusive for cost in side.costs)) == profile.totals
-
-
-def test_a_negative_cost_is_taken_off_its_own_library_first() -> None:
-    """The loop cost more there than the case did."""
-    rows = [("a.so", "f", 100), ("b.so", "g", 20), ("b.so", "h", -15)]
-    side = FunctionCosts(1, tuple(FunctionCost(lib, "???", name, n) for lib, name, n in rows))
-    profile = callgrind_profile(side, 1, "a case")
-
-    assert {"f": 100, "g": 5} == {key.name: cost for key, cost in profile.exclusive.items()}
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_callgrind_annotate_accepts_what_is_written(path: Path, tmp_path: Path) -> None:
-    """Without a warning, and with the same total."""
-    if shutil.which("callgrind_annotate") is None:
-        pytest.skip("callgrind_annotate is not installed")
-    profile = read(path)
-    written = tmp_path / "callgrind.out.base"
-    text = to_text(callgrind_profile(stored(profile), 1, "Top / add · Python"))
-    written.write_bytes(text.encode("utf-8", "backslashreplace"))
-    done = subprocess.run(
-        ["callgrind_annotate", "--auto=no", "--tree=both", "--inclusive=yes", written],
-        check=profile.totals > 0,  # it finds nothing to divide by in an empty profile
-        capture_output=True,
-        text=True,
-    )
-    if profile.totals:
-        assert "" == done.stderr
-        assert f"{profile.totals:,} (100.0%)" in done.stdout
-
-
-# Speedscope
-
-
 def profiles_of(base: FunctionCosts, new: FunctionCosts) -> list[dict[str, Any]]:
     """The profiles of the document."""
     document = speedscope("a case", difference(base, new))
@@ -114,6 +53,14 @@ def stacks(document: dict[str, Any], number: int) -> dict[str, int]:
         " ".join(frames[place]["name"] for place in stack): weight
         for stack, weight in zip(profile["samples"], profile["weights"], strict=True)
     }
+
+
+def test_a_negative_cost_is_taken_off_its_own_library_first() -> None:
+    """The loop cost more there than the case did."""
+    rows = [("a.so", "f", 100), ("b.so", "g", 20), ("b.so", "h", -15)]
+    side = FunctionCosts(1, tuple(FunctionCost(lib, "???", name, n) for lib, name, n in rows))
+
+    assert {"f": 100, "g": 5} == stacks(speedscope("a case", difference(None, side)), 1)
 
 
 CALLS = [

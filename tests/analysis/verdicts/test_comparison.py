@@ -107,7 +107,7 @@ def test_functions_decide_where_they_are_known_in_each_layout(
     found = verified(comparison, base, new, functions=functions if known else ()).differences
     (judged,) = (difference for difference in found if difference.key == worse)
 
-    assert expected == (judged.reason, judged.change)
+    assert expected == (judged.reason, judged.effect)
 
 
 @pytest.mark.parametrize("last", [{}, {"worse": 2000}], ids=["both sides", "base"])

@@ -292,7 +292,7 @@ def test_what_layouts_move_hides_no_other_change(
     layouts = attrs.evolve(OVERLAPPING, steady_change=steady_change)
     difference = judge_verified(judged(10_000, 10_040), layouts)
 
-    assert (expected, change) == (said(difference), difference.change)
+    assert (expected, change) == (said(difference), difference.effect)
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
-"""Cases that changed for one cause."""
+"""The few causes that explain most of a comparison."""
 
 from __future__ import annotations
 
 import random
+from fractions import Fraction
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,14 +14,16 @@ from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import (
     SharedCauses,
     is_changed,
-    leading_causes,
     shared_causes,
 )
 from instruction_counts.domain.causes import Cause, CauseKind
 from tests.builders import difference
 
 FORWARD = Cause(
-    CauseKind.PYTHON, "Linear.forward", 20, 30, where="torch/nn/modules/linear.py", line=130
+    *(CauseKind.PYTHON, "Linear.forward", 20, 30),
+    where="torch/nn/modules/linear.py",
+    line=130,
+    interpreted=Fraction(300),
 )
 CONTIGUOUS = Cause(CauseKind.OPERATOR, "aten::contiguous", 0, 1)
 
@@ -27,6 +31,9 @@ CONTIGUOUS = Cause(CauseKind.OPERATOR, "aten::contiguous", 0, 1)
 def native(name: str, change: int) -> Cause:
     """A native function that costs so much more."""
     return Cause(CauseKind.NATIVE, name, 1000, 1000 + change, where="libtorch_cpu.so")
+
+
+LOCK = native("lock", -400)
 
 
 def case(label: str, change: int, *causes: Cause, verdict: Verdict = Verdict.WORSE) -> Difference:
@@ -37,9 +44,12 @@ def case(label: str, change: int, *causes: Cause, verdict: Verdict = Verdict.WOR
 CAUSES = st.lists(
     st.builds(native, st.sampled_from("abcd"), st.integers(-9, 9).filter(bool))
     | st.builds(
-        lambda name, new: Cause(CauseKind.PYTHON, name, 20, new, where="torch/x.py"),
+        lambda name, new, part: Cause(
+            CauseKind.PYTHON, name, 20, new, where="torch/x.py", interpreted=Fraction(part)
+        ),
         st.sampled_from("pq"),
         st.integers(20, 30),
+        st.integers(-9, 9),
     ),
     max_size=4,
     unique_by=lambda cause: (cause.kind, cause.name),
@@ -52,105 +62,116 @@ CASES = st.lists(st.tuples(st.integers(-99, 99), CAUSES, st.sampled_from(Verdict
 )
 
 
-def labels(found: SharedCauses) -> list[tuple[list[str], list[str]]]:
-    """The causes and the cases of each group, by their names."""
+def leading(found: SharedCauses) -> list[tuple[list[str], int, float | None]]:
+    """The names, the number of cases and the share of each."""
     return [
         (
-            [shared.causes[0].name for shared in group.causes],
-            [difference.key.label[0] for difference in group.differences],
+            [member.first.name for member in cause.members],
+            len(cause.keys),
+            None if cause.share is None else round(cause.share, 3),
         )
-        for group in found.groups
+        for cause in found.leading
     ]
 
 
-def test_cases_that_share_a_cause_are_one_group() -> None:
-    """The largest change first; what only one case has stays with it."""
-    small, large = case("small", 40, FORWARD), case("large", 120, FORWARD, CONTIGUOUS)
-    found = shared_causes([small, large, case("other", 9, native("f", 9))])
+def test_what_explains_most_comes_first_and_each_cause_is_counted_once() -> None:
+    """Native functions by their own code, Python functions by their part of the interpreter's."""
+    cases = [
+        *(
+            case(f"lock {n}", -600, native("lock", -400), native(f"own {n}", -200))
+            for n in range(5)
+        ),
+        *(case(f"python {n}", 400, FORWARD) for n in range(2)),
+    ]
 
-    assert [(["Linear.forward"], ["large", "small"])] == labels(found)
-    assert (40, 120) == (found.groups[0].least, found.groups[0].most)
-    assert {small.key: (0,), large.key: (0,)} == found.places
-    assert found.has(large.key, FORWARD)
-    assert not found.has(large.key, CONTIGUOUS)
+    assert [(["lock"], 5, 0.526), (["Linear.forward"], 2, 0.158)] == leading(shared_causes(cases))
 
 
-def test_causes_of_exactly_the_same_cases_are_one_group() -> None:
-    """Functions that people can open come first; their line is no part of what they are."""
-    causes = (CONTIGUOUS, native("f", 30))
+def test_causes_of_nearly_the_same_cases_stand_together() -> None:
+    """Those that people can open come first; one that goes the other way stands alone."""
+    causes = (FORWARD, CONTIGUOUS, native("f", 90), native("less", -40))
+    cases = [case(f"{n}", 500, *causes[: 4 if n else 3]) for n in range(5)]
+
+    assert [
+        (["Linear.forward", "aten::contiguous", "f"], 5, 0.78),
+        (["less"], 4, -0.064),
+    ] == leading(shared_causes(cases))
+
+
+def test_few_changed_cases_say_their_causes_themselves() -> None:
+    """A list above them would be no shorter."""
+    few = shared_causes([case(f"{n}", 40, FORWARD) for n in range(3)])
+
+    assert ((), 1, 1) == (few.leading, few.others, len(few.every))
+
+
+def test_no_more_than_so_many_are_told() -> None:
+    """The number of the others is."""
+    cases = [
+        case(f"{n}", 100, *(native(name, 10) for name in f"abcdefg{n}"[n:7])) for n in range(6)
+    ]
+    found = shared_causes(cases, most=2)
+
+    assert 2 == len(found.leading)
+    assert found.others == len(found.every) - sum(len(cause.members) for cause in found.leading)
+
+
+def test_the_same_function_may_have_moved_in_its_file() -> None:
+    """Its line is no part of what it is."""
     moved = attrs.evolve(FORWARD, line=140)
 
-    assert [(["Linear.forward", "aten::contiguous", "f"], ["b", "a"])] == labels(
-        shared_causes([case("a", 40, FORWARD, *causes), case("b", 41, moved, *causes)])
-    )
+    assert 1 == len(shared_causes([case("a", 1, FORWARD), case("b", 1, moved)]).every)
 
 
-def test_small_changes_beside_large_ones_are_shared_with_no_one() -> None:
-    """A tenth of the largest native change is the least that leads."""
-    changed = case("a", 110, native("large", 100), native("just", 10), native("small", 9))
+def test_without_costs_of_native_functions_shares_are_not_known() -> None:
+    """Cases are counted all the same."""
+    cases = [case(f"{n}", 40, CONTIGUOUS) for n in range(4)]
 
-    assert ["large", "just"] == [cause.name for cause in leading_causes(changed)]
-
-
-def test_cases_that_did_not_change_take_part_in_nothing() -> None:
-    """What moved in them is below what is reported."""
-    same = [case(name, 2, native("f", 2), verdict=Verdict.SAME) for name in "ab"]
-
-    assert SharedCauses() == shared_causes(same)
+    assert [(["aten::contiguous"], 4, None)] == leading(shared_causes(cases))
 
 
 @given(CASES)
-def test_no_changed_case_is_lost(cases: list[Difference]) -> None:
-    """Each is in a group for each cause that it shares, and otherwise alone; no other case is."""
-    found = shared_causes(cases)
+def test_no_instruction_is_counted_twice(cases: list[Difference]) -> None:
+    """What is explained adds up to what the causes of changed cases cost."""
+    found = shared_causes(cases, most=99)
     changed = [case for case in cases if is_changed(case)]
-    for mine in cases:
-        groups = [group for group in found.groups if mine in group.differences]
-        assert [found.groups[place] for place in found.places.get(mine.key, ())] == groups
-        shares = {
-            cause.identity
-            for cause in leading_causes(mine)
-            for other in changed
-            if mine in changed
-            and other is not mine
-            and cause.identity in {theirs.identity for theirs in leading_causes(other)}
-        }
-        assert shares == {cause.causes[0].identity for group in groups for cause in group.causes}
+    members = [member for cause in found.leading for member in cause.members]
+    signs = {case.key: 1 if (case.change or 0) > 0 else -1 for case in changed}
+
+    assert len(members) == len({member.first.identity for member in members})
+    for shared in found.every:
+        mine = [
+            (case.key, cause)
+            for case in changed
+            for cause in case.causes
+            if cause.identity == shared.first.identity
+        ]
+        assert {key for key, _ in mine} == shared.causes.keys()
+        assert shared.explained == sum(cause.instructions * signs[key] for key, cause in mine)
+    assert all(len(shared.causes) > 1 for shared in found.every)
 
 
-@given(CASES)
-def test_groups_hold_together(cases: list[Difference]) -> None:
-    """The largest first, and so are the cases of each; it has each cause in each of its cases.
-
-    No two groups have the same cases, or one cause.
-    """
-    groups = shared_causes(cases).groups
-    sizes = [[abs(case.change or 0) for case in group.differences] for group in groups]
-
-    assert sorted(map(sum, sizes), reverse=True) == [group.total for group in groups]
-    for group, changes in zip(groups, sizes, strict=True):
-        assert len(changes) > 1
-        assert sorted(changes, reverse=True) == changes
-        for cause in group.causes:
-            for changed, mine in zip(group.differences, cause.causes, strict=True):
-                assert mine in changed.causes
-                assert mine.identity == cause.causes[0].identity
-                assert cause.least <= mine.change <= cause.most
-    members = {tuple(case.key for case in group.differences) for group in groups}
-    identities = [cause.causes[0].identity for group in groups for cause in group.causes]
-    assert len(members) == len(groups)
-    assert len(set(identities)) == len(identities)
-
-
-@given(CASES, st.randoms(use_true_random=False))
-def test_groups_do_not_depend_on_the_order_of_cases(
-    cases: list[Difference], chance: random.Random
+@given(CASES, st.randoms())
+def test_causes_do_not_depend_on_the_order_of_cases(
+    cases: list[Difference], order: random.Random
 ) -> None:
-    """Their members do not."""
-    members = []
-    for _ in range(2):
-        groups = shared_causes(cases).groups
-        members.append({frozenset(case.key for case in group.differences) for group in groups})
-        chance.shuffle(cases)
+    """Only on what changed."""
+    shuffled = list(cases)
+    order.shuffle(shuffled)
+    both = [
+        {
+            (member.first.identity, frozenset(member.causes), member.explained)
+            for member in shared_causes(some).every
+        }
+        for some in (cases, shuffled)
+    ]
 
-    assert members[0] == members[1]
+    assert both[0] == both[1]
+
+
+@pytest.mark.parametrize("verdict", [Verdict.SAME, Verdict.NEW])
+def test_cases_that_did_not_change_take_part_in_nothing(verdict: Verdict) -> None:
+    """What moved in them is below what is reported."""
+    cases = [case(f"{n}", 2, native("f", 2), verdict=verdict) for n in range(5)]
+
+    assert SharedCauses() == shared_causes(cases)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from instruction_counts.engines.callgrind.lines import CallgrindFormatError
 from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
 from instruction_counts.engines.callgrind.reading import parse, read, read_totals
-from instruction_counts.engines.callgrind.writing import to_text
+from tests.engines.callgrind.writing import to_text
 
 STORED = Path(__file__).parents[2] / "fixtures" / "callgrind"
 ONE_PART = sorted(set(STORED.glob("*.out")) - {STORED / "four_parts.out"})

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.engines.callgrind.profiles import Call, CallgrindProfile, Function
 from instruction_counts.engines.callgrind.reading import parse
-from instruction_counts.engines.callgrind.writing import to_text
+from tests.engines.callgrind.writing import to_text
 
 one_line = st.text(st.characters(exclude_characters="\n"), max_size=12)
 names = one_line.map(lambda text: text.lstrip(" \t")).filter(bool) | st.sampled_from(

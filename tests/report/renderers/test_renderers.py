@@ -90,7 +90,7 @@ DOCUMENT = Document(
     answer=(Line("161 cases: 158 same · 3 worse", Role.STRONG),),
     facts=FACTS,
     sections=(WORSE, Block("Code", (Line("x = 1", indent=2),), preformatted=True, folded=True)),
-    notes=(Line("Not verified."),),
+    notes=(Line("Not verified.", Role.WARNING), Line("Per iteration.", Role.DIM)),
     next_command="explain last nn/Linear",
     data={"tally": {"worse": 3}, "bound": float("inf")},
     tests=(
@@ -119,6 +119,7 @@ Code
   x = 1
 
 Not verified.
+Per iteration.
 Next: instruction-counts explain last nn/Linear
 """ == terminal.render(DOCUMENT, 80, None)
 
@@ -152,6 +153,7 @@ x = 1
 </details>
 
 - Not verified.
+- Per iteration.
 
 Next: <code>instruction-counts explain last nn/Linear</code>
 """ == markdown.render(DOCUMENT)
@@ -184,7 +186,7 @@ def test_json_of_a_document_without_data_is_its_tables() -> None:
 
     assert {"fact": "torch", "base": "2.12.1", "new": "2.13.0+cpu"} == found["facts"][0]
     assert [37_204, 121_020, 160_938] == [case["base"] for case in found["worse"]]
-    assert ("comparison", ["Not verified."]) == (found["kind"], found["notes"])
+    assert ("comparison", ["Not verified.", "Per iteration."]) == (found["kind"], found["notes"])
 
 
 def test_csv_has_numbers_as_they_are() -> None:

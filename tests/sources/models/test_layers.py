@@ -24,13 +24,6 @@ def test_equal_layers_are_kept_once_across_models() -> None:
     assert (Use("A", "", 1),) == add.uses
 
 
-def test_the_calls_of_a_model_are_those_of_all_its_places() -> None:
-    """Other models do not count."""
-    layers = unique_layers([make_trace("A", (ADD, "x"), (ADD, "y")), make_trace("B", (ADD, "z"))])
-
-    assert [(2, 1, 0)] == [tuple(layer.calls_of(name) for name in "ABC") for layer in layers]
-
-
 def test_layers_of_other_shapes_are_other_layers() -> None:
     """They cost something else."""
     (tensor,) = CONV.inputs

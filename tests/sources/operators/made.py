@@ -14,3 +14,10 @@ def call_of(entry: OperatorEntry, **overrides: Any) -> Call:
     """The one call of an entry."""
     (call,) = calls(entry, Overrides(**overrides))
     return call
+
+
+def entry(name: str, kwargs: dict[str, Any] | None = None, **fields: Any) -> OperatorEntry:
+    """An operator of one tensor, unless ``fields`` say otherwise."""
+    return OperatorEntry(
+        name, "a", **{"inputs": {"input": SQUARE}, "kwargs": kwargs or {}, **fields}
+    )

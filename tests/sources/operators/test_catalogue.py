@@ -89,9 +89,10 @@ def test_schemas_are_those_of_aten_by_name(build: Build, cache: Cache) -> None:
         Argument("dtype", "ScalarType", has_default=True, default=[1, 2]),
     )
 
-    assert (Schema("a", "", (), ()), Schema("add", "out", arguments, ("Tensor",))) == (
-        load_schemas(build, cache)
-    )
+    assert {
+        "a": [Schema("a", "", (), ())],
+        "add": [Schema("add", "out", arguments, ("Tensor",))],
+    } == load_schemas(build, cache)
 
 
 def test_a_schema_is_asked_for_once(build: Build, cache: Cache, package: Path) -> None:
@@ -260,7 +261,8 @@ def test_a_category_that_there_is_not_tells_what_is_near() -> None:
 
 def test_the_installed_torch_tells_its_schemas(cache: Cache) -> None:
     """With the arguments that everybody knows."""
-    by_name = {schema.full_name: schema for schema in load_schemas(default_build(), cache)}
+    schemas = load_schemas(default_build(), cache)
+    by_name = {schema.full_name: schema for several in schemas.values() for schema in several}
 
     assert (
         Argument("self", "Tensor", is_write=True),

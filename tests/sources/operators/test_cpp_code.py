@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import ast
-from typing import Any
 
 import pytest
 
 from instruction_counts.sources.operators import cpp_code
-from instruction_counts.sources.operators.catalogue import Argument, Schema
-from instruction_counts.sources.operators.definitions import schemas_by_name
+from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas
 from instruction_counts.sources.operators.entries import OperatorEntry
-from tests.sources.operators.made import SQUARE, call_of
+from tests.sources.operators.made import SQUARE, call_of, entry
 
 OPTIONS = (
     "*dtype:Optional[ScalarType]=None *layout:Optional[Layout]=None "
@@ -34,11 +32,12 @@ def schema(text: str) -> Schema:
     return Schema(base, overload, tuple(made), tuple((returns or "Tensor").split()))
 
 
-def entry(name: str, kwargs: dict[str, Any] | None = None, **fields: Any) -> OperatorEntry:
-    """An operator of one tensor, unless ``fields`` say otherwise."""
-    return OperatorEntry(
-        name, "a", **{"inputs": {"input": SQUARE}, "kwargs": kwargs or {}, **fields}
-    )
+def by_name(texts: list[str]) -> Schemas:
+    """Schemas as a build tells them."""
+    schemas = [schema(text) for text in texts]
+    return {
+        known.name: [other for other in schemas if other.name == known.name] for known in schemas
+    }
 
 
 TWO = {"inputs": {"input": SQUARE, "other": SQUARE}}
@@ -126,9 +125,7 @@ def test_a_call_in_cpp_is_exactly_this(
     operator: OperatorEntry, schemas: list[str], expected: str
 ) -> None:
     """In the schema's order."""
-    known = schemas_by_name(map(schema, schemas))
-
-    assert expected == cpp_code.expression(call_of(operator), known)
+    assert expected == cpp_code.expression(call_of(operator), by_name(schemas))
 
 
 @pytest.mark.parametrize(
@@ -146,7 +143,7 @@ def test_where_no_cpp_can_be_derived_the_reason_is_reported(
     operator: OperatorEntry, schemas: list[str], reason: str
 ) -> None:
     """Never a guess."""
-    found = cpp_code.expression(call_of(operator), schemas_by_name(map(schema, schemas)))
+    found = cpp_code.expression(call_of(operator), by_name(schemas))
 
     assert isinstance(found, cpp_code.Underivable)
     assert reason in found.reason

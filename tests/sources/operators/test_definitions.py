@@ -25,5 +25,5 @@ def test_labels_and_subjects_have_the_dtype_of_the_tensors(
     entry: OperatorEntry, expected: dict[tuple[str, ...], str | None]
 ) -> None:
     """Not one that was asked for in vain."""
-    made = definitions([entry], Overrides(dtypes=("float64",)), ())
+    made = definitions([entry], Overrides(dtypes=("float64",)), {})
     assert expected == {label: group.subject.dtype for label, group in made.items()}

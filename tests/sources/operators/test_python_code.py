@@ -6,65 +6,47 @@ import pytest
 
 from instruction_counts.sources.operators import python_code
 from instruction_counts.sources.operators.entries import OperatorEntry, Tensor
-from tests.sources.operators.made import SQUARE, call_of
+from tests.sources.operators.made import SQUARE, call_of, entry
+
+INDEXED = {"input": SQUARE, "index": SQUARE}
 
 
 @pytest.mark.parametrize(
-    ("entry", "expected"),
+    ("operator", "expected"),
     [
-        (OperatorEntry("torch.neg", "a", {"input": SQUARE}), "torch.neg(input)"),
-        (OperatorEntry("torch.zeros", "a", {}, {"size": (2, 3)}), "torch.zeros(size=[2, 3])"),
+        (entry("torch.neg"), "torch.neg(input)"),
+        (entry("torch.zeros", {"size": (2, 3)}, inputs={}), "torch.zeros(size=[2, 3])"),
         (
-            OperatorEntry("torch.zeros", "a", {}, {"size": (2,)}, positional=("size",)),
+            entry("torch.zeros", {"size": (2,)}, inputs={}, positional=("size",)),
             "torch.zeros([2])",
         ),
+        (entry("Tensor.to", {"dtype": "torch.float64"}), "input.to(dtype=torch.float64)"),
         (
-            OperatorEntry("Tensor.to", "a", {"input": SQUARE}, {"dtype": "torch.float64"}),
-            "input.to(dtype=torch.float64)",
+            entry("torch.take", {"dim": 1}, inputs=INDEXED, positional=("dim", "index")),
+            "torch.take(input, 1, index)",
         ),
         (
-            OperatorEntry(
-                "torch.take_along",
-                "a",
-                {"input": SQUARE, "index": SQUARE},
-                {"dim": 1},
-                positional=("dim", "index"),
-            ),
-            "torch.take_along(input, 1, index)",
-        ),
-        (
-            OperatorEntry("torch.cat", "a", {"tensors": (SQUARE, SQUARE)}, {"dim": 0}),
+            entry("torch.cat", {"dim": 0}, inputs={"tensors": (SQUARE, SQUARE)}),
             "torch.cat([tensors_0, tensors_1], dim=0)",
         ),
+        (entry("torch.max", {"dim": 1}, output=0), "torch.max(input, dim=1)[0]"),
+        (entry("Tensor.__getitem__", python="input[1:]"), "input[1:]"),
         (
-            OperatorEntry("torch.max", "a", {"input": SQUARE}, {"dim": 1}, output=0),
-            "torch.max(input, dim=1)[0]",
-        ),
-        (
-            OperatorEntry("Tensor.__getitem__", "a", {"input": SQUARE}, python="input[1:]"),
-            "input[1:]",
-        ),
-        (
-            OperatorEntry(
-                "torch.clamp", "a", {"input": SQUARE}, {"max": float("inf"), "min": None}
-            ),
+            entry("torch.clamp", {"max": float("inf"), "min": None}),
             'torch.clamp(input, max=float("inf"), min=None)',
         ),
-        (
-            OperatorEntry("torch.add", "a", {"input": SQUARE}, python="input + 1", output=0),
-            "(input + 1)[0]",
-        ),
+        (entry("torch.add", python="input + 1", output=0), "(input + 1)[0]"),
     ],
 )
-def test_a_call_in_python_is_exactly_this(entry: OperatorEntry, expected: str) -> None:
+def test_a_call_in_python_is_exactly_this(operator: OperatorEntry, expected: str) -> None:
     """Inputs by position, the rest by keyword, unless the entry says otherwise."""
-    assert python_code.expression(call_of(entry)) == expected
+    assert python_code.expression(call_of(operator)) == expected
 
 
 def test_the_setup_in_python_is_exactly_this() -> None:
     """Seeded, the inputs in their order, and the gradient of the output."""
-    entry = OperatorEntry("torch.mul", "a", {"input": SQUARE, "other": Tensor((8,), "int64")})
-    assert python_code.setup(call_of(entry, seed=7)) == (
+    mul = entry("torch.mul", inputs={"input": SQUARE, "other": Tensor((8,), "int64")})
+    assert python_code.setup(call_of(mul, seed=7)) == (
         "torch.manual_seed(7)\n"
         "input = torch.randn([8, 8])\n"
         "input.requires_grad_()\n"

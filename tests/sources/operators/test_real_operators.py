@@ -36,8 +36,8 @@ def test_operators_can_be_listed_with_overrides(capsys: pytest.CaptureFixture[st
     args = ["list", "--operators", "torch.add", "--dtype", "float64", "--dtype", "int32"]
     assert main([*args, "--runtime", "eager", "--language", "python", "--autograd", "forward"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "arithmetic / torch.add / typical / float64 · Python · Eager · Forward",
-        "arithmetic / torch.add / typical / int32 · Python · Eager · Forward",
+        "arithmetic/torch.add/typical/float64",
+        "arithmetic/torch.add/typical/int32",
     ]
 
 

@@ -96,7 +96,7 @@ def test_what_operators_do_not_have_is_reported(
     """They are measured as they are."""
     entries = [attrs.evolve(STATED, name=f"torch.{name}", **changes) for name in names]
     overrides = Overrides(**asked)
-    made = definitions(entries, overrides, ()).values()
+    made = definitions(entries, overrides, {}).values()
 
     assert expected == list(remarks(entries, overrides, made))
 

@@ -139,7 +139,7 @@ def test_labels_that_are_not_stated_tell_shapes_and_dtypes_apart(
 def test_paths_may_begin_with_the_home_folder(
     write: WRITE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As in the file of --builds."""
+    """As in the file of --build."""
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "python").symlink_to(sys.executable)

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import attrs
 import pytest
 
 from instruction_counts.domain.build import Build
@@ -214,15 +216,6 @@ def test_a_killed_case_is_not_tried_again_after_an_interrupt() -> None:
     assert 1 == len(engine.calls)
 
 
-def test_an_order_goes_to_the_engine_of_its_build() -> None:
-    """Two builds are measured side by side."""
-    engines = {"base": FakeEngine(), "new": FakeEngine()}
-    orders = [WorkOrder(make_case(name), Build(name)) for name in engines]
-    list(execute(orders, lanes_of(engines, 0, number=1)))
-
-    assert [1, 1] == [len(engine.calls) for engine in engines.values()]
-
-
 def test_builds_take_turns_on_one_lane() -> None:
     """What drifts meets both of them, case by case, on the same cores."""
     engines = {"base": FakeEngine(), "new": FakeEngine()}
@@ -341,3 +334,19 @@ def test_lanes_that_cannot_start_end_the_engines() -> None:
     )
 
     assert ("can't start new thread True\n", "") == (done.stdout, done.stderr)
+
+
+def test_a_disk_that_fills_up_is_named_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Cases that cannot write fail in any way; why is said for all of them."""
+    said: list[str] = []
+    usage = types.SimpleNamespace(free=0)
+    monkeypatch.setattr("shutil.disk_usage", lambda _: usage)
+    lanes = attrs.evolve(
+        lanes_of(FakeEngine({("case", "1"): [failed()], ("case", "2"): [failed()]}), 0),
+        notice=said.append,
+    )
+    list(execute(make_orders(3), lanes))
+
+    assert [True] == ["is full, and cases that write there fail" in text for text in said]

@@ -8,29 +8,31 @@ import attrs
 import click
 
 from instruction_counts.cli import console
-from instruction_counts.cli.check_report import conclude
-from instruction_counts.cli.file_type import FILE
-from instruction_counts.cli.gating import Gating, gate_options
+from instruction_counts.cli.exit_codes import ExitCode
+from instruction_counts.cli.gating import Gating, exit_code, gate_options
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import measuring_options
-from instruction_counts.cli.merging import merged
+from instruction_counts.cli.measuring import measuring_options, merged
+from instruction_counts.cli.option_types import FILE, time_budget_option
 from instruction_counts.cli.options import (
     build_options,
     layouts_option,
     limit_option,
     only_build,
-    output_option,
     selection_options,
     store_option,
 )
-from instruction_counts.cli.time_budget import time_budget_option
+from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.report.formats.entry import CheckReport
-from instruction_counts.report.registry import Destination
+from instruction_counts.report.gate import check_document
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.checking import CheckRequest, check_build, check_run
+from instruction_counts.session.checking import (
+    Check,
+    CheckRequest,
+    check_build,
+    check_run,
+)
 from instruction_counts.sources.definitions import Definitions
 from instruction_counts.storage.store import Store
 
@@ -57,9 +59,9 @@ from instruction_counts.storage.store import Store
     help="JSON of the last check, if it exists. What failed there fails until it is within "
     "its limit.",
 )
-@limit_option("Cases shown of each kind", 20)
-@output_option("the check: .md or .json")
-def command(
+@limit_option("Cases shown of each kind")
+@output_options("tests")
+def check(
     file: Path,
     run: str | None,
     definitions: Definitions | None,
@@ -71,8 +73,8 @@ def command(
     time_budget: float | None,
     layouts: int | None,
     previous: Path | None,
-    limit: int,
-    output: tuple[Path, ...],
+    limit: int | None,
+    outputs: Outputs,
     *,
     allow_different: bool,
 ) -> int:
@@ -83,7 +85,7 @@ def command(
 
     \b
     Examples:
-      python main.py baseline check baseline.json --limits limits.yaml --junit junit.xml
+      python main.py baseline check baseline.json --gate limits.yaml --output junit.xml
       python main.py baseline check baseline.json 12 --output comment.md
 
     \f
@@ -93,7 +95,6 @@ def command(
     if not measuring.counts:
         raise UsageError("--no-counts leaves nothing to check", "Drop it.")
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
-    destinations = [Destination.of(path, CheckReport) for path in output]
     if run is not None and builds != (default_build(),):
         raise UsageError("both a run and a build to measure are named", "Drop one.")
     build = only_build(builds, "a check")
@@ -107,11 +108,30 @@ def command(
     )
     with Store.open(db) as store:
         if run is not None:
-            check = check_run(run, request, store)
+            found = check_run(run, request, store)
         else:
-            check = check_build(
+            found = check_build(
                 *(build, request, definitions, measuring, store, console),
                 layouts=layouts,
                 time_budget_s=time_budget,
             )
-    return conclude(check, gating, destinations, limit)
+    return conclude(found, outputs, limit)
+
+
+def conclude(found: Check, outputs: Outputs, limit: int | None = None) -> ExitCode:
+    """Show the check, and only then write its files: what it says is never lost with them.
+
+    One that was interrupted shows what was found until then; files stay those of the last check
+    that ended.
+
+    Raises:
+        UsageError: a file cannot be written, or no case was compared, and so nothing passed.
+    """
+    document = check_document(found.gate, interrupted=found.interrupted)
+    if found.interrupted:
+        console.show(document, limit)
+        console.error("Interrupted: this is what was found until then, and no file was written.")
+        return ExitCode.INTERRUPTED
+    outputs.write(document, limit)
+    found.require_comparison()
+    return exit_code(found.gate, is_sound=found.is_sound)

@@ -1,1 +1,0 @@
-"""The commands of ``baseline``, one in each module."""

@@ -1,1 +1,0 @@
-"""The formats of reports: a module each, listed in `instruction_counts.report.registry`."""
