@@ -8,6 +8,7 @@ made natively, and starts no compiler.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import platform
 from pathlib import Path
@@ -51,6 +52,9 @@ def _pin() -> None:
         with contextlib.suppress(AttributeError):  # not every torch has each
             *within, last = name.split(".")
             setattr(getattr(config, *within) if within else config, last, value)
+    with contextlib.suppress(ImportError):
+        # It would start a thread beside the case.
+        importlib.import_module("tqdm").tqdm.monitor_interval = 0
     write, folder = codecache.write, "%s%s" % (Path.cwd(), os.sep)
 
     def write_anywhere(

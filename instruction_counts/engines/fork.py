@@ -56,7 +56,7 @@ from instruction_counts.engines.engine import (
 from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.fork_counts import CaseCounts, Child
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
-from instruction_counts.engines.fork_server import ForkServer, ServerStartError
+from instruction_counts.engines.fork_server import CACHES, ForkServer, ServerStartError
 from instruction_counts.engines.shared import Once, Waiting
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
@@ -385,7 +385,7 @@ class ForkEngine:
                 path = self._artefacts.get(source, artefact.suffix, cores, timeout_s)
             files["artefact"] = path
         if self._prepared_by:
-            files["caches"] = self._caches_of(case, cores, timeout_s)
+            files[CACHES] = self._caches_of(case, cores, timeout_s)
         if case.autolabels.language is Language.CPP:
             files["library"] = self._compiler.case(CppSource.of(case), cores)
         return files
@@ -401,9 +401,9 @@ class ForkEngine:
         }
 
         def build(folder: Path) -> None:
-            self._times.run(task, timeout_s, made={"caches": folder / "caches"})
+            self._times.run(task, timeout_s, made={CACHES: folder / CACHES})
 
-        return self._compiler.cache.entry(self._prepared_by, key, build) / "caches"
+        return self._compiler.cache.entry(self._prepared_by, key, build) / CACHES
 
     @cached_property
     def _identity(self) -> tuple[str, ...]:

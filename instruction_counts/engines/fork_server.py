@@ -22,6 +22,8 @@ _CHANNEL_TIMEOUT_S = 60.0
 _START_TIMEOUT_S = 600.0
 _LONGEST_WAIT_S = 1e6
 _OUTPUT_TAIL_BYTES = 64 * 1024
+CACHES = "caches"
+"""What a case needs, or makes, that is a folder."""
 MAX_FILE_BYTES = 1 << 30
 """The largest file that a case may write, its own output included.
 
@@ -328,7 +330,7 @@ class _Request:
         self.remove()
         for what, path in files.items():
             place = self.path_of(what, path.suffix)
-            if path.is_dir():  # what is added to it must not reach others
+            if what == CACHES:  # what is added to them must not reach others
                 shutil.copytree(path, place)
             else:
                 place.symlink_to(path)

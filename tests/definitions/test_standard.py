@@ -37,6 +37,7 @@ TOP_LEVEL = [
     "Optimizers",
     "InferenceMode",
     "Dispatcher",
+    "Compiled",
 ]
 
 

@@ -1,0 +1,137 @@
+"""Cases that torch compiles, in servers of their own: real Valgrind, compiler and torch."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from core.api import GroupedModules, GroupedSetup, GroupedStmts
+from core.expand import materialize
+from core.types import AutogradMode, Case, RuntimeMode
+from instruction_counts.builds.hermetic import environment
+from instruction_counts.builds.probing import probe
+from instruction_counts.domain.build import default_build
+from instruction_counts.domain.outcomes import FailureKind, Outcome
+from instruction_counts.domain.work import WorkOrder
+from instruction_counts.engines.cpp.compiler import Compiler
+from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.fork import ForkEngine
+from instruction_counts.system.cache import Cache
+from tests.cores import lent
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.thorough,
+    pytest.mark.skipif(
+        not (shutil.which("valgrind") and shutil.which("g++")), reason="Valgrind or g++ is missing"
+    ),
+]
+
+BUILD = default_build()
+SETUP = GroupedSetup("x = torch.ones(4, 4)\nw = torch.ones(4, 4, requires_grad=True)")
+GROUPS = {
+    "whole": GroupedStmts(
+        "y = (x @ w).relu().sum()", None, SETUP, "f(x, w) -> y", autograd=True, compiled=True
+    ),
+    "broken": GroupedStmts(
+        "y = x + 1\ntorch._dynamo.graph_break()\ny = y * 2",
+        None,
+        SETUP,
+        "f(x) -> y",
+        compiled=True,
+    ),
+    "whole, but broken": GroupedStmts(
+        "torch._dynamo.graph_break()\ny = x * 2",
+        None,
+        SETUP,
+        "f(x) -> y",
+        compiled={"fullgraph": True},
+    ),
+    "no backend": GroupedModules(
+        "model = torch.nn.Linear(4, 4)",
+        setup=SETUP,
+        signature="f(x) -> y",
+        compiled={"backend": "unheard"},
+    ),
+}
+CASES = {
+    f"{name} {case.autolabels.autograd.option}": case
+    for name, group in GROUPS.items()
+    for case in materialize({(name,): group})
+    if case.autolabels.runtime is RuntimeMode.COMPILED
+}
+
+
+def measured(cache: Path, cases: Mapping[str, Case], *, times: bool) -> dict[str, Outcome]:
+    """Each case, in servers that are started for them."""
+    facts = probe(BUILD)
+    compiler = Compiler(facts, Cache(cache), environment(BUILD))
+    engine = ForkEngine(facts, compiler, Profile(min_run_time_s=0.01), print)
+    outcomes = {}
+    try:
+        for name, case in cases.items():
+            order = WorkOrder(case, BUILD, times=times, executed=times)
+            with tempfile.TemporaryDirectory() as folder, lent(1) as cores:
+                outcomes[name] = engine.measure(order, cores, Path(folder))
+    finally:
+        engine.close()
+    return outcomes
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty one."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def first(cache: Path) -> Mapping[str, Outcome]:
+    """Each case, compiled for the first time."""
+    return measured(cache, CASES, times=True)
+
+
+def test_what_is_compiled_is_counted_timed_and_described(first: Mapping[str, Outcome]) -> None:
+    """Its guards and its graph breaks are metrics."""
+    for name in ("whole forward", "whole backward", "broken forward"):
+        outcome = first[name]
+        assert outcome.instructions is not None, (name, outcome.failure)
+        assert outcome.times is not None
+        assert outcome.metrics["guards"] > 0
+        assert outcome.metrics["recompilations"] == 0
+    assert first["whole forward"].metrics["graph_breaks"] == 0
+    assert first["broken forward"].metrics["graph_breaks"] == 1
+    assert CASES["whole backward"].autolabels.autograd is AutogradMode.FORWARD_BACKWARD
+
+
+def test_a_second_process_counts_the_same(first: Mapping[str, Outcome], cache: Path) -> None:
+    """It finds in the cache what the first one compiled."""
+    names = ("whole forward", "whole backward", "broken forward")
+
+    second = measured(cache, {name: CASES[name] for name in names}, times=False)
+
+    assert [first[name].instructions for name in names] == [
+        second[name].instructions for name in names
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("whole, but broken forward", "Unsupported: "),
+        ("no backend forward", "InvalidBackend: Invalid backend: 'unheard'"),
+    ],
+)
+def test_what_cannot_be_compiled_fails_alone(
+    first: Mapping[str, Outcome], name: str, message: str
+) -> None:
+    """With torch's own words in a line."""
+    failure = first[name].failure
+
+    assert failure is not None
+    assert failure.kind is FailureKind.EXCEPTION
+    assert failure.message.startswith(message)
+    assert "\n" not in failure.summary
