@@ -14,7 +14,13 @@ import re
 
 import attrs
 
-from instruction_counts.analysis.attribution.names import GENERATED, UNKNOWN, normalised, qualified
+from instruction_counts.analysis.attribution.names import (
+    GENERATED,
+    KERNEL_LIBRARY,
+    UNKNOWN,
+    normalised,
+    qualified,
+)
 
 
 class Layer(enum.Enum):
@@ -22,6 +28,7 @@ class Layer(enum.Enum):
 
     CASE = "the case itself"
     INTERPRETER = "interpreter"
+    GUARDS = "guards and cache"
     BINDINGS = "bindings"
     CPP = "C++ API"
     TORCHSCRIPT = "TorchScript"
@@ -71,6 +78,16 @@ _RULES = (
     _rule(Layer.CASE, r"libffi\..*|_ctypes\..*", _ANY),
     # Python. Its own extension modules are part of it; others look the same.
     _rule(Layer.INTERPRETER, r"(?:lib)?python[0-9.]*[a-z]?(?:\.so.*)?", _ANY),
+    # Before a compiled function is called; what generated code calls is in other layers.
+    _rule(
+        Layer.GUARDS,
+        _BINDINGS,
+        r"torch::dynamo::(?!_|autograd::|assert_size_stride|unwrap_size|reinterpret_tensor)",
+        r"dynamo_|(?:get_|set_|init_and_set_|destroy_)?(?:eval_frame|extra_state|frame_execution)",
+        r"set_skip_guard|try_lookup|lookup$|root_guard_manager|run_root_guard|create_cache_entry",
+        r"(?:get_|extract_)?cache_entry|CacheEntry|ExtraState|FrameLocals|get_framelocals",
+    ),
+    _rule(Layer.KERNELS, KERNEL_LIBRARY.pattern, _ANY),
     # The names that are as telling wherever they were instantiated.
     _rule(
         Layer.DISPATCHER,

@@ -78,6 +78,9 @@ _SHARED_OBJECT = re.compile(r"(.+?)\.so(?:\.[0-9]+)*")
 _PLATFORM = re.compile(r"\.(?:cpython|pypy|abi3)[-\w]*$")
 _HASH_OR_RELEASE = re.compile(r"-(?:[0-9a-f]{8,}|[0-9]+(?:\.[0-9]+)+)$")
 _TIMERS_OWN = re.compile(r"timer_cpp_[0-9]+")
+KERNEL_LIBRARY = re.compile(r"c[a-z2-7]{51}(?:\.main)?\.so")
+"""What Inductor compiles, named by its content."""
+
 _PYTHON = re.compile(r"(?:lib)?python[0-9.]*[a-z]?(?:\.so)?")
 
 
@@ -100,9 +103,11 @@ def normalised_library(library: str) -> str:
     """The name of a shared object without version, hash and platform: ``libgomp.so``.
 
     The interpreter is ``python``, be it a library or a program; what torch's Timer compiles of a
-    case is ``timer_cpp``.
+    case is ``timer_cpp``, and what torch.compile does, ``(compiled kernel)``.
     """
     name = printable(library.rpartition("/")[2]).strip()
+    if KERNEL_LIBRARY.fullmatch(name):
+        return "(compiled kernel)"
     shared = _SHARED_OBJECT.fullmatch(name)
     if shared is not None:
         name = f"{_HASH_OR_RELEASE.sub('', _PLATFORM.sub('', shared[1]))}.so"

@@ -23,6 +23,18 @@ python take_gil
 math.cpython-311-x86_64-linux-gnu.so math_sqrt
 libpython3.11.so.1.0 _PyObject_FreeInstanceAttributes
 """,
+    Layer.GUARDS: """
+libtorch_python.so dynamo__custom_eval_frame
+libtorch_python.so dynamo_eval_custom_code
+libtorch_python.so set_eval_frame_py
+libtorch_python.so extra_state_get_region_exec_strategy
+libtorch_python.so lookup
+libtorch_python.so ExtraState::move_to_front(CacheEntry*, std::list<CacheEntry>&)
+libtorch_python.so FrameLocalsMapping::get(int)
+libtorch_python.so torch::dynamo::run_root_guard_manager(void*, FrameLocalsMapping*)
+libtorch_python.so torch::dynamo::(anonymous namespace)::TENSOR_MATCH::check_nopybind(_object*)
+libtorch_python.so bool torch::dynamo::(anonymous namespace)::GuardManager::check_nopybind_template<F>(F*)
+""",
     Layer.BINDINGS: """
 libtorch_python.so torch::autograd::THPVariable_add(_object*, _object*, _object*)
 libtorch_python.so torch::PythonArgs::tensor(int) [clone .constprop.0]
