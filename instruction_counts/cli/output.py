@@ -104,7 +104,10 @@ class Outputs:
 
     def needs(self, field: str) -> bool:
         """Whether something is rendered from that optional field of the document."""
-        return any(destination.renderer.needs == field for destination in self.destinations)
+        return any(
+            field in {destination.renderer.needs, destination.renderer.shows}
+            for destination in self.destinations
+        )
 
     def write(
         self,

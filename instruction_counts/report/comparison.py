@@ -18,6 +18,7 @@ from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.metrics import metrics
 from instruction_counts.gate import checks
 from instruction_counts.report import causes
+from instruction_counts.report.case_details import details
 from instruction_counts.report.document import (
     Block,
     CaseTest,
@@ -232,7 +233,8 @@ def _row(difference: Difference, said: tuple[str, ...]) -> Row:
         Cell("" if difference.relative is None else difference.relative, role),
         Cell(difference.noise if difference.noise_origin and difference.noise else ""),
     )
-    return Row(cells, name_of(difference.key), causes.why(said), indent=2)
+    below, found = causes.why(said), details(difference)
+    return Row(cells, name_of(difference.key), below, indent=2, details=found)
 
 
 def _count(count: int | None, record: Any) -> Cell:

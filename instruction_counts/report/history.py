@@ -16,7 +16,7 @@ from instruction_counts.gate.checks import verdict_figures
 from instruction_counts.history.series import Segment, Series, count_of, surroundings
 from instruction_counts.history.steps import Step
 from instruction_counts.history.watching import FoundStep
-from instruction_counts.report import plots
+from instruction_counts.report import charts, plots
 from instruction_counts.report.causes import of_case, texts
 from instruction_counts.report.document import (
     Block,
@@ -47,9 +47,11 @@ StepCauses: TypeAlias = Mapping[tuple[StoredCount, StoredCount], Sequence[Cause]
 def history(series: Sequence[Series], causes: StepCauses) -> Document:
     """Each case with its counts and steps."""
     plotted = tuple(_plot(case, causes) for case in series[:MOST_PLOTS])
+    drawn = filter(None, map(charts.of_history, series))
+    shown = plotted if len(series) <= MOST_PLOTS else (_overview(series),)
     return Document(
         "history",
-        sections=plotted if len(series) <= MOST_PLOTS else (_overview(series),),
+        sections=(*shown, *drawn),
         data={
             "format_version": FORMAT_VERSION,
             "cases": [_series_data(case, causes) for case in series],

@@ -8,6 +8,7 @@ import attrs
 
 from instruction_counts.analysis.models import Amount, Prediction
 from instruction_counts.domain.records import Record
+from instruction_counts.report import charts
 from instruction_counts.report import format as fmt
 from instruction_counts.report.document import (
     Cell,
@@ -84,9 +85,10 @@ def predicted(predictions: Sequence[Prediction]) -> Document:
         for model, below in rows.items()
         for row in below
     ]
+    tables = tuple(_shown(model, below) for model, below in rows.items())
     return Document(
         "prediction",
-        sections=tuple(_shown(model, below) for model, below in rows.items()),
+        sections=(*tables, *charts.of_shares(tables, "instructions")),
         notes=tuple(note for found in predictions for note in _notes(found)),
         records=Table("records", "", (Column("model", "model"), *_COLUMNS), tuple(records)),
     )

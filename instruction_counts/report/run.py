@@ -16,7 +16,7 @@ from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import RunSummary
-from instruction_counts.report import operators, runs
+from instruction_counts.report import charts, operators, runs
 from instruction_counts.report.comparison import KEY_NAMES, key_cells, skipped_line
 from instruction_counts.report.document import (
     Cell,
@@ -62,7 +62,7 @@ def run_document(
     return Document(
         "run",
         answer=tuple(map(Line, runs.head(run, summary))),
-        sections=tuple(tables),
+        sections=(*tables, *charts.of_run(run.cases)) if with_tables else (),
         notes=(
             *(Line(text, Role.DIM) for text in legends),
             *problems(run),

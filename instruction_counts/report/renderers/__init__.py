@@ -37,6 +37,8 @@ class Renderer:
     render: Callable[[Document], Content]
     needs: str = ""
     """The field of a document without which there is nothing to render: ``tests``."""
+    shows: str = ""
+    """An optional field that it shows where it is there."""
 
 
 _RENDERERS: dict[str, Renderer] = {}
@@ -97,7 +99,7 @@ def renderer_for(file: str, having: Collection[str] = (), named: str = "") -> Re
 for _renderer in (
     Renderer("text", (".txt",), terminal.render),
     Renderer("markdown", (".md",), markdown.render),
-    Renderer("html", (".html",), html.render),
+    Renderer("html", (".html",), html.render, shows="profiles"),
     Renderer("json", (".json",), json.render),
     Renderer("csv", (".csv",), csv.render),
     Renderer("junit", (".xml",), junit.render, needs="tests"),
