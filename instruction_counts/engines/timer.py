@@ -65,6 +65,10 @@ class TimerEngine:
         if changed is not None:
             reason = f"files of the build changed during the run: {changed.summary}"
             return Outcome.failed(Failure(FailureKind.REFUSED, reason))
+        if order.counts and runtime_of(order.case.autolabels.runtime).prepared_by:
+            # It would compile under Callgrind, for minutes, and for the whole machine.
+            reason = "what torch.compile makes is counted by the fork engine alone"
+            return Outcome.failed(Failure(FailureKind.REFUSED, reason))
         temporary = folder / "tmp"
         temporary.mkdir(mode=0o700)
         try:

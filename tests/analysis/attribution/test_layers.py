@@ -33,7 +33,7 @@ libtorch_python.so ExtraState::move_to_front(CacheEntry*, std::list<CacheEntry>&
 libtorch_python.so FrameLocalsMapping::get(int)
 libtorch_python.so torch::dynamo::run_root_guard_manager(void*, FrameLocalsMapping*)
 libtorch_python.so torch::dynamo::(anonymous namespace)::TENSOR_MATCH::check_nopybind(_object*)
-libtorch_python.so bool torch::dynamo::(anonymous namespace)::GuardManager::check_nopybind_template<F>(F*)
+libtorch_python.so bool torch::dynamo::(anonymous namespace)::GuardManager::check<F>(F*)
 """,
     Layer.BINDINGS: """
 libtorch_python.so torch::autograd::THPVariable_add(_object*, _object*, _object*)

@@ -243,10 +243,10 @@ def test_a_short_name_is_never_too_long(name: str, width: int) -> None:
         ("/nowhere/lib/libtorch.so", "libtorch.so"),
         ("timer_cpp_3141592653589793", "timer_cpp"),
         (
-            "/tmp/caches-000002/53/c53k2ajefrsckadpckzmfdsbp3hh32kzu35ocwcg5gszyfdzcd5h.main.so",
+            "/caches-000002/53/c53k2ajefrsckadpckzmfdsbp3hh32kzu35ocwcg5gszyfdzcd5h.main.so",
             "(compiled kernel)",
         ),
-        ("/tmp/c53k2.so", "c53k2.so"),
+        ("/caches/c53k2.so", "c53k2.so"),
         (UNKNOWN, UNKNOWN),
         ("", UNKNOWN),
     ],
