@@ -28,12 +28,12 @@ WITH_KEPT_ENGINES = {
     "tests/cli/test_specified_runs.py",
     "tests/cli/test_time_command.py",
     "tests/notebook/test_extension.py",
-    "tests/session/test_performance.py",
     "tests/sources/operators/test_real_operators.py",
 }
 # What takes minutes begins first, so that all workers end together.
 LONGEST = [
     "tests/test_debian_build.py",
+    "tests/engines/test_compiled_cases.py",
     "tests/engines/test_fork.py",
     *sorted(WITH_KEPT_ENGINES),
     "tests/test_comparing_builds.py",
