@@ -17,10 +17,10 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks import foreign
-from core.expand import materialize
-from core.types import Case, CaseKey, Language
 from definitions import standard
 from instruction_counts.cli import console
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.session.verification import Verification

@@ -18,8 +18,8 @@ from contextlib import closing
 from rich.console import Console
 from rich.table import Table
 
-from core.types import Case
 from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder

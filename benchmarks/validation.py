@@ -18,7 +18,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table
 
-from core.expand import materialize
+from instruction_counts.core.expand import materialize
 from instruction_counts.domain.build import default_build
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.catalogue import load_schemas

@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from core.checks import (
+from instruction_counts.core.checks import (
     check_names,
     check_paths,
     check_source,
@@ -30,11 +30,18 @@ from core.checks import (
     raise_if_broken,
     thread_counts,
 )
-from core.errors import Broken, DefinitionError, deferrable, is_deferring, quoted
-from core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
-from core.labels import WARM_LOOP, AutogradMode, AutoLabels, Label, Language, RuntimeMode
-from core.signature import Signature, call_model
-from core.variants import pair_lines, parse_block
+from instruction_counts.core.errors import Broken, DefinitionError, deferrable, is_deferring, quoted
+from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
+from instruction_counts.core.labels import (
+    WARM_LOOP,
+    AutogradMode,
+    AutoLabels,
+    Label,
+    Language,
+    RuntimeMode,
+)
+from instruction_counts.core.signature import Signature, call_model
+from instruction_counts.core.variants import pair_lines, parse_block
 
 __all__ = [
     "AutoLabels",

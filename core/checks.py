@@ -9,12 +9,12 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any
 
-from core.errors import BrokenText, DefinitionError, quoted
-from core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
-from core.labels import RuntimeMode
-from core.runtimes import selectable
-from core.runtimes.compiled import OPTIONS
-from core.signature import Signature, parse_signature
+from instruction_counts.core.errors import BrokenText, DefinitionError, quoted
+from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Subject, Use
+from instruction_counts.core.labels import RuntimeMode
+from instruction_counts.core.runtimes import selectable
+from instruction_counts.core.runtimes.compiled import OPTIONS
+from instruction_counts.core.signature import Signature, parse_signature
 
 
 def dedented(text: Any) -> Any:

@@ -10,10 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
-from core.api import GroupedBenchmark, TimerArgs
-from core.runtimes import Runtime, asked_for
-from core.signature import with_backward
-from core.types import AutogradMode, AutoLabels, Case, FlatDefinition, Label, Language, RuntimeMode
+from instruction_counts.core.api import GroupedBenchmark, TimerArgs
+from instruction_counts.core.runtimes import Runtime, asked_for
+from instruction_counts.core.signature import with_backward
+from instruction_counts.core.types import (
+    AutogradMode,
+    AutoLabels,
+    Case,
+    FlatDefinition,
+    Label,
+    Language,
+    RuntimeMode,
+)
 
 
 def materialize(benchmarks: Mapping[Label, GroupedBenchmark | TimerArgs]) -> FlatDefinition:

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
-from core.errors import DefinitionError, quoted
+from instruction_counts.core.errors import DefinitionError, quoted
 
 Label: TypeAlias = tuple[str, ...]
 """The path of a benchmark in its tree: ``("Pointwise", "Math", "add")``."""

@@ -7,8 +7,8 @@ import re
 
 import attrs
 
-from core.errors import DefinitionError, quoted
-from core.labels import Language
+from instruction_counts.core.errors import DefinitionError, quoted
+from instruction_counts.core.labels import Language
 
 _SIGNATURE = re.compile(r"f\((?P<args>[^()]*)\)\s*->\s*(?P<output>.*)")
 _EXPECTED = '"f(a, b, …) -> output" or "f(a, b, …) -> None"'

@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.api import GroupedBenchmark, TimerArgs
-from core.facts import ExpectedTensor, Subject
-from core.labels import (
+from instruction_counts.core.api import GroupedBenchmark, TimerArgs
+from instruction_counts.core.facts import ExpectedTensor, Subject
+from instruction_counts.core.labels import (
     WARM_LOOP,
     AutogradMode,
     AutoLabels,

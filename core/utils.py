@@ -6,8 +6,8 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from core.api import GroupedBenchmark, TimerArgs
-from core.errors import (
+from instruction_counts.core.api import GroupedBenchmark, TimerArgs
+from instruction_counts.core.errors import (
     Broken,
     BrokenText,
     DefinitionError,
@@ -15,7 +15,7 @@ from core.errors import (
     deferrable,
     quoted,
 )
-from core.types import Definition, FlatIntermediateDefinition, Label
+from instruction_counts.core.types import Definition, FlatIntermediateDefinition, Label
 
 _WIDTH = 40
 _HEADER = re.compile(rf"Python\s{{{_WIDTH - 6}}} \| C\+\+\s*")

@@ -8,8 +8,8 @@ from itertools import zip_longest
 
 import attrs
 
-from core.errors import DefinitionError, quoted
-from core.labels import Language
+from instruction_counts.core.errors import DefinitionError, quoted
+from instruction_counts.core.labels import Language
 
 _COMMENT = {Language.PYTHON: "#", Language.CPP: "//"}
 _RESERVED = {"SETUP": "setup", "GLOBAL_SETUP": "global_setup"}

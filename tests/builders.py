@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
-from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (

@@ -11,10 +11,17 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.api import TimerArgs
-from core.types import AutogradMode, AutoLabels, Case, Label, Language, RuntimeMode
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.cli.output import Destination, Exporter
+from instruction_counts.core.api import TimerArgs
+from instruction_counts.core.types import (
+    AutogradMode,
+    AutoLabels,
+    Case,
+    Label,
+    Language,
+    RuntimeMode,
+)
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from benchmarks import foreign
-from core.expand import materialize
-from core.types import Case, Language
 from definitions import standard
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case, Language
 
 CASES = materialize(foreign.BENCHMARKS)
 SUITE = materialize(standard.BENCHMARKS)

@@ -6,10 +6,10 @@ Selection, options, result files, limits and reports take it from here.
 
 from __future__ import annotations
 
-from core.labels import RuntimeMode
-from core.runtimes.compiled import Compiled
-from core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
-from core.runtimes.torchscript import TorchScript
+from instruction_counts.core.labels import RuntimeMode
+from instruction_counts.core.runtimes.compiled import Compiled
+from instruction_counts.core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
+from instruction_counts.core.runtimes.torchscript import TorchScript
 
 __all__ = [
     "ARTEFACT_PATH",

@@ -6,9 +6,9 @@ import textwrap
 
 import attrs
 
-from core.labels import Language
-from core.runtimes.runtime import Grouped, Runtime
-from core.signature import Signature, assign
+from instruction_counts.core.labels import Language
+from instruction_counts.core.runtimes.runtime import Grouped, Runtime
+from instruction_counts.core.signature import Signature, assign
 
 OPTIONS: dict[str, tuple[type, ...]] = {
     "fullgraph": (bool,),

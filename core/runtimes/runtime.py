@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import attrs
 
-from core.labels import Language, RuntimeMode
-from core.signature import Signature
+from instruction_counts.core.labels import Language, RuntimeMode
+from instruction_counts.core.signature import Signature
 
 
 class Grouped(Protocol):

@@ -7,9 +7,9 @@ import textwrap
 
 import attrs
 
-from core.labels import Language
-from core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
-from core.signature import Signature, assign
+from instruction_counts.core.labels import Language
+from instruction_counts.core.runtimes.runtime import ARTEFACT_PATH, Artefact, Grouped, Runtime
+from instruction_counts.core.signature import Signature, assign
 
 CPP_INCLUDES = "#include <vector>\n#include <torch/script.h>"
 

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
-from core.facts import Layer, Model
-from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer as TorchLayer
+from instruction_counts.core.facts import Layer, Model
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record
 

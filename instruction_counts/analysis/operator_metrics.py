@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from core.facts import Operator
-from core.types import AutogradMode, CaseKey
+from instruction_counts.core.facts import Operator
+from instruction_counts.core.types import AutogradMode, CaseKey
 from instruction_counts.domain.metrics import (
     FLOPS,
     MOVED_BYTES,

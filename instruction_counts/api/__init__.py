@@ -25,8 +25,6 @@ from typing import Unpack
 
 import attrs
 
-from core.api import GroupedModules, GroupedSetup, GroupedStmts, GroupedVariants, TimerArgs
-from core.errors import DefinitionErrors
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import (
     Cases,
@@ -57,6 +55,14 @@ from instruction_counts.api.values import (
     as_kind,
 )
 from instruction_counts.builds.configured import parse_build
+from instruction_counts.core.api import (
+    GroupedModules,
+    GroupedSetup,
+    GroupedStmts,
+    GroupedVariants,
+    TimerArgs,
+)
+from instruction_counts.core.errors import DefinitionErrors
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError, DataError, UsageError

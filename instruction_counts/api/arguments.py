@@ -8,12 +8,12 @@ from typing import Any, TypeAlias, TypedDict
 
 import attrs
 
-from core.expand import materialize
-from core.labels import Mode, by_option
-from core.types import AutogradMode, Case, Language, RuntimeMode
-from core.utils import flatten
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.labels import Mode, by_option
+from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
+from instruction_counts.core.utils import flatten
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError

@@ -9,7 +9,6 @@ from typing import Any, Self, TypedDict, Unpack
 
 import attrs
 
-from core.types import Language, RuntimeMode
 from instruction_counts.analysis.verdicts.comparison import Comparison as StoredComparison
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.api.arguments import (
@@ -29,6 +28,7 @@ from instruction_counts.api.arguments import (
 from instruction_counts.api.passing import code_of
 from instruction_counts.api.values import Comparison, Result, Run, StatementError, as_kind
 from instruction_counts.builds.hermetic import environment
+from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.outcomes import FailureKind, Status
 from instruction_counts.domain.records import Complete, Record

@@ -10,9 +10,9 @@ from typing import Any, Self, TypeAlias, TypeVar
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts import comparison
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain import records
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import Amount

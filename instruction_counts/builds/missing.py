@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator
 
 import attrs
 
-from core.runtimes import runtime_of
-from core.types import Language, RuntimeMode
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.runtimes import runtime_of
+from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.work import WorkOrder
 

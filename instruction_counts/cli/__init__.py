@@ -7,13 +7,13 @@ import os
 
 import click
 
-from core.errors import DefinitionError, DefinitionErrors
 from instruction_counts import __version__
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Group
 from instruction_counts.cli.interrupts import interrupts
 from instruction_counts.cli.streams import lossy_streams
+from instruction_counts.core.errors import DefinitionError, DefinitionErrors
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.system.program import PROGRAM, program_name
 from instruction_counts.system.shortages import shortage

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from core.labels import by_option
-from core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
 from instruction_counts.cli.option_types import FILE
+from instruction_counts.core.labels import by_option
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from core.labels import by_option
-from core.types import AutogradMode, Language
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
 from instruction_counts.cli.options import store_option
 from instruction_counts.cli.output import Outputs, output_options
+from instruction_counts.core.labels import by_option
+from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.report import models as report
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.models import PredictionRequest, predict_models

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from core.labels import by_option
-from core.types import RuntimeMode
+from instruction_counts.core.labels import by_option
+from instruction_counts.core.types import RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements
 

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 
 import attrs
 
-from core.facts import ExpectedTensor
-from core.types import Case
+from instruction_counts.core.facts import ExpectedTensor
+from instruction_counts.core.types import Case
 from instruction_counts.domain.outcomes import (
     Failure,
     FailureKind,

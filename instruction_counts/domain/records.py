@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.facts import ExpectedTensor, Subject
-from core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
+from instruction_counts.core.facts import ExpectedTensor, Subject
+from instruction_counts.core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
 from instruction_counts.domain.bounds import Positive
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise

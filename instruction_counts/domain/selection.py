@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 import attrs
 
-from core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, Case, CaseKey, Label, Language, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 
 

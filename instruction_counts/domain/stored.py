@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from core.types import CaseKey
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Status

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import attrs
 
-from core.runtimes import runtime_of
-from core.types import Case, Language
+from instruction_counts.core.runtimes import runtime_of
+from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.build import Build
 
 

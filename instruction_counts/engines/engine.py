@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
-from core.runtimes import runtime_of
-from core.types import Case
+from instruction_counts.core.runtimes import runtime_of
+from instruction_counts.core.types import Case
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.work import WorkOrder

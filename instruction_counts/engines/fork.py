@@ -17,11 +17,11 @@ from typing import Any
 
 import attrs
 
-from core.runtimes import runtime_of
-from core.types import Case, Language
 from instruction_counts.builds.hermetic import environment, without_aslr
 from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.runtimes import runtime_of
+from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.fingerprint import Fingerprint

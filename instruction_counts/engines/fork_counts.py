@@ -7,8 +7,8 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from core.labels import WARM_LOOP
-from core.types import Case, Language
+from instruction_counts.core.labels import WARM_LOOP
+from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines import counting
 from instruction_counts.engines.cpp.compiler import Compiler

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.labels import WARM_LOOP
+from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.engines import counting
 from instruction_counts.engines.counting import Counted, Loop
 

@@ -13,7 +13,6 @@ from typing import Any
 
 import attrs
 
-from core.runtimes import runtime_of
 from instruction_counts.builds.hermetic import (
     STEADY_GLIBC,
     environment,
@@ -22,6 +21,7 @@ from instruction_counts.builds.hermetic import (
 )
 from instruction_counts.builds.missing import Requirement
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.runtimes import runtime_of
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import (

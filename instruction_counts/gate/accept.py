@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amounts
 from instruction_counts.domain.noise import Noise

@@ -16,7 +16,6 @@ from typing import Any
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
 from instruction_counts.analysis.attribution.functions import layer_counts
@@ -25,6 +24,7 @@ from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.bounds import Count
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import DataError

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.verdicts.difference import Difference, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import CaseKey
 from instruction_counts.gate.gate import Gate, Level
 from instruction_counts.reading.structure import (
     Inline,

@@ -13,9 +13,9 @@ from collections.abc import Set as AbstractSet
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import ON_COUNTS, Difference, Reason, Verdict
+from instruction_counts.core.types import CaseKey
 from instruction_counts.gate.limits import Limits, Rule
 
 

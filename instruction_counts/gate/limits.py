@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.effects import EXPECTED, NEVER, Effect
 from instruction_counts.domain.selection import matches
 from instruction_counts.reading.structure import Mismatch, Parsed, read_as, strict_converter

@@ -14,10 +14,10 @@ from typing import Protocol
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.verdicts.comparison import Comparison, causes_of, compare
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import BuildError

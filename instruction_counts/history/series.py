@@ -7,9 +7,9 @@ from itertools import groupby
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.verdicts.difference import noise_floor
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.stored import StoredCount

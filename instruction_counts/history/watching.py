@@ -12,10 +12,10 @@ from typing import Protocol, TypeAlias
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.records import Record
 

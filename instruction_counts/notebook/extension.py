@@ -11,9 +11,9 @@ import attrs
 import click
 from IPython.core.error import UsageError as ShellError
 
-from core.errors import DefinitionError, DefinitionErrors
 from instruction_counts.api import Build, MeasurementSettings, Result, Session
 from instruction_counts.cli import console
+from instruction_counts.core.errors import DefinitionError, DefinitionErrors
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.notebook.options import Request, parse
 from instruction_counts.report import format as fmt

@@ -18,8 +18,8 @@ import cattrs
 from cattrs import cols
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn
 
-from core.labels import Mode, by_option
-from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.core.labels import Mode, by_option
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.bounds import INTEGER, Bounds
 from instruction_counts.reading.documents import HALF
 from instruction_counts.reading.forms import ALONE, INLINE, Check, Mismatch, Parsed

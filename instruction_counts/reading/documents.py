@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import attrs
 import yaml
 
-from core.errors import quoted
+from instruction_counts.core.errors import quoted
 from instruction_counts.domain.errors import DataError, ValidationError
 from instruction_counts.reading.nodes import Node, join
 

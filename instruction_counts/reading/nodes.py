@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import attrs
 
-from core.errors import quoted
+from instruction_counts.core.errors import quoted
 from instruction_counts.domain.errors import Problem, ValidationError
 
 T = TypeVar("T")

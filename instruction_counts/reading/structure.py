@@ -50,7 +50,7 @@ from typing import Any, TypeVar
 import attrs
 import cattrs
 
-from core.errors import quoted
+from instruction_counts.core.errors import quoted
 from instruction_counts.domain.errors import DataError, Problem, ValidationError
 from instruction_counts.reading.converter import (
     bounds_of,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from core.facts import expected_values, subject_values
-from core.types import Case
+from instruction_counts.core.facts import expected_values, subject_values
+from instruction_counts.core.types import Case
 from instruction_counts.report.comparison import name_of
 from instruction_counts.report.document import Block, Cell, Column, Document, Line, Row, Table
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from core.labels import Label
+from instruction_counts.core.labels import Label
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.series import Series as CountSeries

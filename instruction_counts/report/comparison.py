@@ -9,12 +9,12 @@ from typing import Any
 
 import attrs
 
-from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.metrics import metrics
 from instruction_counts.gate import checks
 from instruction_counts.report import causes

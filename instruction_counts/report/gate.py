@@ -7,10 +7,10 @@ from typing import Any
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.models import Models
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
 from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, shared_causes
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys

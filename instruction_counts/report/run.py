@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.facts import expected_values, subject_values
-from core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.analysis.operator_metrics import without_metrics
+from instruction_counts.core.facts import expected_values, subject_values
+from instruction_counts.core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record, Run

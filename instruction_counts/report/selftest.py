@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.report.comparison import name_of
 from instruction_counts.report.document import Cell, Column, Document, Line, Role, Row, Table, Unit
 from instruction_counts.report.format import share

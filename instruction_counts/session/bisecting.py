@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping
 
 import attrs
 
-from core.types import Case, CaseKey
 from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError

@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from core.types import Case
 from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import fingerprint_hash
 from instruction_counts.domain.selection import Selection

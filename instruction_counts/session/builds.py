@@ -10,9 +10,9 @@ from typing import Any, Self, TypeAlias
 
 import attrs
 
-from core.types import Case, CaseKey
 from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.build import DEFAULT_NAME, Build
 from instruction_counts.domain.errors import BuildError, UsageError
 from instruction_counts.domain.fingerprint import Fingerprint

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
-from core.types import Case, CaseKey, Language
 from instruction_counts.analysis.verdicts.comparison import (
     Comparison,
     causes_of,
@@ -25,6 +24,7 @@ from instruction_counts.analysis.verdicts.sides import (
     with_noise,
     with_outputs,
 )
+from instruction_counts.core.types import Case, CaseKey, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError

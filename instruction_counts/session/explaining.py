@@ -8,10 +8,10 @@ from collections.abc import Sequence
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.attribution.function_changes import FunctionDifference
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import FunctionCosts, Status
 from instruction_counts.domain.records import Complete, as_it_is

@@ -9,9 +9,9 @@ from fnmatch import fnmatchcase
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.attribution.causes import top_causes
 from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError, UsageError

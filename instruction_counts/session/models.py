@@ -7,7 +7,6 @@ from pathlib import Path
 
 import attrs
 
-from core.types import AutogradMode, Language
 from instruction_counts.analysis.models import (
     MeasuredModel,
     Prediction,
@@ -16,6 +15,7 @@ from instruction_counts.analysis.models import (
     predict,
 )
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Observer

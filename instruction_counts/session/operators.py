@@ -7,9 +7,9 @@ from pathlib import Path
 
 import attrs
 
-from core.api import GroupedBenchmark
-from core.expand import materialize
-from core.types import Label
+from instruction_counts.core.api import GroupedBenchmark
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Label
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Run

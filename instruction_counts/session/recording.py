@@ -11,7 +11,7 @@ from typing import Protocol
 
 import attrs
 
-from core.types import CaseKey
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Complete, Identity, Record, Run

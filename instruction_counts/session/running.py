@@ -7,8 +7,8 @@ from pathlib import Path
 
 import attrs
 
-from core.facts import Operator
-from core.types import Case
+from instruction_counts.core.facts import Operator
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.records import Run
 from instruction_counts.execution.events import Observer

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import attrs
 
-from core.types import AutogradMode, Case, CaseKey, RuntimeMode
 from instruction_counts.builds.files import files_of
 from instruction_counts.builds.links import places_of
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.types import AutogradMode, Case, CaseKey, RuntimeMode
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Run

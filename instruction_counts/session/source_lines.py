@@ -11,13 +11,13 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.attribution.executed_changes import (
     PythonChange,
     executed_changes,
 )
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.builds.inquiry import inquire
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.source_lines import SourceChange, SourceLines

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import attrs
 
-from core.api import GroupedBenchmark
-from core.types import Label
 from instruction_counts.analysis.verdicts.statements import MeasuredStatement, beside
+from instruction_counts.core.api import GroupedBenchmark
+from instruction_counts.core.types import Label
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Run

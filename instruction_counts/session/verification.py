@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 
 import attrs
 
-from core.types import Case, CaseKey
+from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.outcomes import FunctionCosts, Outcome, Output
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished

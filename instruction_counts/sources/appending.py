@@ -19,11 +19,11 @@ import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from core.api import GroupedBenchmark
-from core.checks import dedented
-from core.errors import DefinitionError, DefinitionErrors
-from core.expand import materialize
-from core.types import Case, Label, RuntimeMode
+from instruction_counts.core.api import GroupedBenchmark
+from instruction_counts.core.checks import dedented
+from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case, Label, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.models.literals import block, text

@@ -14,10 +14,10 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from core.errors import DefinitionError, DefinitionErrors, deferring
-from core.expand import materialize
-from core.types import Case
-from core.utils import flatten
+from instruction_counts.core.errors import DefinitionError, DefinitionErrors, deferring
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case
+from instruction_counts.core.utils import flatten
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.selection import Selection, select
 from instruction_counts.sources.dsl_names import dsl_names

@@ -4,40 +4,35 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import pkgutil
 import sys
 from collections.abc import Iterator
 from types import ModuleType
 
-import core
-
-# Empty in a checkout. Where this program is installed, the packages lie inside it.
-_PARENT = core.__name__.rpartition(".")[0]
+from instruction_counts.system.program import HOME
 
 
 @contextlib.contextmanager
 def dsl_names() -> Iterator[None]:
-    """Let ``core`` and ``definitions`` be imported, wherever this program is installed.
+    """Let ``core`` and ``definitions`` be imported, from a checkout as from an installed program.
 
     Other packages of these names are set aside meanwhile, and are back in place afterwards.
     """
-    if not _PARENT:  # both are packages at the top of the checkout
-        yield
-        return
     others = _taken_out()
-    sys.modules.update(_packages(_PARENT))
     try:
+        _import_from_home("core", "definitions")
         yield
     finally:
         _taken_out()
         sys.modules.update(others)
 
 
-def _packages(parent: str) -> dict[str, ModuleType]:
-    # Each module of core, for there must be one class of each name; definitions are but values.
-    below = pkgutil.walk_packages(core.__path__, f"{core.__name__}.")
-    names = ["core", *(module.name.removeprefix(f"{parent}.") for module in below)]
-    return {name: importlib.import_module(f"{parent}.{name}") for name in [*names, "definitions"]}
+def _import_from_home(*names: str) -> None:
+    sys.path.insert(0, str(HOME))
+    try:
+        for name in names:
+            importlib.import_module(name)
+    finally:
+        sys.path.remove(str(HOME))  # what else lies there has no such names
 
 
 def _taken_out() -> dict[str, ModuleType]:

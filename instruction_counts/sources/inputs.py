@@ -6,7 +6,7 @@ import re
 
 import attrs
 
-from core.errors import quoted
+from instruction_counts.core.errors import quoted
 from instruction_counts.domain.errors import UsageError
 
 _SIZE = "[0-9]{1,18}"  # what fits into torch's sizes

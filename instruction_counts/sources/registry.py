@@ -12,7 +12,7 @@ from typing import Protocol
 
 import attrs
 
-from core.types import Case
+from instruction_counts.core.types import Case
 
 
 class Source(Protocol):

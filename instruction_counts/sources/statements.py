@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
-from core.expand import materialize
-from core.labels import by_option
-from core.types import AutogradMode, Case, Label, RuntimeMode
+from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.labels import by_option
+from instruction_counts.core.types import AutogradMode, Case, Label, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, select
 from instruction_counts.domain.statements import Statements

@@ -20,7 +20,7 @@ import cattrs
 from cattrs import cols
 from cattrs.gen import make_dict_structure_fn, make_dict_unstructure_fn, override
 
-from core.facts import SUBJECTS, Subject, subject_values
+from instruction_counts.core.facts import SUBJECTS, Subject, subject_values
 from instruction_counts.domain.bounds import Bounds
 from instruction_counts.domain.executed import OperatorCalls, PythonFunction
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amounts

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
 
-from core.types import CaseKey
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Status

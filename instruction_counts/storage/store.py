@@ -16,7 +16,7 @@ from typing import Self
 import attrs
 from sqlalchemy import Connection, delete, insert, select, update
 
-from core.types import CaseKey
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details

@@ -25,7 +25,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from core.types import CaseKey
+from instruction_counts.core.types import CaseKey
 
 FORMAT = 1
 """Another one is refused. A field that a document gains with a default needs no other one."""

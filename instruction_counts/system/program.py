@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import core
+from instruction_counts import core
 
 HOME = Path(core.__file__).resolve().parents[1]
 """Holds ``core``, ``definitions`` and ``worker``: the checkout, or the installed package."""

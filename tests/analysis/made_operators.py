@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from core.facts import Operator
-from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.core.facts import Operator
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Instructions, Machine, Outcome, Status, Times
 from instruction_counts.domain.records import Record

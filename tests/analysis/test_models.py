@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from core.facts import Operator
-from core.types import AutogradMode, Language
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.models import Amount, Models, measured, models_in, predict
+from instruction_counts.core.facts import Operator
+from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record
 from tests.fakes import failed, make_record

@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from core.types import Language
 from instruction_counts.analysis.operator_metrics import metrics_of, without_metrics
+from instruction_counts.core.types import Language
 from tests.analysis.made_operators import CPP, OTHER, PYTHON, PYTHON_BOTH, RUN
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 import pytest
 
-from core.runtimes import Runtime, register, unregister
-from core.types import Language, RuntimeMode
 from instruction_counts.builds.missing import Requirement, missing, runtime_refusals
+from instruction_counts.core.runtimes import Runtime, register, unregister
+from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import default_build
 from tests.fakes import BUILD, FACTS, FINGERPRINT, make_case, make_order
 

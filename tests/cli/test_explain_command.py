@@ -10,7 +10,7 @@ from typing import TypeAlias
 import attrs
 import pytest
 
-from core.types import Language, RuntimeMode
+from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.outcomes import (
     CallCost,

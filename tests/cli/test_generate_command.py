@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.facts import Layer, Use
+from instruction_counts.core.facts import Layer, Use
 from instruction_counts.sources.definitions import load
 from tests.cli.program import Program
 

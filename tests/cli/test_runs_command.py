@@ -15,8 +15,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from core.types import Language
 from instruction_counts.cli import console
+from instruction_counts.core.types import Language
 from instruction_counts.domain.records import Run
 from instruction_counts.report import operators
 from instruction_counts.report.run import run_document

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.api import (
+from instruction_counts.core.api import (
     ExpectedTensor,
     GroupedBenchmark,
     GroupedModules,
@@ -26,9 +26,9 @@ from core.api import (
     TimerArgs,
     Use,
 )
-from core.errors import DefinitionError
-from core.signature import Signature
-from core.types import Language
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.signature import Signature
+from instruction_counts.core.types import Language
 
 NAMED_STMTS = {"py_stmt": "y = x + x", "cpp_stmt": "auto y = x + x;", "signature": "f(x) -> y"}
 MODELS = {

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from core.api import GroupedStmts
-from core.errors import (
+from instruction_counts.core.api import GroupedStmts
+from instruction_counts.core.errors import (
     DefinitionError,
     DefinitionErrors,
     deferring,
     is_deferring,
     quoted,
 )
-from core.utils import flatten
+from instruction_counts.core.utils import flatten
 
 ERROR = DefinitionError("signature", '"f(x)"', "an output", ("Pointwise", "add"), "suite.py")
 ERRORS = DefinitionErrors((ERROR, DefinitionError("stmt", "1 (int)", "text")))

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.api import (
+from instruction_counts.core.api import (
     ExpectedTensor,
     GroupedBenchmark,
     GroupedModules,
@@ -22,10 +22,10 @@ from core.api import (
     Operator,
     TimerArgs,
 )
-from core.errors import deferring
-from core.expand import materialize
-from core.runtimes import ARTEFACT_PATH
-from core.types import AutogradMode, Case, Label, Language, RuntimeMode
+from instruction_counts.core.errors import deferring
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.runtimes import ARTEFACT_PATH
+from instruction_counts.core.types import AutogradMode, Case, Label, Language, RuntimeMode
 
 PYTHON, CPP = Language.PYTHON, Language.CPP
 EAGER, JIT = RuntimeMode.EAGER, RuntimeMode.JIT

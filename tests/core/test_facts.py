@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from core.facts import (
+from instruction_counts.core.facts import (
     ExpectedTensor,
     Layer,
     Model,

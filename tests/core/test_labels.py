@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from core.labels import by_option, modes
-from core.types import AutogradMode, CaseKey, Language, RuntimeMode
+from instruction_counts.core.labels import by_option, modes
+from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import attrs
 import pytest
 
-from core.api import GroupedSetup, GroupedStmts
-from core.errors import DefinitionError
-from core.expand import materialize
-from core.runtimes import Grouped, Runtime, register, unregister
-from core.types import Language, RuntimeMode
+from instruction_counts.core.api import GroupedSetup, GroupedStmts
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.runtimes import Grouped, Runtime, register, unregister
+from instruction_counts.core.types import Language, RuntimeMode
 
 
 @attrs.frozen

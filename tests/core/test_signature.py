@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.errors import DefinitionError
-from core.signature import Signature, parse_signature
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.signature import Signature, parse_signature
 
 NAMES = st.text(string.ascii_letters + string.digits + "_äπ", min_size=1, max_size=8).filter(
     lambda name: name.isidentifier() and not keyword.iskeyword(name)

@@ -10,9 +10,9 @@ from typing import Any
 import attrs
 import pytest
 
-from core.api import TimerArgs
-from core.errors import DefinitionError
-from core.types import AutogradMode, AutoLabels, Case, Language, RuntimeMode
+from instruction_counts.core.api import TimerArgs
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.types import AutogradMode, AutoLabels, Case, Language, RuntimeMode
 
 
 class LookAlike(enum.Enum):

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.api import GroupedStmts, GroupedVariants, TimerArgs
-from core.errors import DefinitionError, DefinitionErrors
-from core.utils import flatten, iter_parsed_lines, parse_stmts
+from instruction_counts.core.api import GroupedStmts, GroupedVariants, TimerArgs
+from instruction_counts.core.errors import DefinitionError, DefinitionErrors
+from instruction_counts.core.utils import flatten, iter_parsed_lines, parse_stmts
 
 HEADER = f"{'Python':<40} | C++"
 RULE = f"{'-' * 40} | {'-' * 40}"

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from core.api import GroupedBenchmark, GroupedSetup, GroupedVariants
-from core.errors import DefinitionError
-from core.types import Language
-from core.variants import VariantsBlock, pair_lines, parse_block
+from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedVariants
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.types import Language
+from instruction_counts.core.variants import VariantsBlock, pair_lines, parse_block
 
 LABELS = st.text("ABCxyz ()-", min_size=1, max_size=8).map(str.strip).filter(bool)
 PY_LINES = st.sampled_from(["", "x + y", "x += 1", "torch.add(x, y, out=x)", "# a remark"])

@@ -7,10 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from core.api import GroupedBenchmark
-from core.expand import materialize
-from core.types import AutogradMode, Language, RuntimeMode
 from definitions.standard import BENCHMARKS
+from instruction_counts.core.api import GroupedBenchmark
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = materialize(BENCHMARKS)

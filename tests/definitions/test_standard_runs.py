@@ -20,10 +20,10 @@ from typing import Any
 import pytest
 
 from benchmarks import foreign
-from core.expand import materialize
-from core.runtimes import ARTEFACT_PATH
-from core.types import Case, Language
 from definitions import standard
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.runtimes import ARTEFACT_PATH
+from instruction_counts.core.types import Case, Language
 
 ROOT = Path(__file__).resolve().parents[2]
 CASES = [

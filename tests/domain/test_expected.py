@@ -9,9 +9,9 @@ from typing import Any
 import attrs
 import pytest
 
-from core.facts import ExpectedTensor
-from core.types import Case
 from instruction_counts.cli import console
+from instruction_counts.core.facts import ExpectedTensor
+from instruction_counts.core.types import Case
 from instruction_counts.domain.expected import as_expected
 from instruction_counts.domain.outcomes import Outcome, Output, Status, TensorValue
 from instruction_counts.domain.work import WorkOrder

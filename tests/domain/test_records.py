@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.outcomes import Failure, FailureKind, Status, Times
 from instruction_counts.domain.records import Record
 from tests.fakes import OK, failed, make_case, make_record

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.types import AutogradMode, Case, Label, Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, Case, Label, Language, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, matches, select
 from tests.fakes import make_case

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from core.api import GroupedModules, GroupedSetup, GroupedStmts
-from core.expand import materialize
-from core.types import AutogradMode, Case, RuntimeMode
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import probe
+from instruction_counts.core.api import GroupedModules, GroupedSetup, GroupedStmts
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import AutogradMode, Case, RuntimeMode
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.outcomes import FailureKind, Outcome
 from instruction_counts.domain.work import WorkOrder

@@ -16,12 +16,12 @@ from pathlib import Path
 import attrs
 import pytest
 
-from core.api import GroupedSetup, GroupedStmts, TimerArgs
-from core.expand import materialize
-from core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.builds.files import files_of
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.core.api import GroupedSetup, GroupedStmts, TimerArgs
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.metrics import LEFT_RUNNING, Amounts

@@ -11,9 +11,9 @@ from typing import Any, TypeAlias
 import attrs
 import pytest
 
-from core.api import GroupedSetup, GroupedStmts, TimerArgs
-from core.expand import materialize
-from core.types import Case
+from instruction_counts.core.api import GroupedSetup, GroupedStmts, TimerArgs
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.metrics import LEFT_RUNNING
 from instruction_counts.domain.outcomes import FailureKind, Outcome, Status

@@ -9,10 +9,10 @@ from typing import Any
 
 import attrs
 
-from core.runtimes import ARTEFACT_PATH, Artefact, Grouped, Runtime
-from core.runtimes import register as register_runtime
-from core.types import Language, RuntimeMode
 from instruction_counts import cli
+from instruction_counts.core.runtimes import ARTEFACT_PATH, Artefact, Grouped, Runtime
+from instruction_counts.core.runtimes import register as register_runtime
+from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.metrics import Metric
 from instruction_counts.domain.metrics import register as register_metric
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts, Instructions, Window

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from core.api import TimerArgs
 from instruction_counts import api
+from instruction_counts.core.api import TimerArgs
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.registry import lanes_named, register, unregister
 from tests.extending.toy_lane import ELSEWHERE

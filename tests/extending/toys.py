@@ -9,13 +9,13 @@ from pathlib import Path
 
 import attrs
 
-from core.api import TimerArgs
-from core.expand import materialize
-from core.runtimes import Grouped, Runtime
-from core.runtimes import register as register_runtime
-from core.types import Case, Language, RuntimeMode
 from instruction_counts import cli
 from instruction_counts.builds.probing import BuildFacts
+from instruction_counts.core.api import TimerArgs
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.runtimes import Grouped, Runtime
+from instruction_counts.core.runtimes import register as register_runtime
+from instruction_counts.core.types import Case, Language, RuntimeMode
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.metrics import Amounts, Better, Metric
 from instruction_counts.domain.metrics import register as register_metric

@@ -20,7 +20,7 @@ from typing import TypeAlias
 import attrs
 import pytest
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record
 from instruction_counts.storage.json_files import read_json

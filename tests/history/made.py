@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from core.types import CaseKey, Language
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.history import watching
 from instruction_counts.history.watching import SeenBuild, State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     FailureKind,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.report.cases import code_document, list_document
 from instruction_counts.report.renderers import renderer_named, terminal
 from tests.fakes import make_case

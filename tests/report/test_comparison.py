@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.facts import Layer, Model, Use
-from core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
 from instruction_counts.analysis.verdicts.difference import Difference, Layouts, Verdict
 from instruction_counts.analysis.verdicts.sides import Side, side_of
+from instruction_counts.core.facts import Layer, Model, Use
+from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times

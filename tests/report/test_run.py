@@ -6,7 +6,7 @@ import attrs
 import pytest
 from rich.cells import cell_len
 
-from core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.metrics import ALLOCATIONS, LEFT_RUNNING, Amounts
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.records import ChangedFiles, Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.types import Case, Language
+from instruction_counts.core.types import Case, Language
 from instruction_counts.report.selftest import percent, selftest_document
 from instruction_counts.session.selftest import CaseNoise
 from tests.fakes import make_case

@@ -6,8 +6,8 @@ import json
 
 import attrs
 
-from core.types import AutogradMode, Language
 from instruction_counts.analysis.verdicts.statements import beside
+from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.outcomes import Times
 from instruction_counts.domain.records import Record
 from instruction_counts.report.document import Document

@@ -7,9 +7,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from core.types import Case
 from instruction_counts.analysis.verdicts.comparison import compare
 from instruction_counts.analysis.verdicts.difference import Verdict
+from instruction_counts.core.types import Case
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.noise import Noise

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import attrs
 import pytest
 
-from core.types import Case, Language
+from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.errors import BuildError
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.session.builds import plan

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from core.types import CaseKey
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Complete, Record, Run

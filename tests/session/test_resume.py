@@ -9,9 +9,9 @@ from pathlib import Path
 import attrs
 import pytest
 
-from core.types import CaseKey, RuntimeMode
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
+from instruction_counts.core.types import CaseKey, RuntimeMode
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, FailureKind, Machine, Outcome, Status

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from core.facts import Operator
+from instruction_counts.core.facts import Operator
 from instruction_counts.session.running import RunRequest
 from tests.fakes import make_case
 

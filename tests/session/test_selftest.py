@@ -8,8 +8,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.builds.hermetic import sourced_environment
+from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status

@@ -7,7 +7,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.records import Record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from core.types import Case
+from instruction_counts.core.types import Case
 from instruction_counts.session.verification import Verification
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import stat
 import subprocess
 import sys
@@ -13,15 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
-from core.errors import DefinitionErrors
-from core.expand import materialize
-from core.types import Case
+from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts
+from instruction_counts.core.errors import DefinitionErrors
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.sources import appending
 from instruction_counts.sources.appending import append, check_appendable
 from instruction_counts.sources.definitions import load
-from scripts import wheel_hook
 
 GROUP = GroupedStmts("x + y", setup=GroupedSetup("x = 1\ny = 2"))
 FLAT = """\
@@ -171,21 +168,6 @@ def test_the_file_is_laid_out_as_ruff_does_it(tmp_path: Path) -> None:
         check=False,
     )
     assert (0, "") == (done.returncode, done.stdout)
-
-
-def test_a_file_written_by_an_installed_program_imports_the_same() -> None:
-    """A wheel's own imports of ``core`` are others; those in the texts of the program are not."""
-    source = Path(appending.__file__).read_text()
-    texts = [
-        [
-            node.value
-            for node in ast.walk(ast.parse(text))
-            if isinstance(node, ast.Constant) and isinstance(node.value, str)
-        ]
-        for text in (source, wheel_hook.inside(source))
-    ]
-
-    assert texts[0] == texts[1]
 
 
 def test_a_label_that_is_there_is_refused(tmp_path: Path) -> None:

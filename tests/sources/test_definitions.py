@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import pytest
 
-from core.errors import DefinitionErrors
-from core.types import Language
+from instruction_counts.core.errors import DefinitionErrors
+from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.sources.definitions import STANDARD, load
 
@@ -145,8 +145,8 @@ def test_each_mistake_names_place_found_and_expected(
 def test_constructors_raise_at_once_after_a_file_was_loaded(write: WRITE) -> None:
     """Collecting mistakes is for the time of loading alone."""
     message_of(write(FIVE_MISTAKES))
-    from core.api import GroupedStmts  # noqa: PLC0415 - used after loading
-    from core.errors import DefinitionError  # noqa: PLC0415
+    from instruction_counts.core.api import GroupedStmts  # noqa: PLC0415 - used after loading
+    from instruction_counts.core.errors import DefinitionError  # noqa: PLC0415
 
     with pytest.raises(DefinitionError):
         GroupedStmts("x", signature="nonsense")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from core.errors import DefinitionError
-from core.types import Case
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements
 from instruction_counts.sources.statements import (

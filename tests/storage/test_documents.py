@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from core.facts import ExpectedTensor, Layer, Model, Operator, Use
+from instruction_counts.core.facts import ExpectedTensor, Layer, Model, Operator, Use
 from instruction_counts.domain.errors import DataError, ValidationError
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.metrics import Amounts

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from sqlalchemy import Connection, func, select, text, update
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import (

@@ -11,7 +11,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 import attrs
 from hypothesis import strategies as st
 
-from core.facts import SUBJECTS
+from instruction_counts.core.facts import SUBJECTS
 from instruction_counts.domain.bounds import Bounds
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (

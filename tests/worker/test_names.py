@@ -14,9 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from core.expand import materialize
-from core.types import Language, RuntimeMode
 from definitions.standard import BENCHMARKS
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.engines.engine import case_message
 from worker.executed import observe
 from worker.main import PythonLoop

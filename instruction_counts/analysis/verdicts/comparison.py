@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.attribution.causes import causes_of_case
 from instruction_counts.analysis.attribution.executed_changes import executed_changes
 from instruction_counts.analysis.attribution.functions import difference, steady_change
@@ -22,6 +21,7 @@ from instruction_counts.analysis.verdicts.difference import (
 )
 from instruction_counts.analysis.verdicts.outputs import compare_outputs
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from core.types import CaseKey, Language
 from instruction_counts.analysis.verdicts.changes import (
     MetricChange,
     Program,
@@ -22,6 +21,7 @@ from instruction_counts.analysis.verdicts.changes import (
     time_change,
 )
 from instruction_counts.analysis.verdicts.outputs import OutputDifference
+from instruction_counts.core.types import CaseKey, Language
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Metric

@@ -27,8 +27,8 @@ from fractions import Fraction
 
 import attrs
 
-from core.types import CaseKey
 from instruction_counts.analysis.verdicts.difference import Difference, Reason, Verdict
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.causes import Cause, CauseIdentity, CauseKind
 
 MOST = 5

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import attrs
 
-from core.types import CaseKey
+from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.fingerprint import KNOWN_LATER, Fingerprint
 from instruction_counts.domain.noise import Noise

@@ -15,8 +15,8 @@ import re
 
 import attrs
 
-from core.runtimes import ARTEFACT_PATH
-from core.types import Case
+from instruction_counts.core.runtimes import ARTEFACT_PATH
+from instruction_counts.core.types import Case
 
 MODEL_BUFFER = "instruction_counts_model"
 MODEL_BUFFER_SIZE = 4096

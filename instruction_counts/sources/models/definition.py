@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from core.facts import Layer, Model
+from instruction_counts.core.facts import Layer, Model
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.models import cpp
 from instruction_counts.sources.models.layers import (

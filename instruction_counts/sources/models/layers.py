@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 
-from core.facts import Use
 from instruction_counts.builds.inquiry import inquire
+from instruction_counts.core.facts import Use
 from instruction_counts.domain.build import Build
 from instruction_counts.sources.inputs import InputSpec
 from instruction_counts.sources.models.sources import ModelSource

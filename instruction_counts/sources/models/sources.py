@@ -9,7 +9,7 @@ from pathlib import Path
 
 import attrs
 
-from core.errors import quoted
+from instruction_counts.core.errors import quoted
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.inputs import InputSpec
 

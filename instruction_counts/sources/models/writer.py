@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from core.facts import Layer, Model, Use
-from core.types import Label
+from instruction_counts.core.facts import Layer, Model, Use
+from instruction_counts.core.types import Label
 from instruction_counts.sources.models.definition import Definition, of_layer, of_model
 from instruction_counts.sources.models.layers import (
     LayerInput,

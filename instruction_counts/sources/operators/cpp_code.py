@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.sources.operators.calls import Call, Ref
 from instruction_counts.sources.operators.catalogue import Argument, Schema, Schemas, native_name
 from instruction_counts.sources.operators.values import CPP_DTYPES, drawn

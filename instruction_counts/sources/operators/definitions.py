@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from core.api import GroupedBenchmark, GroupedSetup, GroupedStmts, Operator
-from core.errors import DefinitionError
-from core.types import Label
+from instruction_counts.core.api import GroupedBenchmark, GroupedSetup, GroupedStmts, Operator
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.types import Label
 from instruction_counts.domain.errors import DataError
 from instruction_counts.sources.operators import cpp_code, python_code
 from instruction_counts.sources.operators.calls import Call, Overrides, calls

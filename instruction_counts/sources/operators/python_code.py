@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.sources.operators.calls import Call, Ref
 from instruction_counts.sources.operators.values import drawn
 

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
-from core.errors import quoted
+from instruction_counts.core.errors import quoted
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.operators.entries import (
     SIZE,

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import attrs
 
-from core.api import GroupedBenchmark, Operator
-from core.errors import quoted
-from core.expand import materialize
-from core.types import Case
+from instruction_counts.core.api import GroupedBenchmark, Operator
+from instruction_counts.core.errors import quoted
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.reading.nodes import one_of

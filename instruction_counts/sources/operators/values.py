@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.sources.operators.calls import Value
 from instruction_counts.sources.operators.entries import COMPLEX, DEFAULT_DTYPE
 

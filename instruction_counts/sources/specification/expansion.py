@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import attrs
 
-from core.api import ExpectedTensor, GroupedBenchmark, GroupedSetup, GroupedStmts
-from core.errors import DefinitionError
-from core.runtimes.torchscript import CPP_INCLUDES
-from core.types import Label, Language
+from instruction_counts.core.api import ExpectedTensor, GroupedBenchmark, GroupedSetup, GroupedStmts
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.runtimes.torchscript import CPP_INCLUDES
+from instruction_counts.core.types import Label, Language
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.reading.nodes import Node, Problems

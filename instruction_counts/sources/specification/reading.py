@@ -7,8 +7,8 @@ from pathlib import Path
 
 import attrs
 
-from core.expand import materialize
-from core.types import Case
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.reading.documents import read
 from instruction_counts.reading.nodes import Node, Problems

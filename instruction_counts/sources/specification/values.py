@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import attrs
 
-from core.api import GroupedBenchmark
-from core.types import Label
 from instruction_counts.builds.configured import Builds
+from instruction_counts.core.api import GroupedBenchmark
+from instruction_counts.core.types import Label
 from instruction_counts.domain.bounds import Bounds, Count, Positive
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.durations import EXPECTED, seconds_of

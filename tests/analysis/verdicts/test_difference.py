@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.types import Language
 from instruction_counts.analysis.verdicts.changes import Program
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
@@ -21,6 +20,7 @@ from instruction_counts.analysis.verdicts.difference import (
     judge_verified,
 )
 from instruction_counts.analysis.verdicts.outputs import OutputDifference, TensorDifference
+from instruction_counts.core.types import Language
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS
 from instruction_counts.domain.noise import Noise, Origin

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from core.types import Language
 from instruction_counts.analysis.verdicts.difference import Difference, Reason
 from instruction_counts.analysis.verdicts.statements import beside
+from instruction_counts.core.types import Language
 from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.outcomes import Outcome
 from instruction_counts.domain.records import Record

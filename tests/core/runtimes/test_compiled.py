@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts
-from core.errors import DefinitionError
-from core.expand import materialize
-from core.types import AutogradMode, Case, Language, RuntimeMode
+from instruction_counts.core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts
+from instruction_counts.core.errors import DefinitionError
+from instruction_counts.core.expand import materialize
+from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
 
 SETUP = GroupedSetup("x = torch.ones(4)")
 

@@ -16,9 +16,9 @@ from typing import Any
 import attrs
 import pytest
 
-from core.runtimes import ARTEFACT_PATH
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.builds.probing import BuildFacts, probe
+from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Failure, FailureKind

@@ -2,7 +2,7 @@
 
 import pytest
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.engines.cpp.source import PRELUDES, CppSource, candidates
 from instruction_counts.sources.definitions import STANDARD, load
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from core.facts import Layer, Model, Use
-from core.types import AutogradMode, Language
+from instruction_counts.core.facts import Layer, Model, Use
+from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.outcomes import (
     FunctionCost,
     FunctionCosts,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.models.layers import TraceMode, read_trace, unique_layers
 from instruction_counts.sources.models.sources import ModelSource

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from core.facts import Use
+from instruction_counts.core.facts import Use
 from instruction_counts.sources.models.layers import unique_layers
 from tests.sources.models.made import ADD, CONV, make_trace
 

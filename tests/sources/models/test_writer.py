@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.facts import Layer, Model, Use
-from core.signature import parse_signature
-from core.types import AutogradMode, Case, Language
+from instruction_counts.core.facts import Layer, Model, Use
+from instruction_counts.core.signature import parse_signature
+from instruction_counts.core.types import AutogradMode, Case, Language
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.models.definition import of_model

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from core.types import Language
+from instruction_counts.core.types import Language
 from instruction_counts.sources.operators.calls import Value
 from instruction_counts.sources.operators.entries import DISTRIBUTIONS, DTYPES, Distribution
 from instruction_counts.sources.operators.values import drawn

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core.facts import ExpectedTensor
-from core.types import Case, Language
+from instruction_counts.core.facts import ExpectedTensor
+from instruction_counts.core.types import Case, Language
 from instruction_counts.domain.errors import UsageError, ValidationError
 from instruction_counts.sources.definitions import load
 from instruction_counts.sources.specification.reading import read_specification
