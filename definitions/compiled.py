@@ -2,6 +2,9 @@
 
 The tensors are tiny here, too: kernels take little, so that what surrounds them is measured.
 Nothing is compiled any more after the first runs of a statement.
+
+They are a set of their own (``--definitions definitions.compiled``) and not part of the standard
+suite: not all of their counts are equal in every process yet.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.api import GroupedBenchmark, GroupedModules, GroupedSetup, GroupedStmts
-from core.types import Definition
+from core.types import Definition, FlatIntermediateDefinition
+from core.utils import flatten
 
 _TENSORS = """\
 x, y = torch.ones((4, 4)), torch.ones((4, 4))
@@ -197,3 +201,5 @@ COMPILED: Definition = {
         "aot_eager": _stmt("z = (x - y).relu()", options={"backend": "aot_eager"}),
     },
 }
+
+BENCHMARKS: FlatIntermediateDefinition = flatten({"Compiled": COMPILED})

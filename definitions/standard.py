@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from core.types import FlatIntermediateDefinition
 from core.utils import flatten
-from definitions import compiled, nn, tensors, training, views
+from definitions import nn, tensors, training, views
 
 BENCHMARKS: FlatIntermediateDefinition = flatten(
     {
@@ -32,6 +32,5 @@ BENCHMARKS: FlatIntermediateDefinition = flatten(
         "Optimizers": training.OPTIMIZERS,
         "InferenceMode": training.INFERENCE_MODE,
         "Dispatcher": training.DISPATCHER,
-        "Compiled": compiled.COMPILED,
     }
 )

@@ -1,4 +1,4 @@
-"""The Python cases of the standard suite and of the foreign set, executed.
+"""The Python cases of the standard suite, of the compiled and of the foreign set, executed.
 
 The test starts this file as a script: torch is imported in that process alone, and a crash of one
 case cannot take pytest with it.
@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from benchmarks import foreign
-from definitions import standard
+from definitions import compiled, standard
 from instruction_counts.core.expand import materialize
 from instruction_counts.core.runtimes import ARTEFACT_PATH
 from instruction_counts.core.types import Case, Language
@@ -28,7 +28,7 @@ from instruction_counts.core.types import Case, Language
 ROOT = Path(__file__).resolve().parents[2]
 CASES = [
     case
-    for definitions in (standard.BENCHMARKS, foreign.BENCHMARKS)
+    for definitions in (standard.BENCHMARKS, compiled.BENCHMARKS, foreign.BENCHMARKS)
     for case in materialize(definitions)
     if case.autolabels.language is Language.PYTHON
 ]
@@ -56,8 +56,8 @@ def run_all() -> dict[str, str]:
     """What became of each case: "ran", or its traceback."""
     import torch  # noqa: PLC0415 - for the subprocess alone
 
-    compiled = torch.compile
-    torch.compile = lambda function, **options: compiled(  # type: ignore[assignment]
+    whole = torch.compile
+    torch.compile = lambda function, **options: whole(  # type: ignore[assignment]
         function, **{**options, "backend": "eager"}
     )
     outcomes = {}

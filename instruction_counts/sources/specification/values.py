@@ -72,13 +72,16 @@ class Input:
     requires_grad: bool = False
 
     def __attrs_post_init__(self) -> None:
-        """Let only floating-point and complex tensors have gradients."""
+        """Let only floating-point and complex tensors have gradients; indices are of operators."""
         if self.requires_grad and not set(self.dtypes) <= {*FLOATS, *COMPLEX}:
             raise Mismatch(
                 "false: only floating-point and complex tensors have gradients",
                 f"requires_grad with {', '.join(self.dtypes)}",
                 ("requires_grad",),
             )
+        if self.distribution.name == "index_of":
+            expected = "integers: [low, high]; index_of works only for operators"
+            raise Mismatch(expected, at=("distribution",))
 
     @property
     def distribution(self) -> Distribution:

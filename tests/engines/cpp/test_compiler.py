@@ -340,15 +340,17 @@ class TestPreludes:
         assert "stmt line 2" == failure.place
         assert 1 == failure.output.count("error: ")
 
-    @pytest.mark.parametrize("damage", ["", "garbage"])
     def test_a_precompiled_header_of_no_use_costs_time_alone(
-        self, facts: BuildFacts, tmp_path: Path, damage: str
+        self, facts: BuildFacts, tmp_path: Path
     ) -> None:
-        """The case compiles without it, and that is said once."""
+        """The case compiles without it, and that is said once.
+
+        One that was cut is made again.
+        """
         compiler = tiny_compiler(facts, tmp_path)
         compiler.case(source("seen = 1;"))
         for path in tmp_path.glob("headers/*/prelude.hpp.gch"):
-            path.write_text(damage)
+            path.write_bytes(b"x" * path.stat().st_size)
         assert 2 == seen_by(compiler, source("seen = 2;"))
         assert 3 == seen_by(compiler, source("seen = 3;"))
         assert 1 == len(compiler.notices)

@@ -439,7 +439,7 @@ def test_every_mistake_is_reported_with_its_place(
         ),
         (
             "{id: a, statement: x, inputs: {x: {shape: [2], distribution: {index_of: [x, 0]}}}}",
-            "one of uniform, integers",
+            "integers: [low, high]; index_of works only for operators",
         ),
         ("{id: a, statement: x, label: '/'}", "a label"),
         ("{id: a, statement: x, expected: {y: {sum: 1, tolerance: -1}}}", "a number, at least 0"),
