@@ -70,6 +70,8 @@ class Runtime:
     """Whether its operators are seen one by one, which measuring memory and operations requires."""
     prepared_by: str = ""
     """The module of the worker that gets servers of their own ready for its cases, if any does."""
+    repeats: bool = True
+    """Whether fresh processes give the same counts; if not, no count is called exact."""
 
     def stmt(self, group: Grouped, language: Language) -> str | None:
         """The forward statement; None where the group has none in this language."""

@@ -113,13 +113,21 @@ def test_what_is_compiled_is_counted_timed_and_described(first: Mapping[str, Out
     assert CASES["whole backward"].autolabels.autograd is AutogradMode.FORWARD_BACKWARD
 
 
-def test_a_second_process_counts_the_same(first: Mapping[str, Outcome], cache: Path) -> None:
-    """It finds in the cache what the first one compiled."""
+def test_a_second_process_finds_what_the_first_one_compiled(
+    first: Mapping[str, Outcome], cache: Path
+) -> None:
+    """Its counts may be others, by less than one in a hundred: so none is called exact."""
     names = ("whole forward", "whole backward", "broken forward")
 
     second = measured(cache, {name: CASES[name] for name in names}, times=False)
 
-    assert [per_run(first[name]) for name in names] == [per_run(second[name]) for name in names]
+    for name in names:
+        counts = [per_run(outcomes[name]) for outcomes in (first, second)]
+        assert max(counts) < 1.01 * min(counts)
+        assert [False, False] == [
+            outcomes[name].instructions is not None and outcomes[name].instructions.exact
+            for outcomes in (first, second)
+        ]
 
 
 @pytest.mark.parametrize(
