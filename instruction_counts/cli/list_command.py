@@ -10,7 +10,9 @@ from instruction_counts.cli.options import selection_options
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.cases import list_document
+from instruction_counts.report.comparison import name_of
 from instruction_counts.report.format import plural
+from instruction_counts.report.visible import visible_line
 from instruction_counts.sources.definitions import Definitions, load_cases
 
 
@@ -24,5 +26,8 @@ def command(definitions: Definitions | None, selection: Selection, outputs: Outp
     ones (Python, eager, forward).
     """
     cases = load_cases(definitions, selection)
-    outputs.write(list_document(cases))
+    if outputs.destinations:
+        outputs.write(list_document(cases))
+    else:  # a line each is no table, and so has no need for rich
+        console.write("\n".join(visible_line(name_of(case.key)) for case in cases))
     console.note(plural(len(cases), "case"))

@@ -651,7 +651,7 @@ def native(folder: Path, shim: str, script: Sequence[str] = (str(WORKER),)) -> F
         return WorkerProcess(sys.executable, variables, folder, without_aslr(), script)
 
     serve = {"task": "serve", "role": "times", "modules": ["times"]}
-    serve |= {"shim": shim, "search_path": {}, "scattered": 0}
+    serve |= {"shim": shim, "search_path": {}, "scattered": 0, "prepares": ""}
     return ForkServer(ServerFolder(folder), start, serve)
 
 

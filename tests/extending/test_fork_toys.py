@@ -41,7 +41,7 @@ def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     )
     assert (folder / "run.json").exists(), done.stdout + done.stderr
     found = json.loads((folder / "run.json").read_text())["cases"]
-    return {f"{case['label'][-1]} {case['runtime']}": case for case in found}
+    return {f"{case['label'][-1]} {case['runtime']}": case["outcome"] for case in found}
 
 
 @pytest.mark.slow

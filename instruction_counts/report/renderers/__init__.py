@@ -5,6 +5,7 @@ A renderer from outside is an entry for `register`: nothing else has to know of 
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Collection, Iterable
 from typing import TypeAlias
 
@@ -12,15 +13,6 @@ import attrs
 
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report.document import Document
-from instruction_counts.report.renderers import (
-    csv,
-    html,
-    json,
-    junit,
-    markdown,
-    speedscope,
-    terminal,
-)
 
 Content: TypeAlias = str | bytes | Iterable[str | bytes]
 """What a file holds; parts where the whole may not fit into memory."""
@@ -96,13 +88,23 @@ def renderer_for(file: str, having: Collection[str] = (), named: str = "") -> Re
     return found
 
 
+def _in(module: str) -> Callable[[Document], Content]:
+    """What a module of this package renders; it is imported when something is rendered."""
+
+    def render(document: Document) -> Content:
+        content: Content = importlib.import_module(f"{__name__}.{module}").render(document)
+        return content
+
+    return render
+
+
 for _renderer in (
-    Renderer("text", (".txt",), terminal.render),
-    Renderer("markdown", (".md",), markdown.render),
-    Renderer("html", (".html",), html.render, shows="profiles"),
-    Renderer("json", (".json",), json.render),
-    Renderer("csv", (".csv",), csv.render),
-    Renderer("junit", (".xml",), junit.render, needs="tests"),
-    Renderer("speedscope", (".speedscope.json",), speedscope.render, needs="profiles"),
+    Renderer("text", (".txt",), _in("terminal")),
+    Renderer("markdown", (".md",), _in("markdown")),
+    Renderer("html", (".html",), _in("html"), shows="profiles"),
+    Renderer("json", (".json",), _in("json")),
+    Renderer("csv", (".csv",), _in("csv")),
+    Renderer("junit", (".xml",), _in("junit"), needs="tests"),
+    Renderer("speedscope", (".speedscope.json",), _in("speedscope"), needs="profiles"),
 ):
     register(_renderer)
