@@ -66,7 +66,7 @@ def test_a_rule_of_another_language_or_label_does_not_hold(
             "limits: [{only: a},\n{language: rust}]",
             '2:12: $.limits[1].language\n  found     "rust"\n  expected  one of python, c++',
         ),
-        ("limits: [{runtime: lazy}]", "expected  one of eager, torchscript, explicit"),
+        ("limits: [{runtime: lazy}]", "expected  one of eager, torchscript, compiled, explicit"),
         ("fail_on_new: maybe", '$.fail_on_new\n  found     "maybe"\n  expected  true or false'),
         (
             "default: {only: add}",

@@ -123,7 +123,7 @@ LARGE = 2**63
         ("num_threads", 0, "at least 1"),
         ("stmt", None, "a string"),
         ("language", "Rust", "one of python, c++"),
-        ("runtime", "jit", "one of eager, torchscript, explicit"),
+        ("runtime", "jit", "one of eager, torchscript, compiled, explicit"),
         ("metadata", [], "a mapping"),
         ("subject", "add", "a mapping"),
         ("subject.kind", [], "one of operator, layer, model"),

@@ -633,11 +633,11 @@ def test_cases_of_an_unknown_runtime_are_left_out(store: Store) -> None:
     """Whoever registered it may be at work elsewhere; the run is refused by name."""
     number = store.import_run(make_run(make_record("a")))
     with store._database.writing() as connection:
-        document = func.replace(outcomes.c.document, '"eager"', '"unheard"')
-        connection.execute(update(outcomes).values(runtime="unheard", document=document))
+        document = func.replace(outcomes.c.document, '"eager"', '"unknown-anywhere"')
+        connection.execute(update(outcomes).values(runtime="unknown-anywhere", document=document))
 
     assert () == store.case_keys()
-    with pytest.raises(DataError, match=r'runtime is "unheard", expected one of eager'):
+    with pytest.raises(DataError, match=r'runtime is "unknown-anywhere", expected one of eager'):
         store.load(number)
 
 
