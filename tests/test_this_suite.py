@@ -31,7 +31,7 @@ def test_their_ids_depend_on_no_clock_seed_or_folder(
     collected = request.config.stash[COLLECTED]
     folder = tmp_path / "another folder, für alle"
     left_out = shutil.ignore_patterns(".*", "build", "*.egg-info")
-    shutil.copytree(ROOT, folder, ignore=left_out)
+    shutil.copytree(ROOT, folder, symlinks=True, ignore=left_out)
     (tmp_path / "sitecustomize.py").write_text(OTHER_CLOCK)
     changed = {
         "PYTHONPATH": str(tmp_path),
