@@ -248,7 +248,7 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
     parts = []
     if difference.verdict in _WITHOUT_COUNTS:
         parts.append(reason_of(difference))
-    elif difference.reason not in _SAID_BY_THE_TABLE:
+    elif difference.reason not in _SAID_BY_THE_TABLE and not _is_said_by_causes(difference):
         effect = difference.effect
         amount = f" ({effect:+,})" if effect and effect != difference.change else ""
         parts.append(f"{difference.reason.value}{amount}")
@@ -267,6 +267,12 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
             f"time {duration(time.base_s)} → {duration(time.new_s)} ({relative(time.ratio - 1)})"
         )
     return tuple(parts)
+
+
+def _is_said_by_causes(difference: Difference) -> bool:
+    """Whether the first cause names the code that differs."""
+    is_code = difference.reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER}
+    return is_code and difference.verified and bool(difference.causes)
 
 
 def metric_texts(difference: Difference) -> Iterator[str]:
