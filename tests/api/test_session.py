@@ -13,6 +13,7 @@ from instruction_counts import api
 from instruction_counts.analysis.verdicts.difference import Verdict
 from instruction_counts.builds.files import files_of
 from instruction_counts.domain.outcomes import FailureKind
+from instruction_counts.execution.cores import available_cores
 from instruction_counts.execution.events import Silent
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.storage.store import Store
@@ -86,6 +87,7 @@ def test_a_statement_is_counted_or_timed(engine: FakeEngine) -> None:
     ]
 
 
+@pytest.mark.skipif(len(available_cores()) < 2, reason="a case of two threads needs two cores")
 def test_options_of_a_statement_are_spelled_as_on_the_command_line(engine: FakeEngine) -> None:
     """C++ reads no variables."""
     with Opened() as session:
