@@ -48,8 +48,6 @@ class CauseIdentity:
     name: str
     where: str
     backward: bool
-    inlined: tuple[str, ...]
-    no_longer_inlined: tuple[str, ...]
     is_more: bool | None
     """Whether it costs more; None for Python functions, whose new code may do either."""
 
@@ -75,10 +73,6 @@ class Cause:
     """Whether a node of the backward graph calls the operator."""
     more_calls: Fraction = Fraction()
     """Calls of a native function that new has more; 0 where they are not known on a side."""
-    inlined: tuple[str, ...] = ()
-    """The functions that are inlined into a native function in new; the change is that of all."""
-    no_longer_inlined: tuple[str, ...] = ()
-    """The same in base."""
     interpreted: Fraction = Fraction()
     """Of a Python function: its part of the instructions that the interpreter executes more."""
     nameless_in: str = ""
@@ -107,7 +101,5 @@ class Cause:
             self.name,
             self.where,
             self.backward,
-            self.inlined,
-            self.no_longer_inlined,
             None if self.kind is CauseKind.PYTHON else self.change > 0,
         )
