@@ -66,10 +66,6 @@ class Cause:
     """Whether a node of the backward graph calls the operator."""
     more_calls: Fraction = Fraction()
     """Calls of a native function that new has more; 0 where they are not known on a side."""
-    inlined: tuple[str, ...] = ()
-    """The functions that are inlined into a native function in new; the change is that of all."""
-    no_longer_inlined: tuple[str, ...] = ()
-    """The same in base."""
     interpreted: Fraction = Fraction()
     """Of a Python function: its part of the instructions that the interpreter executes more."""
     nameless_in: str = ""
@@ -95,5 +91,4 @@ class Cause:
         """What it has in common with the same cause in other cases."""
         # A Python function's new code may cost more here and less there.
         is_more = self.kind is not CauseKind.PYTHON and self.change > 0
-        inlined = self.inlined, self.no_longer_inlined
-        return self.kind, self.name, self.where, self.backward, *inlined, is_more
+        return self.kind, self.name, self.where, self.backward, is_more
