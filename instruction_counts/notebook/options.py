@@ -14,7 +14,7 @@ from instruction_counts.cli.options import build_options, only_build
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.session.builds import MeasurementSettings
 
 

@@ -17,8 +17,7 @@ from instruction_counts.builds.inquiry import inquire
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.executed import Executed, PythonFunction
-from instruction_counts.domain.source_lines import SourceChange, SourceLines
+from instruction_counts.domain.executed import Executed, PythonFunction, SourceChange, SourceLines
 
 Ask: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Asks for functions in files: the request and the answer of ``worker/source_lines.py``."""

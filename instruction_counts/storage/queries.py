@@ -15,8 +15,7 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError, ValidationError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Status
-from instruction_counts.domain.records import Identity, Record, Run
-from instruction_counts.domain.stored import RunSummary, StoredCount
+from instruction_counts.domain.records import Identity, Record, Run, RunSummary, StoredCount
 from instruction_counts.storage.json_files import dumps, loads, packed, parsed, unpacked
 from instruction_counts.storage.tables import digest_of, outcomes, runs, searchable, tags
 

@@ -30,8 +30,7 @@ from instruction_counts.domain.outcomes import (
     Outcome,
     Status,
 )
-from instruction_counts.domain.records import Record, Run
-from instruction_counts.domain.stored import RunSummary, StoredCount
+from instruction_counts.domain.records import Record, Run, RunSummary, StoredCount
 from instruction_counts.storage.database import Database
 from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
