@@ -36,10 +36,10 @@ from instruction_counts.storage.json_files import to_json
 from instruction_counts.storage.store import Store
 from instruction_counts.storage.tables import METADATA, outcomes, runs, store_format, tags
 from tests.fakes import FINGERPRINT, OK, failed, make_record, make_run
+from tests.process import ROOT
 from tests.storage.postgresql import Server
 from tests.storage.values import RUNS, WHOLE
 
-ROOT = Path(__file__).resolve().parents[2]
 CALLED = FunctionCosts(
     100, (FunctionCost("a", "b", "c", 3), FunctionCost("d", "e", "f", 2)), (CallCost(0, 1, 2, -3),)
 )
