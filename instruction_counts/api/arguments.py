@@ -19,7 +19,6 @@ from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
-from instruction_counts.gate.limits import Limits, read_limits
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.sources.definitions import STANDARD, Definitions
@@ -98,7 +97,7 @@ def selection_of(
 
 
 def comparison_request(
-    definitions: Cases | None, settings: MeasurementSettings, db: str | None, how: Comparing
+    definitions: Cases | None, settings: MeasurementSettings, how: Comparing, *, stores: bool
 ) -> ComparisonRequest:
     """What `compare` asks for; without definitions, sides that are given keep all their cases.
 
@@ -114,7 +113,7 @@ def comparison_request(
         effect_of(min_effect),
         layouts,
         defined_only=definitions is not None,
-        stores=db is not None,
+        stores=stores,
     )
 
 
@@ -174,15 +173,6 @@ def effect_of(given: str | Effect) -> Effect:
         raise UsageError(f"min_effect={given!r}", str(error)) from error
 
 
-def limits_of(given: str | Path | Limits | None) -> Limits | None:
-    """The limits, read if a file is named.
-
-    Raises:
-        DataError: the file cannot be read, or does not hold limits.
-    """
-    return given if given is None or isinstance(given, Limits) else read_limits(Path(given))
-
-
 def side(run: Run, build: str | None = None, title: str = "") -> Side:
     """One build of a run, as a side of a comparison.
 
@@ -204,17 +194,7 @@ def side(run: Run, build: str | None = None, title: str = "") -> Side:
 
 
 def given_side(given: SideLike) -> str | Side | Build:
-    """A side that is stored, a value, or to be measured."""
-    return given if isinstance(given, Build) else stored_side(given)
-
-
-def stored_side(given: StoredLike) -> str | Side:
-    """A side as a value, or the text that names it: a file or a stored run."""
+    """A side as a value, to be measured, or the text that names a file or a stored run."""
     if isinstance(given, Run):
         return side(given)
     return str(given) if isinstance(given, Path) else given
-
-
-def database_of(db: str | Path | None) -> str | None:
-    """The path or URL of a database."""
-    return None if db is None else str(db)

@@ -12,6 +12,7 @@ import attrs
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts import comparison
+from instruction_counts.analysis.verdicts.difference import Difference
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain import records
 from instruction_counts.domain.errors import UsageError
@@ -108,9 +109,13 @@ def _of_outcome(outcome: Outcome) -> Row:
     }
 
 
-def _same_keys(rows: list[Row]) -> list[Row]:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in names} for row in rows]
+def _of_change(found: Difference) -> Row:
+    return {
+        "verdict": found.verdict.value,
+        "base": found.base_count,
+        "new": found.new_count,
+        "change": found.change,
+    }
 
 
 @attrs.frozen(repr=False)
@@ -139,12 +144,12 @@ class Run(records.Run, Tabular):
 
     def table(self) -> list[Row]:
         """A row for each case and build."""
-        return _same_keys(
-            [
-                {**_of_case(case.key), "build": case.build, **_of_outcome(case.outcome)}
-                for case in self.cases
-            ]
-        )
+        rows = [
+            {**_of_case(case.key), "build": case.build, **_of_outcome(case.outcome)}
+            for case in self.cases
+        ]
+        names = dict.fromkeys(name for row in rows for name in row)
+        return [{name: row.get(name) for name in names} for row in rows]
 
     def __repr__(self) -> str:
         """Short: a record holds every function that was counted."""
@@ -160,11 +165,8 @@ class Comparison(comparison.Comparison, Tabular):
         return [
             {
                 **_of_case(found.key),
-                "verdict": found.verdict.value,
+                **_of_change(found),
                 "reason": found.reason.value,
-                "base": found.base_count,
-                "new": found.new_count,
-                "change": found.change,
                 "relative": found.relative,
                 "noise": found.noise,
                 "causes": "; ".join(cause.name for cause in found.causes),
@@ -233,20 +235,14 @@ class Bisected(bisecting.Found, Tabular):
 
     def table(self) -> list[Row]:
         """A row for each change: the builds before and after it, and what it is."""
-        rows = []
-        for change in self.changes:
-            found = change.difference
-            rows.append(
-                {
-                    "before": self.builds[change.place.before],
-                    "after": self.builds[change.place.after],
-                    "verdict": found.verdict.value,
-                    "base": found.base_count,
-                    "new": found.new_count,
-                    "change": found.change,
-                }
-            )
-        return rows
+        return [
+            {
+                "before": self.builds[change.place.before],
+                "after": self.builds[change.place.after],
+                **_of_change(change.difference),
+            }
+            for change in self.changes
+        ]
 
     def __repr__(self) -> str:
         return f"<Bisected {len(self.builds)} builds: {_number(self.changes, 'change')}>"

@@ -98,9 +98,7 @@ def measure_sizes(
     for line in remarks((entry,), request.overrides, made.values()):
         observer.note(line)
     runner = BuildRunner.of([build], settings, observer, store)
-    measured = runner.run(runner.orders(select(materialize(made), modes)))
-    if measured.interrupted:
-        raise KeyboardInterrupt
+    measured = runner.run(runner.orders(select(materialize(made), modes))).finished()
     size_of = {label: size for size, several in by_size.items() for label in several}
     return MeasuredSizes(entry, tuple(sizes), size_of, measured.run, measured.is_sound)
 

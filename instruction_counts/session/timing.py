@@ -79,9 +79,7 @@ def time_statements(asked: Statements, runner: BuildRunner, saving: Saving | Non
     labelled = {} if saving is None else _labelled(groups, saving.label)
     if saving is not None:
         check_appendable(saving.path, tuple(labelled), saving.option)
-    measured = runner.run(runner.orders(cases))
-    if measured.interrupted:
-        raise KeyboardInterrupt
+    measured = runner.run(runner.orders(cases)).finished()
     succeeded = all(record.outcome.status is Status.OK for record in measured.ordered)
     if saving is not None and succeeded:
         append(saving.path, labelled, saving.option)

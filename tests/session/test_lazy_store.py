@@ -8,7 +8,7 @@ import attrs
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.session.lazy_store import LazyStore
+from instruction_counts.session.sides import LazyStore
 from tests.fakes import make_record, make_run
 
 

@@ -12,7 +12,7 @@ import pytest
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.source_lines import SourceChange, SourceLines
-from instruction_counts.session.source_lines import ask_worker, source_changes
+from instruction_counts.session.explaining import ask_worker, source_changes
 from tests.builders import counted, cpp, key, side
 
 FORWARD = PythonFunction("torch/linear.py", 3, "Linear.forward", "old", 20)
