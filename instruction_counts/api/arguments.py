@@ -15,13 +15,11 @@ from instruction_counts.core.labels import Mode, by_option
 from instruction_counts.core.types import AutogradMode, Case, Language, RuntimeMode
 from instruction_counts.core.utils import flatten
 from instruction_counts.domain.build import Build, default_build
-from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.records import Run
 from instruction_counts.domain.selection import Selection
-from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.comparing import ComparisonRequest
-from instruction_counts.sources.definitions import STANDARD, Definitions
+from instruction_counts.sources.definitions import Definitions
 from instruction_counts.sources.registry import Source
 
 Cases: TypeAlias = "str | Path | Mapping[Any, Any] | Source | Case | Iterable[Case]"
@@ -96,27 +94,6 @@ def selection_of(
     )
 
 
-def comparison_request(
-    definitions: Cases | None, settings: MeasurementSettings, how: Comparing, *, stores: bool
-) -> ComparisonRequest:
-    """What `compare` asks for; without definitions, sides that are given keep all their cases.
-
-    Raises:
-        UsageError: an argument cannot be read.
-    """
-    select: Any = {**how}
-    min_effect, layouts = select.pop("min_effect", MIN_EFFECT), select.pop("layouts", None)
-    return ComparisonRequest(
-        STANDARD if definitions is None else definitions_of(definitions),
-        selection_of(**select),
-        settings,
-        effect_of(min_effect),
-        layouts,
-        defined_only=definitions is not None,
-        stores=stores,
-    )
-
-
 def mode_of(kind: str, modes: type[Mode], name: str) -> str:
     """The value of the mode that is spelled ``name``, as options are.
 
@@ -141,22 +118,13 @@ def builds_of(given: str | Build | Sequence[str | Build]) -> tuple[Build, ...]:
     """
     several = (given,) if isinstance(given, str | Build) else tuple(given)
     found = tuple(build if isinstance(build, Build) else parse_build(build) for build in several)
-    require_names(found)
-    return found or (default_build(),)
-
-
-def require_names(builds: Sequence[Build]) -> None:
-    """Refuse builds that cannot be told apart by their names.
-
-    Raises:
-        UsageError: two have the same name.
-    """
-    names = [build.name for build in builds]
-    if len(set(names)) < len(names):
+    names = [build.name for build in found]
+    if len(set(names)) < len(names):  # nothing could tell them apart
         raise UsageError(
             f"two builds have the same name: {', '.join(names)}",
             'Give each a name of its own: parse_build("new=/path/to/venv")',
         )
+    return found or (default_build(),)
 
 
 def effect_of(given: str | Effect) -> Effect:

@@ -16,11 +16,10 @@ from instruction_counts.api.arguments import (
     Select,
     SideLike,
     builds_of,
-    comparison_request,
     definitions_of,
+    effect_of,
     given_side,
     mode_of,
-    require_names,
     selection_of,
 )
 from instruction_counts.api.passing import code_of
@@ -28,11 +27,12 @@ from instruction_counts.api.values import Comparison, Result, Run, StatementErro
 from instruction_counts.builds.hermetic import environment
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import Build
+from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.outcomes import FailureKind, Status
 from instruction_counts.domain.statements import Statements
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
-from instruction_counts.session.comparing import compare_sides
+from instruction_counts.session.comparing import ComparisonRequest, compare_sides
 from instruction_counts.session.sides import LazyStore
 from instruction_counts.session.timing import Timed, time_statements
 from instruction_counts.sources.definitions import STANDARD, load_cases
@@ -391,8 +391,18 @@ def compare(
         DataError: a file or the database cannot be read.
         BuildError: a build cannot be measured.
     """
-    request = comparison_request(definitions, settings, how, stores=db is not None)
-    require_names([given for given in (base, new) if isinstance(given, Build)])
+    select: Any = {**how}
+    min_effect, layouts = select.pop("min_effect", MIN_EFFECT), select.pop("layouts", None)
+    request = ComparisonRequest(
+        STANDARD if definitions is None else definitions_of(definitions),
+        selection_of(**select),
+        settings,
+        effect_of(min_effect),
+        layouts,
+        defined_only=definitions is not None,
+        stores=db is not None,
+    )
+    builds_of([given for given in (base, new) if isinstance(given, Build)])
     with LazyStore(db) as runs:
         found = compare_sides(given_side(base), given_side(new), request, runs, observer, runner_of)
         if found.interrupted:

@@ -14,7 +14,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.core.types import Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError, UsageError
-from instruction_counts.domain.records import Complete
+from instruction_counts.domain.records import Complete, as_it_is
 from instruction_counts.domain.selection import Selection
 from instruction_counts.execution.events import Observer
 from instruction_counts.gate.accept import Acceptance, accept
@@ -70,27 +70,16 @@ class CheckRequest:
         Raises:
             UsageError: the counts of ``side`` are other counts, and that is not allowed.
         """
-        self.refuse_obstacles(side)
-        return self.baseline.compared(side, self.file.name, complete)
-
-    def refuse_obstacles(self, side: Side) -> None:
-        """Name what makes the counts of ``side`` other counts.
-
-        Raises:
-            UsageError: something does, and is not allowed.
-        """
         refused = self.baseline.obstacles(side, allow_different=self.allow_different)
         if not refused:
-            return
+            return self.baseline.compared(side, self.file.name, complete)
         texts = "\n  ".join(
             f"{found.name}: {found.base or 'none'} in the baseline, {found.new or 'none'} now"
             for found in refused
         )
-        instead = (
-            "Check where the baseline was made"
-            if any(obstacle.prevents for obstacle in refused)
-            else "Compare anyway with --allow-different"
-        )
+        is_final = any(obstacle.prevents for obstacle in refused)
+        here = "Compare anyway with --allow-different"
+        instead = "Check where the baseline was made" if is_final else here
         raise UsageError(
             f"{self.file} was recorded under different conditions:\n  {texts}",
             f"{instead}, or make a new baseline:",
@@ -124,8 +113,6 @@ class Check:
 
     def require_comparison(self) -> None:
         """Refuse a check of nothing, which did not pass.
-
-        What failed is not refused: that says more.
 
         Raises:
             UsageError: no case was counted on both sides, with the same code.
@@ -171,8 +158,7 @@ def check_build(
     (facts,) = runner.facts
     refuse_unfit(facts, request.baseline)
     # A side without cases is refused for the same reasons, before it takes time.
-    fingerprint = settings.fingerprint(facts)
-    request.refuse_obstacles(Side(build.name, settings.engine, fingerprint, {}))
+    request.compared(Side(build.name, settings.engine, settings.fingerprint(facts), {}), as_it_is)
     cases = load_cases(definitions, request.selection)
     with runner.keeping() as kept:
         measured = measure_sides(kept, cases, time_budget_s)

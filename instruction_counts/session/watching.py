@@ -103,10 +103,10 @@ def watch(
             request.maker(state, observer), StoreBuildMeasurer(request.compared, store, observer)
         )
         save = functools.partial(write_state, path)
+        looking = Looking(state, builds, reporting, save, observer.note)
         while True:
             try:
-                listing = listed(request.list_command)
-                state, found = look(state, listing, builds, reporting, save, observer.note)
+                found = looking.look(listed(request.list_command))
             except BuildError as error:
                 if every_s is None:
                     raise
@@ -125,46 +125,43 @@ def _given_build(line: str) -> Build:
     return parse_build(line)
 
 
-def look(
-    state: State,
-    lines: str,
-    builds: WatchedBuilds,
-    reporting: Reporting,
-    save: Callable[[State], None],
-    notice: Callable[[str], None],
-) -> tuple[State, int]:
-    """Look at the builds in ``lines`` that are new; the state then, and how many steps were found.
+@attrs.define
+class Looking:
+    """A watch from one look to the next.
 
     The state is saved before steps are reported, and after each: none is lost. One that could not
     be reported, or was being reported when the program ended, is reported at the next look.
     """
-    found = 0
-    state = _reported(state, reporting, save, notice)
-    for name in watching.new_names(lines, state.seen):
-        before = len(state.unreported)
-        state = watching.look_at(state, name, builds, reporting.causes, notice)
-        found += len(state.unreported) - before
-        save(state)
-        state = _reported(state, reporting, save, notice)
-    return state, found
 
+    state: State
+    builds: WatchedBuilds
+    reporting: Reporting
+    save: Callable[[State], None]
+    notice: Callable[[str], None]
 
-def _reported(
-    state: State,
-    reporting: Reporting,
-    save: Callable[[State], None],
-    notice: Callable[[str], None],
-) -> State:
-    for step in state.unreported:
-        try:
-            reporting.report(step)
-        except (OSError, DataError) as error:
-            notice(f"A step could not be reported and will be retried: {error}")
-            continue
-        left = tuple(other for other in state.unreported if other is not step)
-        state = attrs.evolve(state, unreported=left)
-        save(state)
-    return state
+    def look(self, lines: str) -> int:
+        """Look at the builds in ``lines`` that are new, and return how many steps were found."""
+        found = 0
+        self._report()
+        for name in watching.new_names(lines, self.state.seen):
+            before = len(self.state.unreported)
+            causes = self.reporting.causes
+            self.state = watching.look_at(self.state, name, self.builds, causes, self.notice)
+            found += len(self.state.unreported) - before
+            self.save(self.state)
+            self._report()
+        return found
+
+    def _report(self) -> None:
+        for step in self.state.unreported:
+            try:
+                self.reporting.report(step)
+            except (OSError, DataError) as error:
+                self.notice(f"A step could not be reported and will be retried: {error}")
+                continue
+            left = tuple(other for other in self.state.unreported if other is not step)
+            self.state = attrs.evolve(self.state, unreported=left)
+            self.save(self.state)
 
 
 def listed(source: str) -> str:

@@ -127,41 +127,38 @@ def test_a_record_without_resources_is_measured_again_where_a_case_has_some(
     "outcome", [OK, failed(), failed(FailureKind.TIMEOUT), Outcome(Status.SKIPPED)]
 )
 def test_what_was_measured_before_stays_though_it_is_not_selected_now(outcome: Outcome) -> None:
-    """Writing to the same file loses nothing, nor the reason of what failed."""
-    done = make_record("a", outcome=outcome)
-    run, _ = measure([make_order("b")], FakeEngine(), make_run(done))
+    """Writing to the same file loses nothing, nor the reason of what failed.
 
-    assert [("b",), ("a",)] == [record.label for record in run.cases]
-
-
-def test_a_build_that_is_not_measured_now_stays_with_its_cases() -> None:
-    """Without its fingerprint nothing could be compared with them."""
-    other = attrs.evolve(FINGERPRINT, torch="2.14.0")
-    done = make_run(DONE, make_record("a", build="other"))
-    done = attrs.evolve(done, builds={"other": other, BUILD.name: FINGERPRINT})
+    Builds stay with their fingerprints, and what the machine could do.
+    """
+    other, machine = attrs.evolve(FINGERPRINT, torch="2.14.0"), Machine(10**10, 10**11)
+    done = make_run(make_record("a", outcome=outcome), make_record("a", build="other"))
+    builds = {"other": other, BUILD.name: FINGERPRINT}
+    done = attrs.evolve(done, builds=builds, machine=machine)
     run, _ = measure([make_order("b")], FakeEngine(), done)
 
-    assert {"other": other, BUILD.name: FINGERPRINT} == run.builds
-    assert {"other", BUILD.name} == {record.build for record in run.cases}
+    assert [("b",), ("a",), ("a",)] == [record.label for record in run.cases]
+    assert [BUILD.name, BUILD.name, "other"] == [record.build for record in run.cases]
+    assert (builds, machine) == (run.builds, run.machine)
 
 
-def test_what_the_machine_could_do_before_stays() -> None:
-    """Where it is not measured now."""
-    machine = Machine(10**10, 10**11)
-    done = attrs.evolve(make_run(DONE), machine=machine)
-    run, _ = measure([make_order("b")], FakeEngine(), done)
+def test_what_is_refused_has_a_record_with_the_reason() -> None:
+    """A row that says so, instead of none; also of a case that is too wide for the lanes."""
+    orders = [
+        attrs.evolve(make_order("lacking"), refusal="no compiler"),
+        make_order("wide", num_threads=2),
+        make_order("a"),
+    ]
+    engine = FakeEngine()
+    run, _ = measure(orders, engine, cores=(0,))
+    lacking, wide, measured = (record.outcome for record in run.cases)
 
-    assert machine == run.machine
-
-
-def test_a_refused_order_has_a_record_with_the_reason() -> None:
-    """A row that says so, instead of none."""
-    order = attrs.evolve(make_order("a"), refusal="no compiler")
-    run, _ = measure([order], FakeEngine())
-
-    failure = run.cases[0].outcome.failure
-    assert failure is not None
-    assert "no compiler" == failure.message
+    assert [Status.SKIPPED, Status.SKIPPED, Status.OK] == [
+        outcome.status for outcome in (lacking, wide, measured)
+    ]
+    assert lacking.failure is not None
+    assert "no compiler" == lacking.failure.message
+    assert {"a"} == labels_asked_for(engine)
 
 
 def test_a_run_of_which_all_is_done_starts_nothing() -> None:
@@ -169,17 +166,7 @@ def test_a_run_of_which_all_is_done_starts_nothing() -> None:
     engine = FakeEngine()
     run, _ = measure([make_order("a")], engine, make_run(DONE))
 
-    assert (DONE,) == run.cases
-    assert [] == engine.calls
-
-
-def test_a_case_that_is_too_wide_is_refused_before_anything_starts() -> None:
-    """It has a record with the reason."""
-    engine = FakeEngine()
-    run, _ = measure([make_order("wide", num_threads=2), make_order("a")], engine, cores=(0,))
-
-    assert [Status.SKIPPED, Status.OK] == [record.outcome.status for record in run.cases]
-    assert {"a"} == labels_asked_for(engine)
+    assert ((DONE,), []) == (run.cases, engine.calls)
 
 
 def test_a_failure_costs_its_own_row_only() -> None:

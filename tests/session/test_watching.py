@@ -23,12 +23,12 @@ from instruction_counts.history.watching import Base, FoundStep, SeenBuild, Stat
 from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.session.watching import (
+    Looking,
     Reporting,
     StoreWatchedBuilds,
     WatchRequest,
     held,
     listed,
-    look,
     read_state,
     state_file_of,
     write_state,
@@ -61,9 +61,9 @@ class Watch:
         save = functools.partial(write_state, path)
         builds = FakeWatchedBuilds.of(self.counts)
         usual = StepReporting((self.folder / "steps.jsonl",), self.command)
-        before, listing = read_state(path, "w"), "\n".join(builds.sides)
-        state, found = look(before, listing, builds, reporting or usual, save, console.note)
-        assert state == read_state(path, "w")
+        looking = Looking(read_state(path, "w"), builds, reporting or usual, save, console.note)
+        found = looking.look("\n".join(builds.sides))
+        assert looking.state == read_state(path, "w")
         return found
 
     @property
