@@ -13,13 +13,13 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.analysis.attribution.executed_changes import PythonChange, executed_changes
-from instruction_counts.analysis.attribution.function_changes import FunctionDifference
-from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.attribution.causes import executed_changes
+from instruction_counts.analysis.attribution.functions import FunctionDifference, difference
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import default_build
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.outcomes import FunctionCosts, Status
@@ -114,8 +114,8 @@ def source_changes(
         return ()
     changes = [
         change
-        for change in executed_changes(before, after).functions
-        if change.edited or not (change.base and change.new)
+        for change in executed_changes(before, after)
+        if change.kind is CauseKind.PYTHON and (change.edited or not (change.base and change.new))
     ]
     wanted = []
     for change in changes:
@@ -132,18 +132,18 @@ def source_changes(
     found = [item.lines(next(answers) if item.path else None, unchecked) for item in wanted]
     return tuple(
         SourceChange(
-            *(change.file, change.name, of_base[0], of_new[0]),
+            *(change.where, change.name, of_base[0], of_new[0]),
             remarks=tuple(remark for _, remark in (of_base, of_new) if remark),
         )
         for change, of_base, of_new in zip(changes, found[::2], found[1::2], strict=True)
     )
 
 
-def _functions(change: PythonChange, executed: Executed) -> list[PythonFunction]:
+def _functions(change: Cause, executed: Executed) -> list[PythonFunction]:
     return [
         function
         for function in executed.functions or ()
-        if (function.file, function.name) == (change.file, change.name)
+        if (function.file, function.name) == (change.where, change.name)
     ]
 
 
