@@ -18,7 +18,6 @@ statement failed. Mistakes in definitions are `DefinitionErrors`.
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Unpack
@@ -309,7 +308,7 @@ def bisect(
     """
     if isinstance(builds, Mapping):
         builds = [f"{name}={path}" for name, path in builds.items()]
-    makers = {build.name: functools.partial(_same, build) for build in builds_of(builds)}
+    makers = {made.name: (lambda build=made: build) for made in builds_of(builds)}
     if len(makers) < 2:
         raise UsageError("a bisection needs at least two builds", "Give more builds.")
     selection = attrs.evolve(selection_of(**select), only=(label,))
@@ -322,10 +321,6 @@ def bisect(
         reason = next(iter(found.broken.values()), "")
         raise BuildError(f"fewer than two builds can be measured: {reason}", "Name others.")
     return as_kind(Bisected, found)
-
-
-def _same(build: Build) -> Build:
-    return build
 
 
 def _stored(given: StoredLike) -> str | Side:

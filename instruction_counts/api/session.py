@@ -92,7 +92,7 @@ class Session:
         self._runner_of = runner_of
         self._open = contextlib.ExitStack()
         self._runner: BuildRunner | None = None
-        self._started: tuple[Any, ...] = ()
+        self._started: list[Any] = []
         self._folder: Path | None = None
 
     def __enter__(self) -> Self:
@@ -108,7 +108,7 @@ class Session:
     def close(self) -> None:
         """End the servers, and remove what was passed on; the next measurement starts new ones."""
         opened, self._open = self._open, contextlib.ExitStack()
-        self._runner, self._started, self._folder = None, (), None
+        self._runner, self._started, self._folder = None, [], None
         opened.close()
 
     def count(
@@ -157,13 +157,8 @@ class Session:
     ) -> Run:
         """Measure cases on this build; see `instruction_counts.api.measure`."""
         with self._given_up_if_interrupted():
-            return measure(
-                definitions,
-                builds=self.build,
-                skip_unavailable=skip_unavailable,
-                **self._own,
-                **select,
-            )
+            how = {"skip_unavailable": skip_unavailable, **self._own}
+            return measure(definitions, builds=self.build, **how, **select)
 
     def compare(
         self, base: SideLike, definitions: Cases | None = None, **how: Unpack[Comparing]
@@ -177,12 +172,8 @@ class Session:
 
     @property
     def _own(self) -> dict[str, Any]:
-        return {
-            "settings": self.settings,
-            "db": self._db,
-            "observer": self._observer,
-            "runner_of": self._kept,
-        }
+        shared = {"settings": self.settings, "db": self._db, "observer": self._observer}
+        return {**shared, "runner_of": self._kept}
 
     def statements(
         self,
@@ -196,7 +187,8 @@ class Session:
             quiet = _Problems(self._observer)
             runner = attrs.evolve(self._kept([self.build]), settings=wanted, observer=quiet)
             if values and not asked.is_cpp:
-                passed = code_of(asked.py_setup, asked.stmts, values, self._values())
+                self._folder = self._folder or self._open.enter_context(WorkFolder())
+                passed = code_of(asked.py_setup, asked.stmts, values, self._folder)
                 setup = "\n".join(code for code in (passed, asked.py_setup) if code)
                 asked = attrs.evolve(asked, py_setup=setup)
             timed = time_statements(asked, runner)
@@ -223,11 +215,6 @@ class Session:
             raise StatementError(f"{record.key.title}: {why}", timed.advice)
         return Result(record)
 
-    def _values(self) -> Path:
-        if self._folder is None:
-            self._folder = self._open.enter_context(WorkFolder())
-        return self._folder
-
     def _kept(
         self,
         builds: Sequence[Build],
@@ -238,24 +225,19 @@ class Session:
         """A runner for ``builds`` whose servers are open, the same ones wherever that will do."""
         del settings, observer  # those of the session
         needed = [(build, environment(build)) for build in builds]
-        if (needed,) != self._started or self._is_stale():
-            self.close()
-        if self._runner is None:
-            runner = self._runner_of(builds, self.settings, self._observer)
-            self._runner = self._open.enter_context(runner.keeping())
-            self._started = (needed,)
-        return attrs.evolve(self._runner, recorder=recorder)
-
-    def _is_stale(self) -> bool:
-        """Whether files of a build changed since its servers started; says so."""
-        if self._runner is None or self._runner.kept is None:
-            return False
-        changed = self._runner.kept.changed_files()
+        kept = None if self._runner is None else self._runner.kept
+        changed = {} if kept is None else kept.changed_files()
         for files in changed.values():
             self._observer.note(
                 f"Files of the build changed, and its servers start again: {files.summary}"
             )
-        return bool(changed)
+        if changed or needed != self._started:
+            self.close()
+        if self._runner is None:
+            runner = self._runner_of(builds, self.settings, self._observer)
+            self._runner = self._open.enter_context(runner.keeping())
+            self._started = needed
+        return attrs.evolve(self._runner, recorder=recorder)
 
     @contextlib.contextmanager
     def _given_up_if_interrupted(self) -> Iterator[None]:

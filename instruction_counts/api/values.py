@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import importlib
-from collections.abc import Mapping, Sized
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, TypeAlias, TypeVar
 
@@ -75,10 +75,6 @@ def _shown(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.4g}"
     return "" if value is None else str(value)
-
-
-def _number(found: Sized, noun: str) -> str:
-    return f"{len(found):,} {noun}{'' if len(found) == 1 else 's'}"
 
 
 def as_kind(kind: type[_Value], value: Any) -> _Value:
@@ -153,7 +149,7 @@ class Run(records.Run, Tabular):
 
     def __repr__(self) -> str:
         """Short: a record holds every function that was counted."""
-        return f"<Run of {_number(self.cases, 'case')} on {', '.join(self.builds)}>"
+        return f"<Run of {fmt.plural(len(self.cases), 'case')} on {', '.join(self.builds)}>"
 
 
 @attrs.frozen(repr=False)
@@ -226,7 +222,7 @@ class History(histories.Histories, Tabular):
 
     def __repr__(self) -> str:
         counts = sum(len(segment.points) for found in self.series for segment in found.segments)
-        return f"<History of {_number(self.series, 'case')}: {counts:,} counts>"
+        return f"<History of {fmt.plural(len(self.series), 'case')}: {counts:,} counts>"
 
 
 @attrs.frozen(repr=False)
@@ -245,7 +241,7 @@ class Bisected(bisecting.Found, Tabular):
         ]
 
     def __repr__(self) -> str:
-        return f"<Bisected {len(self.builds)} builds: {_number(self.changes, 'change')}>"
+        return f"<Bisected {len(self.builds)} builds: {fmt.plural(len(self.changes), 'change')}>"
 
 
 @attrs.frozen(repr=False)
