@@ -248,19 +248,18 @@ def case_keys(connection: Connection) -> tuple[CaseKey, ...]:
 
 
 def stored_counts(
-    connection: Connection, name: str, keys: Collection[CaseKey], last_runs: int | None
+    connection: Connection, name: str, keys: Collection[CaseKey]
 ) -> Iterator[StoredCount]:
-    """What these cases cost in the newest ``last_runs`` runs, in order of time.
+    """What these cases cost in every run, in order of time.
 
     ``name`` is that of the database, for errors.
     """
     wanted = {digest_of(key): key for key in keys}
     named = _tags(connection)
-    recent = select(runs.c.id).order_by(runs.c.id.desc()).limit(last_runs)
     rows = connection.execute(
         select(outcomes.c.run_id, outcomes.c.case_digest, outcomes.c.document)
         .join_from(outcomes, runs)
-        .where(outcomes.c.case_digest.in_(wanted), outcomes.c.run_id.in_(recent))
+        .where(outcomes.c.case_digest.in_(wanted))
         .order_by(runs.c.started_at, runs.c.id, outcomes.c.position)
     ).all()
     for run_id, of_run in itertools.groupby(rows, key=lambda row: int(row.run_id)):

@@ -213,16 +213,14 @@ class Store:
         with self._database.reading() as connection:
             return queries.case_keys(connection)
 
-    def counts(
-        self, names: Collection[CaseKey], *, last_runs: int | None = None
-    ) -> tuple[StoredCount, ...]:
+    def counts(self, names: Collection[CaseKey]) -> tuple[StoredCount, ...]:
         """What these cases cost on every build of every run, in order of time.
 
         Runs of unknown time come first; of one run its builds in their order. Costs per function,
-        windows, times and outputs are not read. ``last_runs`` are so many runs, the newest.
+        windows, times and outputs are not read.
         """
         with self._database.reading() as connection:
-            return tuple(queries.stored_counts(connection, self.name, set(names), last_runs))
+            return tuple(queries.stored_counts(connection, self.name, set(names)))
 
     # Names
 
