@@ -38,7 +38,6 @@ def explain_sides(
 
     Raises:
         UsageError: no case is selected, or several are; or a side has no count of it.
-        DataError: the stored costs of a side contradict themselves.
     """
     key = _only_key(sides, selection)
     sides = [_completed(side, key, complete) for side in sides]

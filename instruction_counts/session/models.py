@@ -7,13 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.analysis.models import (
-    MeasuredModel,
-    Prediction,
-    measured,
-    models_in,
-    predict,
-)
+from instruction_counts.analysis.models import MeasuredModel, measured, models_in
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.build import Build
@@ -124,8 +118,8 @@ class PredictionRequest:
 
 def predict_models(
     run: str, request: PredictionRequest, runs: Runs, observer: Observer
-) -> list[Prediction]:
-    """Add up the layers of each model of a stored run or a result file.
+) -> list[MeasuredModel]:
+    """The layers of each model of a stored run or a result file.
 
     The observer learns which models have no such layers, unless they were asked for by name.
 
@@ -133,10 +127,6 @@ def predict_models(
         UsageError: there is no such run, or it has no such layers of a model.
     """
     side = read_side(run, runs)
-    return [predict(model) for model in _present(side, request, observer)]
-
-
-def _present(side: Side, request: PredictionRequest, observer: Observer) -> list[MeasuredModel]:
     modes = request.language, request.autograd
     found = [measured(side.records.values(), name, *modes) for name in _names(side, request.models)]
     missing = [model for model in found if not (model.layers and model.has_autograd)]

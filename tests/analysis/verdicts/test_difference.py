@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.verdicts.changes import Program
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
     Layouts,
@@ -22,6 +21,7 @@ from instruction_counts.analysis.verdicts.difference import (
 from instruction_counts.analysis.verdicts.outputs import OutputDifference, TensorDifference
 from instruction_counts.core.types import Language
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
+from instruction_counts.domain.executed import ExecutedDigests
 from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS
 from instruction_counts.domain.noise import Noise, Origin
 from instruction_counts.domain.outcomes import Outcome, Status
@@ -34,6 +34,8 @@ STEADY = Noise(0.0, 0.0, 4)
 COUNT = st.integers(1, 10**9)
 ANY = Effect(0.0, 1)
 AMBIGUOUS = Verdict.AMBIGUOUS, Reason.LAYOUT_ONLY
+SAME = ExecutedDigests("op", "by", "co", "3.11")
+PYTHON_DIFFERS = attrs.evolve(SAME, bytecodes="x", code="x")
 
 
 def record(count: int, *, spread: int = 0, **changes: Any) -> Record:
@@ -296,30 +298,37 @@ def test_what_layouts_move_hides_no_other_change(
 
 
 @pytest.mark.parametrize(
-    ("program", "steady_change", "last", "expected"),
+    ("digests", "steady_change", "last", "expected"),
     [
-        (Program.SAME, 0, 10_020, (Verdict.SAME, Reason.LAYOUT_FUNCTIONS)),
+        (SAME, 0, 10_020, (Verdict.SAME, Reason.LAYOUT_FUNCTIONS)),
         # What is executed is not known, or what functions cost.
-        (Program.UNKNOWN, 0, 10_020, AMBIGUOUS),
-        (Program.SAME, None, 10_020, AMBIGUOUS),
+        (None, 0, 10_020, AMBIGUOUS),
+        (SAME, None, 10_020, AMBIGUOUS),
         # Every count of new lies above every count of base.
-        (Program.SAME, 0, 10_090, AMBIGUOUS),
+        (SAME, 0, 10_090, AMBIGUOUS),
     ],
 )
 def test_the_same_program_whose_functions_cost_what_layouts_make_of_them_is_the_same(
-    program: Program, steady_change: int | None, last: int, expected: tuple[Verdict, Reason]
+    digests: ExecutedDigests | None,
+    steady_change: int | None,
+    last: int,
+    expected: tuple[Verdict, Reason],
 ) -> None:
     """There is nothing that a change could be in."""
     layouts = attrs.evolve(OVERLAPPING, new=(10_080, last, 10_110), steady_change=steady_change)
-    suspect = attrs.evolve(judged(10_000, 10_075), program=program)
+    sides = [
+        record(0, outcome=counted(count, executed_digests=digests)) for count in (10_000, 10_075)
+    ]
 
-    assert expected == said(judge_verified(suspect, layouts))
+    assert expected == said(judge_verified(judge(KEY, *sides), layouts))
 
 
 # What both sides executed
 
 
-def by_program(program: Program, base: int, new: int, more: int = 6, spread: int = 0) -> Difference:
+def by_program(
+    program: ExecutedDigests, base: int, new: int, more: int = 6, spread: int = 0
+) -> Difference:
     """The verdict on two counts of a case that executes ``more`` bytecodes and operators in new."""
     records = [
         cpp(
@@ -329,19 +338,20 @@ def by_program(program: Program, base: int, new: int, more: int = 6, spread: int
                 exact=not spread,
                 spread=spread,
                 metrics={BYTECODES.name: executed, OPERATOR_CALLS.name: executed},
+                executed_digests=digests,
             ),
             noise=Noise(layout_spread=0.01, layouts=4),
         )
-        for count, executed in ((base, 100), (new, 100 + more))
+        for count, executed, digests in ((base, 100, SAME), (new, 100 + more, program))
     ]
-    return judge(KEY, *records, program=program)
+    return judge(KEY, *records)
 
 
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        (Program.PYTHON_DIFFERS, Reason.PYTHON_DIFFERS),
-        (Program.OPERATORS_DIFFER, Reason.OPERATORS_DIFFER),
+        (PYTHON_DIFFERS, Reason.PYTHON_DIFFERS),
+        (attrs.evolve(SAME, operators="x"), Reason.OPERATORS_DIFFER),
     ],
 )
 @pytest.mark.parametrize(
@@ -357,7 +367,7 @@ def by_program(program: Program, base: int, new: int, more: int = 6, spread: int
     ],
 )
 def test_another_program_is_a_change(
-    program: Program, reason: Reason, new: int, spread: int, verdict: Verdict
+    program: ExecutedDigests, reason: Reason, new: int, spread: int, verdict: Verdict
 ) -> None:
     """Layouts cannot have done it: only what goes both ways has to be verified."""
     difference = by_program(program, 100_000, new, spread=spread)
@@ -372,12 +382,12 @@ def test_another_program_is_a_change(
     [
         # Native code may be another one.
         (
-            by_program(Program.SAME, 100_000, 100_080, more=0),
+            by_program(SAME, 100_000, 100_080, more=0),
             (Verdict.AMBIGUOUS, Reason.NOT_VERIFIED),
         ),
         # What is of interest is for the user to say.
         (
-            by_program(Program.PYTHON_DIFFERS, 100_000, 100_010, more=1),
+            by_program(PYTHON_DIFFERS, 100_000, 100_010, more=1),
             (Verdict.SAME, Reason.BELOW_MIN_EFFECT),
         ),
     ],
@@ -391,7 +401,7 @@ def test_the_same_program_and_small_changes_are_left_to_counts(
 
 def test_layouts_do_not_hide_another_program() -> None:
     """They were counted before it was clear which way it goes."""
-    difference = by_program(Program.PYTHON_DIFFERS, 100_000, 99_920)
+    difference = by_program(PYTHON_DIFFERS, 100_000, 99_920)
     found = judge_verified(difference, Layouts((100_000, 100_500), (100_080, 100_700)))
 
     assert (Verdict.WORSE, Reason.PYTHON_DIFFERS) == said(found)
