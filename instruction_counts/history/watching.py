@@ -111,7 +111,7 @@ def look_at(
     except BuildError as error:
         notice(f"{name} is broken and was skipped: {error.message}")
         return state
-    counted = [key for key, record in side.records.items() if record.outcome.instructions]
+    counted = {key: None for key, record in side.records.items() if record.outcome.instructions}
     if not counted:
         notice(f"{name} is broken and was skipped: no case has a count")
         return state
