@@ -46,7 +46,6 @@ def explain_sides(
 
     Raises:
         UsageError: no case is selected, or several are; or a side has no count of it.
-        DataError: the stored costs of a side contradict themselves.
     """
     known = dict.fromkeys(key for side in sides for key in side.records)
     where = " or ".join(side.title for side in sides)

@@ -7,12 +7,7 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.analysis.models import (
-    Prediction,
-    measured,
-    models_in,
-    predict,
-)
+from instruction_counts.analysis.models import MeasuredModel, measured, models_in
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.build import Build
@@ -100,8 +95,8 @@ def predict_models(
     modes: tuple[Language, AutogradMode],
     runs: Runs,
     observer: Observer,
-) -> list[Prediction]:
-    """Add up the layers of each of ``models`` of a stored run or a result file; of none, of all.
+) -> list[MeasuredModel]:
+    """The layers of each of ``models`` of a stored run or a result file; of none, of all.
 
     The observer learns which models have no such layers, unless they were asked for by name.
 
@@ -121,7 +116,7 @@ def predict_models(
             written = f"a file that generate wrote{' with --backward' if has_layers else ''}"
             raise UsageError(text, f"Measure {written}:", "run --definitions FILE")
         observer.note(text)
-    return list(map(predict, present))
+    return present
 
 
 def _names(side: Side, asked: Sequence[str]) -> Sequence[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.analysis.verdicts.statements import MeasuredStatement, beside
+from instruction_counts.analysis.verdicts.comparison import MeasuredStatement, beside
 from instruction_counts.core.api import GroupedBenchmark
 from instruction_counts.core.types import Label
 from instruction_counts.domain.errors import UsageError
