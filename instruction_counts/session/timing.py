@@ -27,7 +27,6 @@ class Saving:
 
     path: Path
     label: Label
-    option: str = "--definitions"
 
     @classmethod
     def at(cls, path: Path, label: str) -> Saving:
@@ -78,13 +77,13 @@ def time_statements(asked: Statements, runner: BuildRunner, saving: Saving | Non
     cases = cases_of(asked, groups)
     labelled = {} if saving is None else _labelled(groups, saving.label)
     if saving is not None:
-        check_appendable(saving.path, tuple(labelled), saving.option)
+        check_appendable(saving.path, tuple(labelled))
     measured = runner.run(runner.orders(cases))
     if measured.interrupted:
         raise KeyboardInterrupt
     succeeded = all(record.outcome.status is Status.OK for record in measured.ordered)
     if saving is not None and succeeded:
-        append(saving.path, labelled, saving.option)
+        append(saving.path, labelled)
     return Timed(
         *(beside(measured.ordered), measured.run, measured.has_failed_cases, measured.is_sound),
         saved=tuple(labelled) if succeeded else (),
