@@ -21,7 +21,7 @@ from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case, Label, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.sources.definitions import load
-from instruction_counts.sources.models.literals import block, text
+from instruction_counts.sources.models.literals import block, lines, text
 from instruction_counts.system.files import check_writable, unwritable
 
 _OPTION = "--definitions"
@@ -149,7 +149,7 @@ def _code(groups: Mapping[Label, GroupedBenchmark]) -> str:
 def _entry(label: Label, group: GroupedBenchmark) -> str:
     """A definition as a statement, laid out as ruff does it; it gives the same group again."""
     setup = [
-        f"        {name}={_block(code, 8)},\n"
+        f"{name}={_block(code, 8)}"
         for name in ("py_setup", "cpp_setup", "global_setup")
         if (code := getattr(group.setup, name))
     ]
@@ -160,7 +160,7 @@ def _entry(label: Label, group: GroupedBenchmark) -> str:
     arguments = {
         "py_stmt": group.py_fwd_stmt and _block(group.py_fwd_stmt, 4),
         "cpp_stmt": group.cpp_fwd_stmt and _block(group.cpp_fwd_stmt, 4),
-        "setup": f"GroupedSetup(\n{''.join(setup)}    )" if setup else None,
+        "setup": lines("GroupedSetup", setup, 4) if setup else None,
         "signature": group.signature and text(str(group.signature)),
         "torchscript": "True" if group.torchscript else None,
         "compiled": repr(group.compile_options or True) if compiled else None,
@@ -169,8 +169,8 @@ def _entry(label: Label, group: GroupedBenchmark) -> str:
         "num_threads": None if threads == (1,) else str(threads if threads[1:] else threads[0]),
         "gradient": group.gradient and text(group.gradient),
     }
-    stated = "".join(f"    {name}={code},\n" for name, code in arguments.items() if code)
-    return f"BENCHMARKS[{', '.join(map(text, label))}] = GroupedStmts(\n{stated})\n"
+    stated = [f"{name}={code}" for name, code in arguments.items() if code]
+    return f"BENCHMARKS[{', '.join(map(text, label))}] = {lines('GroupedStmts', stated, 0)}\n"
 
 
 def _block(code: str, indent: int) -> str:
