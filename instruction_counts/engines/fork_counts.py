@@ -7,16 +7,16 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from instruction_counts.core.labels import WARM_LOOP
 from instruction_counts.core.types import Case, Language
+from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines import counting
 from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.cpp.source import CppSource
-from instruction_counts.engines.entry import Profile
+from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import remove_dumps
 from instruction_counts.engines.fork_server import ForkServer
-from instruction_counts.engines.kinds import Kind, kind_named
+from instruction_counts.engines.kinds import WARM, Kind, kind_named
 from instruction_counts.engines.shared import Once
 from instruction_counts.system.worker_process import WorkerError
 
@@ -57,10 +57,12 @@ class CaseCounts:
             WorkerError, ServerStartError, CompileError: the case or the empty loop fails.
             CallgrindFormatError, OSError: Callgrind left no usable dump.
         """
-        kind = kind_named(case.timer_args.kind)
-        if kind is None:
-            message = f'there is no kind of case called "{case.timer_args.kind}"'
-            raise WorkerError(Failure(FailureKind.REFUSED, message))
+        try:
+            kind = kind_named(case.timer_args.kind)
+        except UsageError as error:
+            raise WorkerError(
+                Failure(FailureKind.REFUSED, f"{error.message}. {error.remedy}")
+            ) from error
         loop = self._loops.get(case.autolabels.language) if kind.has_windows else counting.Loop()
         return self._count(run, kind, loop, case, lookups, layout)
 
@@ -118,9 +120,7 @@ class CaseCounts:
         def run(request: Mapping[str, Any]) -> dict[str, Any]:
             return self._server.run({**task, **request}, _LOOP_TIMEOUT_S, files)
 
-        warm = kind_named(WARM_LOOP)
-        assert warm is not None
-        return counting.per_run_loop(self._count(run, warm, counting.Loop()))
+        return counting.per_run_loop(self._count(run, WARM, counting.Loop()))
 
 
 def callgrind_name(case: Case) -> str:

@@ -18,11 +18,6 @@ class Once:
         self._values: dict[Any, Any] = {}
         self._lock = threading.Lock()
 
-    def forget(self, key: Any) -> None:
-        """Make the value of ``key`` again when it is asked for next."""
-        with self._lock:
-            self._values.pop(key, None)
-
     def get(self, key: Any, *args: Any) -> Any:
         """The value of ``key``, made by ``make(key, *args)``."""
         with self._lock:

@@ -11,13 +11,20 @@ from instruction_counts.engines.cpp.source import CppSource
 OUTPUT_CHARACTERS = 4000
 """How much of a compiler's output a failure keeps, from its end."""
 
-BAD_PRECOMPILED = re.compile(
-    r"invalid-pch|precompiled header|PCH file|prelude\.hpp(\.gch)?: No such"
-)
-"""Output that blames a precompiled header, not the case."""
 _ERROR = re.compile(r"^(?P<where>[^\s:][^:]*:\d+:).*?\berror: (?P<text>.*)$")
 _USERS_LINE = re.compile(r"(?:^|from )(?P<part>global_setup|setup|stmt):(?P<line>\d+)\b")
 _UNDEFINED = re.compile(r"undefined reference to .*")
+
+
+class CompileError(Exception):
+    """A source does not compile; ``failure`` says why and where.
+
+    ``remedy`` is what to do where it is not the source that is at fault.
+    """
+
+    def __init__(self, failure: Failure, remedy: str = "") -> None:
+        super().__init__(failure.summary)
+        self.failure, self.remedy = failure, remedy
 
 
 def diagnosis(output: str, source: CppSource) -> Failure:

@@ -13,22 +13,11 @@ from pathlib import Path
 import attrs
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.diagnosis import OUTPUT_CHARACTERS
+from instruction_counts.engines.cpp.diagnosis import OUTPUT_CHARACTERS, CompileError
 from instruction_counts.system.processes import kill, start
 from instruction_counts.system.worker_process import ending
 
 _KILLED = re.compile(r"fatal error: (?P<signal>\w+) signal terminated program")
-
-
-class CompileError(Exception):
-    """A source does not compile; ``failure`` says why and where.
-
-    ``remedy`` is what to do where it is not the source that is at fault.
-    """
-
-    def __init__(self, failure: Failure, remedy: str = "") -> None:
-        super().__init__(failure.summary)
-        self.failure, self.remedy = failure, remedy
 
 
 @attrs.frozen

@@ -13,8 +13,7 @@ from hypothesis import given
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
-from instruction_counts.engines.callgrind.profiles import CallgrindProfile
-from instruction_counts.engines.callgrind.reading import read
+from instruction_counts.engines.callgrind import CallgrindProfile, read
 from tests.analysis.attribution.made import costs
 from tests.builders import costs_of
 
@@ -24,7 +23,7 @@ STORED = sorted(set(FIXTURES.glob("*.out")) - {FIXTURES / "four_parts.out"})
 
 def stored(profile: CallgrindProfile, runs: int = 1) -> FunctionCosts:
     """What the engine would have stored of a profile."""
-    in_calls = (key for call in profile.calls for key in (call.caller, call.callee))
+    in_calls = (key for edge in profile.calls for key in edge)
     keys = list(dict.fromkeys([*profile.exclusive, *in_calls]))
     places = {key: place for place, key in enumerate(keys)}
     return FunctionCosts(
@@ -34,8 +33,8 @@ def stored(profile: CallgrindProfile, runs: int = 1) -> FunctionCosts:
             for key in keys
         ),
         tuple(
-            CallCost(places[call.caller], places[call.callee], call.calls, call.instructions)
-            for call in profile.calls
+            CallCost(places[caller], places[callee], *calls)
+            for (caller, callee), calls in profile.calls.items()
         ),
     )
 
