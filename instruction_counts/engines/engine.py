@@ -99,10 +99,8 @@ class EngineEntry:
 
 def refusal_of(facts: BuildFacts) -> str:
     """Why a build may not be measured any more: its files changed; empty where it may."""
-    changed = facts.changed_files()
-    return (
-        "" if changed is None else f"files of the build changed during the run: {changed.summary}"
-    )
+    files = facts.changed_files()
+    return "" if files is None else f"files of the build changed during the run: {files.summary}"
 
 
 def case_message(case: Case) -> dict[str, Any]:

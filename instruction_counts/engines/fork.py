@@ -44,8 +44,8 @@ from instruction_counts.domain.outcomes import (
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.callgrind import CallgrindFormatError
 from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.cpp.diagnosis import CompileError
 from instruction_counts.engines.cpp.output_source import with_output
+from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.cpp.source import CppSource
 from instruction_counts.engines.engine import (
     Ability,
@@ -56,10 +56,9 @@ from instruction_counts.engines.engine import (
     artefact_source,
     case_message,
 )
-from instruction_counts.engines.fork_counts import CaseCounts
+from instruction_counts.engines.fork_counts import CaseCounts, Once
 from instruction_counts.engines.fork_processes import COUNTS, TIMES, ForkProcesses
 from instruction_counts.engines.fork_server import CACHES, ForkServer, ServerStartError
-from instruction_counts.engines.shared import Once, Waiting
 from instruction_counts.system.cache import Cache, key_of
 from instruction_counts.system.folders import WorkFolder
 from instruction_counts.system.worker_process import WorkerError
@@ -128,9 +127,6 @@ class ForkEngine:
         self._counting = CaseCounts(self._counts, compiler, profile)
         self._losses = Once(self._report_losses)
         self._artefacts = Once(self._make_artefact)
-        self._untimed = Waiting()
-        self._timed: dict[WorkOrder, tuple[Times, int]] = {}
-        """Those of orders to come, with how many processes these left running."""
         self._starting: list[threading.Thread] = []
         self._start_failure: Failure | None = None
 
@@ -221,24 +217,18 @@ class ForkEngine:
         )
 
     def start(self, orders: Sequence[WorkOrder], lend: Lend) -> None:
-        """Begin to start the servers in the background, the counting one on a core of its own.
-
-        Until it is ready, the lanes on the other cores take the wall times of orders to come.
-        """
+        """Begin to start the servers in the background, the counting one on a core of its own."""
         others = [order for order in orders if _prepared_by(order) != self._prepared_by]
         orders = [order for order in orders if order not in others]
-        self._untimed = Waiting(order for order in orders if order.times)
         starts = []
         if any(order.times for order in orders):
             starts.append(lambda: _warm_up(self._times))
         if any(order.counts for order in orders) and not self._counts.is_ready:
             starts.append(lambda: self._start_counting(lend))
+        if others:
+            starts.append(lambda: self._start_others(others, lend))
         for start in starts:
             thread = threading.Thread(target=start, daemon=True)
-            thread.start()
-            self._starting.append(thread)
-        if others:
-            thread = threading.Thread(target=self._start_others, args=(others, lend), daemon=True)
             thread.start()
             self._starting.append(thread)
 
@@ -274,21 +264,23 @@ class ForkEngine:
         times = self._times_of(attempt) if order.times else None
         used, reason = self._resources_of(attempt)
         observed = self._observed(attempt)
+        metrics: dict[str, Any] = dict(used)
         executed = None
         if order.executed and observed:
             executed = cattrs.structure(observed["executed"], Executed)
+            metrics[BYTECODES.name] = executed.bytecodes
+            metrics[OPERATOR_CALLS.name] = executed.operator_calls
         beside = Outcome(
             Status.OK,
             times=times,
             executed=executed,
             executed_digests=None if executed is None else executed.digests,
             output=self._output_of(attempt) if order.output else None,
-            metrics=Amounts({**_amounts(executed), **used, **self._metrics_of_tasks(attempt)}),
+            metrics=Amounts({**metrics, **self._metrics_of_tasks(attempt)}),
             resources_reason=reason,
         )
         if not order.counts:
             return beside
-        self._work_until_ready(attempt.cores)
         self._losses.get(None)
         run = partial(attempt.run, self._counts)
         counted = self._counting.of(order.case, run, observed.get("lookups", ()), order.layout)
@@ -346,40 +338,19 @@ class ForkEngine:
         found: dict[str, Any] = {}
         for name in dict.fromkeys(metric.task for metric in metrics() if metric.task):
             task = task_named(name)
-            counting = task.while_counting
-            if (counting and not attempt.order.counts) or (
-                task.only_for not in ("", self._prepared_by)
-            ):
+            server = self._counts if task.while_counting else self._times
+            if task.only_for not in ("", self._prepared_by):
                 continue
-            server = self._counts if counting else self._times
+            if task.while_counting and not attempt.order.counts:
+                continue
             with contextlib.suppress(WorkerError):
                 found.update(attempt.run(server, {"task": name})["metrics"])
         return found
 
     def _times_of(self, attempt: _Attempt) -> Times:
-        known, left_running = self._timed.pop(attempt.order, (None, 0))
-        if known is not None:
-            attempt.left_running += left_running
-            return known
-        self._untimed.drop(attempt.order)
         task = {"task": "times", "min_run_time_s": self._profile.min_run_time_s}
         answer = attempt.run(self._times, task)["times"]
         return Times.of(answer["values_s"], answer["runs"])
-
-    def _work_until_ready(self, cores: tuple[int, ...]) -> None:
-        """Take the times of orders to come, until the counting server is ready."""
-        if self._prepared_by:  # what it makes is what the other one finds
-            self._times.warm_up()
-        while not self._counts.is_ready and not self._counts.is_closed:
-            order = self._untimed.take(len(cores))
-            if order is None:
-                self._counts.warm_up()
-                return
-            # What fails here fails again at its turn, and is reported then.
-            with contextlib.suppress(WorkerError, CompileError):
-                attempt = _Attempt(order, cores)
-                attempt.files = self._files(attempt)
-                self._timed[order] = self._times_of(attempt), attempt.left_running
 
     def _files(self, attempt: _Attempt) -> dict[str, Path]:
         """What the case needs that has to be made first: its artefact, its shared object."""
@@ -428,6 +399,8 @@ class ForkEngine:
 
     def _report_losses(self, _: None) -> None:
         """Say what this machine refuses, and what that costs in exactness."""
+        if self._prepared_by:  # what it makes is what the other one finds
+            self._times.warm_up()
         self._counts.warm_up()
         if not without_aslr():
             self._notice(
@@ -456,13 +429,6 @@ class ForkEngine:
 
 def _prepared_by(order: WorkOrder) -> str:
     return runtime_of(order.case.autolabels.runtime).prepared_by
-
-
-def _amounts(executed: Executed | None) -> Amounts:
-    if executed is None:
-        return NO_AMOUNTS
-    amounts = {BYTECODES.name: executed.bytecodes, OPERATOR_CALLS.name: executed.operator_calls}
-    return Amounts(amounts)
 
 
 def _warm_up(server: ForkServer) -> None:

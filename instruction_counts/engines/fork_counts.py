@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -17,7 +18,6 @@ from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork_processes import remove_dumps
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.kinds import WARM, Kind, kind_named
-from instruction_counts.engines.shared import Once
 from instruction_counts.system.worker_process import WorkerError
 
 Child: TypeAlias = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -31,6 +31,25 @@ _EMPTY_LOOP = {
 }
 _REMOVED = "the statement takes no time: the compiler removes it, since nothing uses it"
 """The worker says the same where it is timed."""
+
+
+class Once:
+    """Makes a value for each key once, whichever lane asks first; the others wait for it."""
+
+    def __init__(self, make: Callable[..., Any]) -> None:
+        self._make = make
+        self._locks: dict[Any, threading.Lock] = {}
+        self._values: dict[Any, Any] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, *args: Any) -> Any:
+        """The value of ``key``, made by ``make(key, *args)``."""
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key not in self._values:
+                self._values[key] = self._make(key, *args)
+            return self._values[key]
 
 
 class CaseCounts:
@@ -60,9 +79,8 @@ class CaseCounts:
         try:
             kind = kind_named(case.timer_args.kind)
         except UsageError as error:
-            raise WorkerError(
-                Failure(FailureKind.REFUSED, f"{error.message}. {error.remedy}")
-            ) from error
+            message = f"{error.message}. {error.remedy}"
+            raise WorkerError(Failure(FailureKind.REFUSED, message)) from error
         loop = self._loops.get(case.autolabels.language) if kind.has_windows else counting.Loop()
         return self._count(run, kind, loop, case, lookups, layout)
 

@@ -272,7 +272,11 @@ class ForkServer:
         """The answer of a child that has ended, or was killed after ``exceeded_s``."""
         result = request.path_of("result")
         try:
-            code = self._reap(server, pid)
+            with self._lock:
+                if self._process is not server:  # another lane noticed first
+                    raise _ServerDiedError(Failure(FailureKind.EXIT, "the server ended"))
+                reaped = self._ask(server, {"task": "reap", "pid": f"{pid:010d}"})
+            code = os.waitstatus_to_exitcode(int(reaped["wait_status"]))
         except _ServerDiedError:
             if exceeded_s is None and not result.exists():
                 raise
@@ -291,13 +295,6 @@ class ForkServer:
     def _failure_of(self, answer: Mapping[str, Any], output: str) -> Failure:
         described = {name: self._told(str(value)) for name, value in answer["failure"].items()}
         return failure_of(described, output)
-
-    def _reap(self, server: WorkerProcess, pid: int) -> int:
-        with self._lock:
-            if self._process is not server:  # another lane noticed first
-                raise _ServerDiedError(Failure(FailureKind.EXIT, "the server ended"))
-            answer = self._ask(server, {"task": "reap", "pid": f"{pid:010d}"})
-        return os.waitstatus_to_exitcode(int(answer["wait_status"]))
 
 
 class _Request:
@@ -366,11 +363,10 @@ def _wait_for_end(pid: int, timeout_s: float) -> bool:
 
 def _kill_group(pid: int) -> None:
     # A child that was forked a moment ago may not lead its session yet.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(pid, signal.SIGKILL)
-        return
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(pid, signal.SIGKILL)
+    for kill in (os.killpg, os.kill):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            kill(pid, signal.SIGKILL)
+            return
 
 
 def _tail(path: Path) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.compiler import Compiler
-from instruction_counts.engines.cpp.diagnosis import CompileError
+from instruction_counts.engines.cpp.process import CompileError
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.system.cache import Cache

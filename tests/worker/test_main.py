@@ -87,13 +87,6 @@ def test_messages_are_received_one_by_one(
 # Results as values
 
 
-def test_a_result_is_ok() -> None:
-    """With what the function returned."""
-    assert {"status": "ok", "asked": 3} == as_value(
-        lambda request: {"asked": request["n"]}, {"n": 3}
-    )
-
-
 @pytest.mark.parametrize(
     ("error", "message"),
     [
@@ -114,7 +107,8 @@ def test_whatever_is_raised_is_a_failure(error: BaseException, message: str) -> 
 
 
 def test_a_described_failure_is_passed_on() -> None:
-    """As it is."""
+    """As it is; a result is ok, with what the function returned."""
+    assert {"status": "ok", "asked": 3} == as_value(lambda one: {"asked": one["n"]}, {"n": 3})
 
     def function(_: dict[str, Any]) -> dict[str, Any]:
         raise MeasurementError({"kind": "refused", "message": "no"})
@@ -306,11 +300,11 @@ def test_a_loop_runs_the_setup_and_then_its_windows() -> None:
 
 
 def test_the_loop_over_the_windows_warms_up_idle() -> None:
-    """Without a run, and with other hooks."""
-    idle, events = run_loop("happens('run')", lengths=())
+    """Without a run, and with other hooks; a case finds torch."""
+    idle, events = run_loop("happens(torch.__name__)", lengths=())
 
-    assert ["begin", "end"] * 40 == idle
-    assert [] == events
+    assert (["begin", "end"] * 40, []) == (idle, events)
+    assert ["torch"] == run_loop("happens(torch.__name__)", lengths=(1,))[1][1:-1]
 
 
 def test_a_window_may_decide_how_long_the_next_one_is() -> None:
@@ -350,18 +344,13 @@ def test_nothing_looks_any_more_when_the_code_was_seen() -> None:
         assert [None] * 6 == [sys.monitoring.get_tool(tool) for tool in range(6)]
 
 
-def test_a_case_finds_torch() -> None:
-    """Nobody has to import it."""
-    assert ["torch"] == run_loop("happens(torch.__name__)", lengths=(1,))[1][1:-1]
-
-
 DIVIDED = "ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize(
     ("stmt", "setup", "message", "place", "code"),
     [
-        ("1 / 0", "", DIVIDED, "stmt line 1", "1 / 0"),
+        ("1 / 0", "a = 1\n\n", DIVIDED, "stmt line 1", "1 / 0"),
         ("x = 1\n\n1 / 0", "", DIVIDED, "stmt line 3", "1 / 0"),
         ("x = (\n    1 /\n    0\n)", "", DIVIDED, "stmt line 2", "1 /"),
         ("x", "a = 1\n1 / 0\nb = 2\n", DIVIDED, "setup line 3", "1 / 0"),
@@ -372,10 +361,7 @@ DIVIDED = "ZeroDivisionError: division by zero"
         # It would end the child without a result.
         (
             "import sys\nsys.exit(0)",
-            "",
-            "SystemExit: the code called sys.exit(0)",
-            "stmt line 2",
-            "sys.exit(0)",
+            *("", "SystemExit: the code called sys.exit(0)", "stmt line 2", "sys.exit(0)"),
         ),
     ],
 )
@@ -386,6 +372,5 @@ def test_the_users_line_of_a_failure_is_named(
     with pytest.raises(MeasurementError) as caught:
         run_loop(stmt, setup)
 
-    assert message == caught.value.failure["message"]
-    assert place == caught.value.failure["place"]
-    assert code == caught.value.failure["code"]
+    found = [caught.value.failure[name] for name in ("message", "place", "code")]
+    assert [message, place, code] == found

@@ -15,6 +15,7 @@ import hashlib
 import json
 import os
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -23,8 +24,12 @@ import attrs
 
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.outcomes import Failure, FailureKind
-from instruction_counts.engines.cpp.diagnosis import CompileError, diagnosis, unplaced
-from instruction_counts.engines.cpp.process import CompilerProcesses, Done
+from instruction_counts.engines.cpp.process import (
+    CompileError,
+    CompilerProcesses,
+    diagnosis,
+    unplaced,
+)
 from instruction_counts.engines.cpp.source import (
     PRELUDES,
     CppSource,
@@ -101,9 +106,9 @@ class Compiler:
         def build(folder: Path) -> None:
             (folder / f"{name}.c").write_text(source, encoding="utf-8")
             done = self._commands.run(command, folder)
-            if done.code != 0:
-                remedy = _ELSEWHERE if os.strerror(errno.ENOSPC) in done.output else ""
-                raise CompileError(unplaced(done.output, done.code), remedy)
+            if done.returncode != 0:
+                remedy = _ELSEWHERE if os.strerror(errno.ENOSPC) in done.stdout else ""
+                raise CompileError(unplaced(done.stdout, done.returncode), remedy)
 
         found = self._facts.fingerprint
         key = key_of(_FORMAT, source, found.compiler, found.libc, *command)
@@ -161,24 +166,31 @@ class Compiler:
             (folder / name).write_text(text, encoding="utf-8")
         for prelude in candidates(source, self._preludes):
             done = self._compile(prelude, folder, cores)
-            if done.code == 0:
+            if done.returncode == 0:
                 break
         else:
-            raise CompileError(diagnosis(done.output, source))
-        linked = self._commands.run(self._link_command(), folder, cores)
-        if linked.code != 0:
-            raise CompileError(unplaced(linked.output, linked.code))
+            raise CompileError(diagnosis(done.stdout, source))
+        command = [self._facts.compiler, "-shared", "case.o", "-o", "case.so"]
+        command += [f"-L{path}" for path in self._facts.library_paths]
+        linked = self._commands.run([*command, *self._libraries, "-Wl,-z,now"], folder, cores)
+        if linked.returncode != 0:
+            raise CompileError(unplaced(linked.stdout, linked.returncode))
         about = {"included": _included_files(folder / "case.d", self.cache.root)}
         (folder / "about.json").write_text(json.dumps(about), encoding="utf-8")
         for path in folder.iterdir():
             if path.name not in {"about.json", "case.cpp", "case.so", "prelude.hpp"}:
                 path.unlink()
 
-    def _compile(self, prelude: Prelude, folder: Path, cores: tuple[int, ...]) -> Done:
+    def _compile(
+        self, prelude: Prelude, folder: Path, cores: tuple[int, ...]
+    ) -> subprocess.CompletedProcess[str]:
         (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
         # Beside the precompiled header lies its text, which the compiler takes where that is stale.
         include = str(self._precompiled(prelude, cores) / "prelude.hpp")
-        return self._commands.run(self._case_command(include), folder, cores)
+        # Relative names and a folder of its own: no path of ours gets into the result.
+        command = [self._facts.compiler, *self._flags, "-include", include]
+        command += ["-MMD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
+        return self._commands.run(command, folder, cores)
 
     def _precompiled(self, prelude: Prelude, cores: tuple[int, ...]) -> Path:
         command = [self._facts.compiler, *self._flags, "-x", "c++-header", "prelude.hpp"]
@@ -187,21 +199,11 @@ class Compiler:
         def build(folder: Path) -> None:
             (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
             # Where it fails, what includes the text says why, or compiles slowly.
-            if self._commands.run(command, folder, cores).code != 0:
+            if self._commands.run(command, folder, cores).returncode != 0:
                 (folder / "prelude.hpp.gch").unlink(missing_ok=True)
 
         key = key_of(prelude.text, *self._identity)
         return self.cache.entry(HEADERS, key, build, while_waiting=self._commands.check_open)
-
-    def _case_command(self, prelude: str) -> list[str]:
-        # Relative names and a folder of its own: no path of ours gets into the result.
-        command = [self._facts.compiler, *self._flags, "-include", prelude]
-        return [*command, "-MMD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
-
-    def _link_command(self) -> list[str]:
-        folders = [f"-L{path}" for path in self._facts.library_paths]
-        command = [self._facts.compiler, "-shared", "case.o", "-o", "case.so", *folders]
-        return [*command, *self._libraries, "-Wl,-z,now"]
 
 
 @contextlib.contextmanager
