@@ -10,8 +10,7 @@ from instruction_counts.builds.hermetic import STEADY_GLIBC, environment, withou
 from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.engines.engine import Profile, refusal_of
 from instruction_counts.engines.fork_server import ForkServer
-from instruction_counts.system.processes import kill, start
-from instruction_counts.system.worker_process import WorkerProcess
+from instruction_counts.system.worker_process import WorkerProcess, kill, start
 from instruction_counts.system.worker_tasks import COUNTED, modules_of_servers
 
 TIMES, COUNTS = "times", "counts"

@@ -12,8 +12,7 @@ from pathlib import Path
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.source import CppSource
-from instruction_counts.system.processes import kill, start
-from instruction_counts.system.worker_process import ending
+from instruction_counts.system.worker_process import ending, kill, start
 
 _OUTPUT_CHARACTERS = 4000
 """How much of a compiler's output a failure keeps, from its end."""
