@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -87,7 +88,7 @@ def grouped(runtime: RuntimeMode, autograd: AutogradMode, stmt: str = "y = (x * 
 TENSORS = "x, y = torch.ones(4, 4), torch.ones(4, 4)"
 CPP_TENSORS = "auto x = torch::ones({4, 4}); auto y = torch::ones({4, 4});"
 CASES_BY_NAME = {
-    "Python": python("x + y", TENSORS),
+    "Python": python("z = x + y", TENSORS),
     "C++": cpp("auto z = x + y;", CPP_TENSORS),
     "TorchScript": grouped(RuntimeMode.JIT, AutogradMode.FORWARD),
     "backward": grouped(RuntimeMode.EAGER, AutogradMode.FORWARD_BACKWARD),
@@ -247,12 +248,12 @@ def test_what_a_statement_makes_or_changes_is_reported(
 
 def test_both_languages_compute_the_same(lab: Lab) -> None:
     """To the last bit."""
-    digests = [
-        [tensor.digest for tensor in output_of(lab, case).tensors]
-        for case in (python("z = x + y", TENSORS), cpp("auto z = x + y;", CPP_TENSORS))
-    ]
+    python_output, cpp_output = (
+        [tensor.digest for tensor in output_of(lab, CASES_BY_NAME[name]).tensors]
+        for name in ("Python", "C++")
+    )
 
-    assert digests[0] == digests[1]
+    assert python_output == cpp_output
 
 
 @pytest.mark.parametrize(
@@ -683,24 +684,18 @@ def test_a_build_that_changed_is_not_measured_by_another_server(lab: Lab, tmp_pa
     facts = attrs.evolve(
         lab.facts, torch_root=str(tmp_path), library_paths=(), files=files_of(*place)
     )
-    notices: list[str] = []
-    engine = make_engine(facts, lab.cache, notices)
-    try:
-        measured(engine, CASES_BY_NAME["Python"], counts=False, times=True)
+    python = partial(measured, case=CASES_BY_NAME["Python"], counts=False, times=True)
+    with contextlib.closing(make_engine(facts, lab.cache, [])) as engine:
+        python(engine)
         (tmp_path / "linear.py").write_text("new!")
-        before = measured(engine, CASES_BY_NAME["Python"], counts=False, times=True)
-        assert engine._times._process is not None
-        assert engine._times._process.pid is not None
-        os.kill(engine._times._process.pid, signal.SIGKILL)
-        after = measured(engine, CASES_BY_NAME["Python"], counts=False, times=True)
-    finally:
-        engine.close()
+        before = python(engine)
+        os.kill(pid_of_server(engine), signal.SIGKILL)
+        failure = failure_of(python(engine))
 
     assert before.failure is None
-    assert after.failure is not None
     assert (
         "the server does not start: files of the build changed during the run: "
-        f"{tmp_path / 'linear.py'}" == after.failure.message
+        f"{tmp_path / 'linear.py'}" == failure.message
     )
 
 
@@ -710,12 +705,9 @@ def test_a_build_that_changed_is_not_measured_by_another_server(lab: Lab, tmp_pa
 @pytest.mark.thorough
 def test_the_systems_allocator_can_be_counted(lab: Lab) -> None:
     """The fingerprint tells."""
-    engine = make_engine(lab.facts, lab.cache, [], allocator="system")
-    with contextlib.closing(engine):
-        outcome = measured(engine, CASES_BY_NAME["Python"])
-
-    assert Status.OK == outcome.status
-    assert "system" == engine.fingerprint.allocator
+    with contextlib.closing(make_engine(lab.facts, lab.cache, [], allocator="system")) as engine:
+        assert counts_of(measured(engine, CASES_BY_NAME["Python"])).per_run > 0
+        assert "system" == engine.fingerprint.allocator
 
 
 @pytest.fixture
@@ -734,19 +726,14 @@ def without_valgrind(lab: Lab, tmp_path: Path) -> Iterator[ForkEngine]:
 def test_an_engine_that_cannot_count_says_so_before_anything_is_measured(
     without_valgrind: ForkEngine,
 ) -> None:
-    """With the reason, and what to do."""
-    order = WorkOrder(CASES_BY_NAME["nothing"], BUILD)
+    """With the reason, and what to do; where nothing is to be counted it is not needed."""
+    nothing = CASES_BY_NAME["nothing"]
+    orders = [WorkOrder(nothing, BUILD, counts=False), WorkOrder(nothing, BUILD, refusal="refused")]
+    without_valgrind.check(orders)
     with pytest.raises(BuildError, match="valgrind: no such tool today") as caught:
-        without_valgrind.check([order])
+        without_valgrind.check([WorkOrder(nothing, BUILD)])
 
     assert "--engine timer" in caught.value.remedy
-
-
-def test_an_engine_that_is_to_count_nothing_needs_no_valgrind(without_valgrind: ForkEngine) -> None:
-    """What is to be counted says why it is not."""
-    order = WorkOrder(CASES_BY_NAME["nothing"], BUILD, counts=False)
-    without_valgrind.check([order, WorkOrder(CASES_BY_NAME["nothing"], BUILD, refusal="refused")])
-
     assert_refused(without_valgrind, "valgrind: no such tool today")
 
 
@@ -779,9 +766,9 @@ def timed(lab: Lab, stmt: str, setup: str = "", timeout_s: float = 300) -> Outco
     return lab.engine.measure(order, ALL_CORES[:1], Path("unused"))
 
 
-def pid_of_server(lab: Lab) -> int:
-    """The process of the server."""
-    process = lab.engine._times._process
+def pid_of_server(engine: ForkEngine) -> int:
+    """The process of the server that takes times."""
+    process = engine._times._process
     assert process is not None
     assert process.pid is not None
     return process.pid
@@ -812,13 +799,13 @@ bytearray(10 << 30)
 def test_a_bad_case_costs_itself_alone(lab: Lab, first: Mapping[str, Outcome], name: str) -> None:
     """It says what happened in one line, and the server goes on, the same as before."""
     stmt, message = CRASHES[name]
-    before = pid_of_server(lab)
+    before = pid_of_server(lab.engine)
     failure = failure_of(timed(lab, stmt, timeout_s=3 if name == "endless" else 300))
 
     assert message == failure.message
     assert ("x" * 64 * 1024 if name == "chatty" else "") == failure.output
     assert Status.OK is timed(lab, "y = x + 1", "x = torch.ones(4)").status
-    assert before == pid_of_server(lab)
+    assert before == pid_of_server(lab.engine)
 
 
 @pytest.mark.faults
@@ -846,7 +833,7 @@ def test_hundreds_of_cases_leave_nothing_in_the_server(lab: Lab) -> None:
     """Neither memory nor descriptors nor files."""
 
     def state() -> tuple[int, int, int]:
-        process = Path(f"/proc/{pid_of_server(lab)}")
+        process = Path(f"/proc/{pid_of_server(lab.engine)}")
         status = (process / "status").read_text()
         resident_kib = int(status.partition("VmRSS:")[2].split()[0])
         files = list(lab.engine._times.folder.iterdir())
@@ -886,7 +873,8 @@ def test_a_server_makes_temporary_folders_only_in_its_own(lab: Lab, tmp_path: Pa
     def start(folder: Path) -> WorkerProcess:
         return WorkerProcess(sys.executable, environment(BUILD), folder, without_aslr(), script)
 
-    serve = {"task": "serve", "role": "times", "modules": ["times"], "shim": "./steady.so"}
+    serve: dict[str, Any] = {"task": "serve", "role": "times", "modules": ["times"]}
+    serve |= {"shim": "./steady.so"}
     serve |= {"search_path": {}, "scattered": 0, "prepares": ""}
     with contextlib.closing(ForkServer(tmp_path, start, serve)) as watched:
         watched.warm_up()

@@ -220,29 +220,30 @@ def test_an_invalid_alignment_is_refused(library: Library, name: str, alignment:
     assert errno.EINVAL == ctypes.get_errno()
 
 
-ABSURD = [1 << 47, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
+ABSURD = [1 << 47, (1 << 60) + 1, (1 << 63) - 1, 1 << 63, (1 << 64) - 1]
 
 
+@pytest.mark.parametrize("size", ABSURD)
 @pytest.mark.parametrize(
-    ("name", "arguments"),
+    ("name", "before", "after"),
     [
-        *(("malloc", (size,)) for size in ABSURD),
-        *(("calloc", (1, size)) for size in ABSURD),
-        *(("realloc", (None, size)) for size in ABSURD),
-        *(("memalign", (64, size)) for size in ABSURD),
-        *(("memalign", (4096, size)) for size in ABSURD),
-        *(("posix_memalign", (64, size)) for size in [1 << 62, *ABSURD]),
-        *(("pvalloc", (size,)) for size in ABSURD),
-        *(("reallocarray", (None, size, 1)) for size in ABSURD),
-        *(("calloc", (count, 1 << 32)) for count in [1 << 32, (1 << 60) + 1]),
-        *(("reallocarray", (None, count, 1 << 32)) for count in [1 << 32, (1 << 60) + 1]),
+        ("malloc", (), ()),
+        ("calloc", (1,), ()),
+        ("realloc", (None,), ()),
+        ("memalign", (64,), ()),
+        ("memalign", (4096,), ()),
+        ("posix_memalign", (64,), ()),
+        ("pvalloc", (), ()),
+        ("reallocarray", (None,), (1,)),
+        ("reallocarray", (None,), (1 << 32,)),
+        ("calloc", (1 << 32,), ()),
     ],
 )
 def test_an_absurd_size_fails_with_enomem(
-    library: Library, name: str, arguments: tuple[int | None, ...]
+    library: Library, size: int, name: str, before: tuple[Any, ...], after: tuple[int, ...]
 ) -> None:
     """No arithmetic wraps around: a small block in place of a huge one would be overrun."""
-    assert 0 == library.get(name, *arguments)
+    assert 0 == library.get(name, *before, size, *after)
     assert errno.ENOMEM == ctypes.get_errno()
 
 
@@ -299,7 +300,7 @@ def test_the_first_blocks_of_a_window_lie_where_they_have_to(library: Library) -
     library.free(*found[70], *found[200])
 
 
-@pytest.mark.parametrize("size", [1, 300, 1024])
+@pytest.mark.parametrize("size", [1, 1024])
 def test_a_window_begins_with_the_lowest_blocks(library: Library, size: int) -> None:
     """However the window before freed them."""
     blocks = [library.get("malloc", size) for _ in range(9)]
@@ -307,9 +308,9 @@ def test_a_window_begins_with_the_lowest_blocks(library: Library, size: int) -> 
     library.c.steady_count_begin()
     found = [library.get("malloc", size) for _ in range(9)]
     library.c.steady_count_end()
+    library.free(*found)
 
     assert sorted(found) == found
-    library.free(*found)
 
 
 @pytest.mark.parametrize("size", [1, 100, 5000])
@@ -651,16 +652,6 @@ def test_windows_beyond_the_last_slot_are_counted_and_not_kept(
     printed, windows = windows_of(build("windows"), tmp_path, "many")
     assert "100" == printed.split()[0]
     assert 64 == len(windows)
-
-
-@needs_valgrind
-def test_the_library_knows_that_it_runs_under_valgrind(library: Library) -> None:
-    """And what it runs under answers."""
-    script = (
-        f"import ctypes; print(ctypes.CDLL({str(library.path)!r}).steady_running_on_valgrind())"
-    )
-    valgrind = ["valgrind", "--tool=none", "--vgdb=no", "-q"]
-    assert "1\n" == output_of(*valgrind, sys.executable, "-I", "-S", "-c", script)
 
 
 # Opening dumps

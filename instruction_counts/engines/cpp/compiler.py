@@ -185,25 +185,33 @@ class Compiler:
         self, prelude: Prelude, folder: Path, cores: tuple[int, ...]
     ) -> subprocess.CompletedProcess[str]:
         (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
-        # Beside the precompiled header lies its text, which the compiler takes where that is stale.
-        include = str(self._precompiled(prelude, cores) / "prelude.hpp")
         # Relative names and a folder of its own: no path of ours gets into the result.
-        command = [self._facts.compiler, *self._flags, "-include", include]
+        command = [self._facts.compiler, *self._flags, "-include", self._header(prelude, cores)]
         command += ["-MMD", "-MF", "case.d", "-c", "case.cpp", "-o", "case.o"]
         return self._commands.run(command, folder, cores)
 
-    def _precompiled(self, prelude: Prelude, cores: tuple[int, ...]) -> Path:
+    def _header(self, prelude: Prelude, cores: tuple[int, ...]) -> str:
+        """A header beside which it lies precompiled; else, and slowly, the text beside the case.
+
+        Compilers take the text where what is precompiled does not suit them.
+        """
         command = [self._facts.compiler, *self._flags, "-x", "c++-header", "prelude.hpp"]
         command += ["-o", "prelude.hpp.gch"]
 
         def build(folder: Path) -> None:
             (folder / "prelude.hpp").write_text(prelude.text, encoding="utf-8")
-            # Where it fails, what includes the text says why, or compiles slowly.
-            if self._commands.run(command, folder, cores).returncode != 0:
-                (folder / "prelude.hpp.gch").unlink(missing_ok=True)
+            done = self._commands.run(command, folder, cores)
+            if done.returncode != 0:
+                raise CompileError(unplaced(done.stdout, done.returncode))
 
         key = key_of(prelude.text, *self._identity)
-        return self.cache.entry(HEADERS, key, build, while_waiting=self._commands.check_open)
+        try:
+            entry = self.cache.entry(HEADERS, key, build, while_waiting=self._commands.check_open)
+        except CompileError as error:
+            if error.failure.kind is not FailureKind.COMPILE:
+                raise
+            return "prelude.hpp"
+        return str(entry / "prelude.hpp")
 
 
 @contextlib.contextmanager
