@@ -110,7 +110,10 @@ def by_option(kind: type[Mode]) -> dict[str, Mode]:
 
     Further runtimes come last.
     """
-    members: list[Any] = [*list(kind), *(_further.values() if kind is RuntimeMode else ())]
+    members: list[Any] = [
+        *kind.__members__.values(),
+        *(_further.values() if kind is RuntimeMode else ()),
+    ]
     return {mode.option: mode for mode in members}
 
 
