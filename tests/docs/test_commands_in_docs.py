@@ -35,6 +35,7 @@ UNCHECKED = {
     "kcachegrind": "opens a window",
     "pip": "installs packages from an index",
     "python": "starts Python's own modules",
+    "sed": "edits a copy that readers have made",
     ".venv/bin/pre-commit": "installs a hook in the repository",
     ".venv/bin/python": "starts Python's own modules",
     ".ci/run": "runs every test",
