@@ -125,7 +125,7 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
     ]
     if failed:
         raise UsageError(
-            f"{side.title}: {len(failed)} cases failed: {_some(failed)}",
+            f"{side.title} has failed cases: {_some(failed)}",
             "Measure them again, or exclude them with --only.",
         )
     counted = {
@@ -136,7 +136,7 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
     negative = [key for key, (_, count) in counted.items() if count < 0]
     if negative:
         raise UsageError(
-            f"{side.title}: {len(negative)} cases cost less than the empty loop: {_some(negative)}",
+            f"{side.title} has cases that cost less than the empty loop: {_some(negative)}",
             "Nothing of them was executed: exclude them with --only.",
         )
     records = {key: record for key, (record, _) in counted.items()}

@@ -26,11 +26,11 @@ class Doubt(enum.Enum):
         "The last match applies: move the pattern down.",
     )
     NARROW = (
-        "hard limits below the noise floor",
+        "hard limits below the noise",
         "Changes that small are never reported: raise the limits.",
     )
     WIDE = (
-        f"hard limits above {WIDEST} times the noise floor",
+        f"hard limits above {WIDEST} times the noise",
         "Lower the limits, or write `hard: never`.",
     )
     NO_LIMIT = "cases without a hard limit", "Every regression fails: set a default."

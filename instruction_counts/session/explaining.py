@@ -61,7 +61,7 @@ def _costs(key: CaseKey, side: Side, sides: Sequence[Side]) -> FunctionCosts:
         other = next(side for side in sides if key in side.records)
         raise UsageError(
             f"{key.title} is in {other.title}, and not in {side.title}",
-            "Measure it on both sides:",
+            "Measure it with both builds:",
             f"run --only {shlex.quote(key.path)}",
         )
     outcome = record.outcome

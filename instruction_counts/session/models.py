@@ -72,7 +72,7 @@ def generate(
             "models are analysed with one build", "Give --build once; the file runs on all."
         )
     if output.suffix != ".py":
-        raise UsageError(f"--output {output}: a definition file ends in .py", "Name it so.")
+        raise UsageError(f"--output {output}: a definition file ends in .py", "Choose such a name.")
     check_writable(output, "--output")  # taking models apart takes long
     if output.exists() and not force:
         raise UsageError(

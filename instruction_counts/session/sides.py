@@ -56,7 +56,8 @@ def named_sides(
             return sides[0], sides[1]
     if len(names) == 1:
         raise UsageError(
-            f"{names[0]} is one side, and there is nothing to compare it with", "Name another one."
+            f"{names[0]} has one build, and there is nothing to compare it with",
+            "Name another one.",
         )
     base, new = (
         build or read_side(name, runs, _ANYTHING) for build, name in zip(found, names, strict=True)

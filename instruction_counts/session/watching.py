@@ -234,7 +234,7 @@ class StoreWatchedBuilds:
 
     def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `WatchedBuilds`."""
-        self.observer.note(f"Measuring {len(keys)} candidates once more")
+        self.observer.note(f"Measuring candidates once more: {len(keys)}")
         labels = tuple(dict.fromkeys(key.path for key in keys))
         measurer = attrs.evolve(
             self.measurer,

@@ -41,9 +41,9 @@ def check_appendable(path: Path, labels: Sequence[Label], option: str) -> tuple[
         DefinitionErrors, DataError: it is no definition file.
     """
     if path.suffix != ".py":
-        raise UsageError(f"{option} {path}: a definition file ends in .py", "Name it so.")
+        raise UsageError(f"{option} {path}: a definition file ends in .py", "Choose such a name.")
     if not path.parent.is_dir():
-        raise UsageError(f"{option} {path}: there is no folder {path.parent}", "Make it first.")
+        raise UsageError(f"{option} {path}: there is no folder {path.parent}", "Create it first.")
     if path.exists() and not path.is_file():
         raise UsageError(f"{option} {path} is not a regular file", "Choose another file.")
     check_writable(path, option)
@@ -89,7 +89,7 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark], option: str) ->
         if _cases(temporary) != (*before, *materialize(groups)):
             raise _cannot_extend(path, groups)
         if _content(path, option) != content:
-            raise UsageError(f"{path} has just been changed by somebody else", "Try again.")
+            raise UsageError(f"{path} was changed meanwhile", "Try again.")
         temporary.replace(path)
     except OSError as error:
         raise unwritable(path, option, error) from error

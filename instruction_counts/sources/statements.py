@@ -113,7 +113,7 @@ def _no_output(python: Derived | None, cpp: Derived | None) -> UsageError:
         example = "auto z = x + y;" if bad is cpp else "z = x + y"
         return UsageError(
             f"the statement ends without a value: {_title(bad.stmt)}",
-            f'End it in its output ("{example}"), or say what is one: --signature "f(x, y) -> z".',
+            f'End it with its output ("{example}"), or name it: --signature "f(x, y) -> z".',
         )
     names = " and ".join(str(derived.output) for derived in known)
     return UsageError(
@@ -163,7 +163,7 @@ def with_output(stmt: str, name: str = OUTPUT) -> Derived:
         where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         text = error.msg if isinstance(error, SyntaxError) else str(error)
         raise UsageError(
-            f"the statement is no Python{where}: {text}", "Fix it; --cpp is for C++."
+            f"the statement is not valid Python{where}: {text}", "Fix it; --cpp is for C++."
         ) from None
     match last:
         case [ast.Expr() as value]:

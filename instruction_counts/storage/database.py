@@ -329,7 +329,7 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
     try:
         if path.is_dir() or not path.parent.is_dir():
             problem = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
-            raise UsageError(f"{path}: {problem}", "Name a file, in a folder that is there.")
+            raise UsageError(f"{path}: {problem}", "Name a file in an existing folder.")
         if must_exist and not path.exists():
             raise UsageError(
                 f"{path}: there is no such database",
@@ -339,7 +339,7 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
         if path.exists():
             with path.open("rb") as stream:
                 if stream.read(len(_MAGIC)) not in {b"", _MAGIC}:  # SQLite takes a byte for nothing
-                    raise DataError(f"{path} is no SQLite database", _ELSEWHERE)
+                    raise DataError(f"{path} is not an SQLite database", _ELSEWHERE)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}", _ELSEWHERE) from error
 
@@ -360,14 +360,14 @@ def _explanation(name: str, error: BaseException, lock_timeout_s: float) -> Data
     if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
         return _not_writable(name, text)
     if hasattr(error, "sqlstate") and not state:  # no server has said a word
-        return DataError(f"{name} cannot be reached: {text}", "Is the server up?")
+        return DataError(f"{name} cannot be reached: {text}", "Is the server running?")
     return DataError(f"{name}: {text}", _ELSEWHERE)
 
 
 def _is_locked(name: str, lock_timeout_s: float) -> DataError:
     return DataError(
         f"{name} has been locked by another process for {lock_timeout_s:g} s",
-        "Try again when that one is done.",
+        "Try again when it has finished.",
     )
 
 

@@ -118,7 +118,7 @@ def test_a_core_that_is_not_available_is_refused() -> None:
 def test_more_lanes_than_anybody_has_are_refused() -> None:
     """Each is a thread."""
     runner = attrs.evolve(runner_of(), settings=MeasurementSettings(jobs=99_999_999_999))
-    with pytest.raises(UsageError, match="99,999,999,999 lanes are too many"), runner.lanes():
+    with pytest.raises(UsageError, match="99,999,999,999 workers are too many"), runner.lanes():
         pass
 
 
@@ -133,8 +133,8 @@ def test_the_banner_names_what_is_measured() -> None:
     other = attrs.evolve(FACTS, build=attrs.evolve(BUILD, name="new"))
 
     assert banner(FACTS, "fork", 1).startswith("torch 2.13.0+cpu · Python 3.11.7 · valgrind-3.19.0")
-    assert " · 1 lane · " in banner(FACTS, "fork", 1)
-    assert " · 2 lanes · " in banner(FACTS, "fork", 2)
+    assert " · 1 worker · " in banner(FACTS, "fork", 1)
+    assert " · 2 workers · " in banner(FACTS, "fork", 2)
     assert banner(other, "fork", 1).startswith("new: torch ")
 
 
