@@ -31,6 +31,9 @@ SAFE = ("list", "show", "env", "cache show", "runs list", "operators list", "--h
 UNCHECKED = {
     "cp": "copies a file of the docs to where git finds it",
     "docker": "starts a container",
+    "export": "sets a variable for the commands after it",
+    "for": "repeats commands of other programs",
+    "gh": "talks to GitHub",
     "git": "reads a repository that readers have",
     "kcachegrind": "opens a window",
     "pip": "installs packages from an index",
