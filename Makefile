@@ -5,7 +5,7 @@
 # make test-faults  the tests that inject faults; FAULT_SEEDS=50 runs that many disturbed at random
 # make test-python  as root: test the engines with Python 3.13, on a Debian 13 in build/trixie (90 minutes)
 # make docs   set up, then build the documentation as a site (build/docs/index.html)
-# make pictures   set up, then make the pictures of README and docs from a stored run
+# make pictures   set up, then make the pictures of README from a stored run
 # make bench  set up, then compare the engines' speed (about 10 minutes)
 # make bench-detect  set up, then count what comparisons find and wrongly report (about an hour)
 # make bench-layouts  set up, then count in four memory layouts (about 20 minutes)

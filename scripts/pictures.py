@@ -1,6 +1,6 @@
-"""Makes the pictures of README and docs from a real run: ``make pictures``.
+"""Makes the pictures of README from a real run: ``make pictures``.
 
-``docs/images/linear.json.gz`` is a part of the comparison that the tutorial makes. What a terminal
+``images/linear.json.gz`` is a part of the comparison that the tutorial makes. What a terminal
 shows of it becomes an SVG for each command.
 """
 
@@ -19,7 +19,7 @@ from rich.terminal_theme import MONOKAI
 from rich.text import Text
 
 ROOT = Path(__file__).resolve().parents[1]
-IMAGES = ROOT / "docs" / "images"
+IMAGES = ROOT / "images"
 WIDTH = 92
 
 # Without its web fonts: a page must not ask other hosts for anything.

@@ -1,4 +1,4 @@
-"""The pictures of README and docs can be made anew."""
+"""The pictures of README can be made anew."""
 
 from __future__ import annotations
 
