@@ -56,6 +56,7 @@ FOREIGN_OPTIONS = {
     "--read-fd": "the worker",
     "--write-fd": "the worker",
     "--no-deps": "pip",
+    "--editable": "pip",
     "--strict": "mypy and mkdocs",
     "--check": "ruff",
     "--fresh": "the magic of notebooks",
