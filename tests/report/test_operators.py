@@ -7,7 +7,7 @@ import re
 import attrs
 import pytest
 
-from instruction_counts.analysis.complexity import fit
+from instruction_counts.analysis.operators import fit
 from instruction_counts.core.types import AutogradMode
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from instruction_counts.core.types import Case
-from instruction_counts.session.verification import Verification
+from instruction_counts.session.verification import recount
 from tests.cores import lanes_of
 from tests.fakes import OK, FakeEngine, failed, make_case
 from tests.session.fakes import fake_engines, runner_of
@@ -23,7 +23,7 @@ def counts(
     if kept is not None:
         runner = attrs.evolve(runner, kept=lanes_of({"base": kept}, 0))
     with fake_engines({"base": engine}):
-        found = Verification(runner).count(CASES, layouts)
+        found = recount(runner, CASES, layouts)
     return [
         [{names[key]: count for key, count in of.items()} for of in build] for build in found.counts
     ]

@@ -9,8 +9,6 @@ import attrs
 from instruction_counts.core.facts import Layer, Model, Use
 from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.outcomes import (
-    FunctionCost,
-    FunctionCosts,
     Instructions,
     Outcome,
     Status,
@@ -73,16 +71,6 @@ def cost(instructions: int | None, time_s: float | None = None) -> Outcome:
     )
     times = None if time_s is None else Times.of([time_s], 1)
     return Outcome(Status.OK, counted, times)
-
-
-def spent(instructions: int, **functions: int) -> Outcome:
-    """A case that costs so much, `interpreter` and `kernels` of it in these."""
-    found = {"interpreter": ("python3.11", "_PyEval"), "kernels": ("libtorch.so", "at::native::f")}
-    costs = [
-        FunctionCost(found[layer][0], "file", found[layer][1], count, count)
-        for layer, count in functions.items()
-    ]
-    return attrs.evolve(cost(instructions), functions=FunctionCosts(1, tuple(costs)))
 
 
 def layer_record(
