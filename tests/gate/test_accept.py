@@ -148,7 +148,7 @@ def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
     [
         (
             [cpp("a", outcome=counted(1)), make_record("b", outcome=failed())],
-            "has failed cases: b · Python · Eager · Forward",
+            "has cases that failed: b · Python · Eager · Forward",
         ),
         (
             [cpp("a", outcome=counted(-2)), cpp("b", outcome=counted(100))],
