@@ -14,7 +14,7 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.sides import Runs, read_side
-from instruction_counts.sources.inputs import parse_input
+from instruction_counts.sources.inputs import check, inputs_of, parse_input, parse_source
 from instruction_counts.sources.models.layers import (
     ModelTrace,
     TraceMode,
@@ -22,7 +22,6 @@ from instruction_counts.sources.models.layers import (
     take_apart,
     unique_layers,
 )
-from instruction_counts.sources.models.sources import check, inputs_of, parse_source
 from instruction_counts.sources.models.writer import definition_file
 from instruction_counts.system.files import check_writable, unwritable, write_atomically
 
