@@ -44,7 +44,7 @@ _OPTIONS = (
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Parallel lanes  [default: one per core]",
+        help="Parallel workers  [default: one per core]",
     ),
     click.option("--cores", metavar="LIST", help="Cores to use: 0-1,3  [default: all]"),
     click.option(

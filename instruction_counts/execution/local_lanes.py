@@ -112,8 +112,8 @@ class LocalLanes:
 def _open(asked: Opening) -> LocalLanes:
     if asked.jobs is not None and asked.jobs > _MOST:
         raise UsageError(
-            f"{asked.jobs:,} lanes are too many: at most {_MOST:,}",
-            "Leave out --jobs for one lane per core.",
+            f"{asked.jobs:,} workers are too many: at most {_MOST:,}",
+            "Leave out --jobs for one worker per core.",
         )
     available = available_cores()
     pool = machine_wide(

@@ -134,7 +134,7 @@ def _counted(side: Side) -> dict[CaseKey, Record]:
         if keys:
             more = f"; and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
             named = "; ".join(key.title for key in keys[:_NAMED])
-            raise UsageError(f"{side.title}: {len(keys)} cases {what}: {named}{more}", remedy)
+            raise UsageError(f"{side.title} has cases that {what}: {named}{more}", remedy)
     if not counts:
         raise UsageError(f"{side.title}: no case was counted", "Measure without --no-counts.")
     return {key: side.records[key] for key in counts}

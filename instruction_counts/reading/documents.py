@@ -142,7 +142,7 @@ def read_bytes(path: Path, most: int) -> bytearray:
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise DataError(
             f"{path} cannot be unpacked: {error}",
-            "It is damaged, incomplete, or no gzip file: copy it again, or measure again.",
+            "It is damaged, incomplete, or not a gzip file: copy it again, or measure again.",
         ) from error
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
@@ -275,7 +275,7 @@ class _Yaml:
             place = self._placed(key.start_mark, path)
             name = self._scalar(key, place) if isinstance(key, yaml.ScalarNode) else None
             if not isinstance(name, str):
-                expected = "a string as the key; put it in quotes"
+                expected = "a string as the key: put it in quotes"
                 raise place.unlike(expected, quoted(name) if name is not None else "no string")
             place = attrs.evolve(place, path=join(path, name))
             if name in value:

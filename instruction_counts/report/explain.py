@@ -174,7 +174,7 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
 def _doubts_of_pair(explained: Explained) -> Iterator[str]:
     base, new = explained.sides
     if len({_record(explained, side).definition_hash for side in explained.sides}) > 1:
-        yield "The definitions differ: the sides did not run the same code."
+        yield "The definitions differ: base and new did not run the same code."
     differing = [
         found.name
         if max(len(found.base), len(found.new)) > _LONGEST_VALUE

@@ -269,7 +269,7 @@ def banner(facts: BuildFacts, engine: str, lanes: int) -> str:
         f"torch {fingerprint.torch}",
         f"Python {fingerprint.python}",
         fingerprint.valgrind or "no valgrind",
-        f"{lanes} lane{'' if lanes == 1 else 's'}",
+        f"{lanes} worker{'' if lanes == 1 else 's'}",
         f"hermetic v{fingerprint.profile_version}",
         f"engine {engine}",
     ]

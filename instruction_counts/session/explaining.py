@@ -62,7 +62,7 @@ def _completed(side: Side, key: CaseKey, sides: Sequence[Side], complete: Comple
         other = next(side for side in sides if key in side.records)
         raise UsageError(
             f"{key.title} is in {other.title}, and not in {side.title}",
-            "Measure it on both sides:",
+            "Measure it with both builds:",
             f"run --only {shlex.quote(key.path)}",
         )
     return attrs.evolve(side, records={**side.records, key: complete(record)})

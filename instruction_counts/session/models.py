@@ -57,7 +57,7 @@ def generate(
     sources, specs = list(map(parse_source, models)), list(map(parse_input, inputs))
     check(sources, specs)
     if output.suffix != ".py":
-        raise UsageError(f"--output {output}: a definition file ends in .py", "Name it so.")
+        raise UsageError(f"--output {output}: a definition file ends in .py", "Choose such a name.")
     check_writable(output, "--output")  # taking models apart takes long
     if output.exists() and not force:
         raise UsageError(

@@ -59,8 +59,8 @@ class Timed:
         failures = (found.record.outcome.failure for found in self.statements)
         if any(failure is not None and _NO_SCALAR in failure.message for failure in failures):
             return (
-                "The output is no scalar: end the statement in one (x.sum()), or name a variable "
-                "of the setup that has its shape: --gradient NAME."
+                "The output is not a scalar: end the statement in one (x.sum()), or name a "
+                "variable of the setup that has its shape: --gradient NAME."
             )
         return ""
 

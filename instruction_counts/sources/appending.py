@@ -43,9 +43,9 @@ def check_appendable(path: Path, labels: Sequence[Label]) -> tuple[Case, ...]:
         DefinitionErrors, DataError: it is no definition file.
     """
     if path.suffix != ".py":
-        raise UsageError(f"{_OPTION} {path}: a definition file ends in .py", "Name it so.")
+        raise UsageError(f"{_OPTION} {path}: a definition file ends in .py", "Choose such a name.")
     if not path.parent.is_dir():
-        raise UsageError(f"{_OPTION} {path}: there is no folder {path.parent}", "Make it first.")
+        raise UsageError(f"{_OPTION} {path}: there is no folder {path.parent}", "Create it first.")
     if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
         raise UsageError(f"{_OPTION} {path} is not a file that can be written", "Choose another.")
     check_writable(path, _OPTION)
@@ -84,7 +84,7 @@ def append(path: Path, groups: Mapping[Label, GroupedBenchmark]) -> None:
         if _cases(temporary) != (*before, *materialize(groups)):
             raise _cannot_extend(path, groups)
         if _content(path) != content:
-            raise UsageError(f"{path} has just been changed by somebody else", "Try again.")
+            raise UsageError(f"{path} was changed meanwhile", "Try again.")
         temporary.replace(path)
     except OSError as error:
         raise unwritable(path, _OPTION, error) from error

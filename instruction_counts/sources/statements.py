@@ -103,7 +103,7 @@ def _signed(
         if each.output is None and (asked.autograd or len(outputs) > 1):
             raise UsageError(
                 f"the statement ends without a value: {_title(each.stmt)}",
-                f'End it in its output ("{example}"), or say what is one: '
+                f'End it with its output ("{example}"), or say what is one: '
                 '--signature "f(x, y) -> z".',
             )
     if len(outputs) > 1:
@@ -158,7 +158,7 @@ def with_output(stmt: str, name: str = OUTPUT) -> Derived:
         where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
         text = error.msg if isinstance(error, SyntaxError) else str(error)
         raise UsageError(
-            f"the statement is no Python{where}: {text}", "Fix it; --cpp is for C++."
+            f"the statement is not valid Python{where}: {text}", "Fix it; --cpp is for C++."
         ) from None
     match last:
         case [ast.Expr() as value]:
