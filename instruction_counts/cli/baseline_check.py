@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
 import click
 
 from instruction_counts.cli import console
@@ -100,8 +99,8 @@ def check(
     build = only_build(builds, "a check")
     if time_budget is not None and run is not None:
         raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
-    request = attrs.evolve(
-        CheckRequest.of(file, selection, previous),
+    request = CheckRequest.of(
+        *(file, selection, previous),
         limits=gating.limits,
         fail_on=gating.fail_on,
         allow_different=allow_different,

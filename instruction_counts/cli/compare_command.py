@@ -25,8 +25,7 @@ from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.gate import case_tests, limits_block
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.session.comparing import ComparisonRequest, compare_sides
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.sides import named_sides
+from instruction_counts.session.sides import LazyStore, named_sides
 from instruction_counts.sources.definitions import Definitions
 
 

@@ -11,10 +11,8 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report.explain import SECTIONS, SOURCE, explanation_document
-from instruction_counts.session.explaining import explain_sides
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.sides import read_sides
-from instruction_counts.session.source_lines import source_changes
+from instruction_counts.session.explaining import explain_sides, source_changes
+from instruction_counts.session.sides import LazyStore, read_sides
 
 
 @click.command("explain", cls=Command)

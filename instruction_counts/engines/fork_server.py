@@ -179,7 +179,8 @@ class ForkServer:
                 self._make_folder()
 
     def _make_folder(self) -> None:
-        self.folder.mkdir(mode=0o700, exist_ok=True)
+        for folder in (self.folder.parent, self.folder):  # a case may delete either
+            folder.mkdir(mode=0o700, exist_ok=True)
         self._fill(self.folder)
         self._made = self._marks()
         self._times_made += 1

@@ -353,7 +353,7 @@ def skipped_line(budgets: dict[str, str], measured: int) -> Line | None:
     more = f", and {len(budgets) - _NAMED:,} more" if len(budgets) > _NAMED else ""
     return Line(
         f"{measured:,} of {plural(measured + len(budgets), 'case')} measured within {within}; "
-        f"skipped: {len(budgets):,}, the least likely to have changed first: {named}{more}",
+        f"skipped: {len(budgets):,}: {named}{more}",
         Role.WARNING,
     )
 
