@@ -37,7 +37,7 @@ from instruction_counts.domain.outcomes import (
 )
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.counting import PATTERN
-from instruction_counts.engines.cpp.compiler import CASES, Compiler
+from instruction_counts.engines.cpp.compiler import Compiler
 from instruction_counts.engines.engine import Profile
 from instruction_counts.engines.fork import ForkEngine
 from instruction_counts.engines.fork_server import ForkServer
@@ -342,10 +342,10 @@ def test_a_case_is_counted_and_timed(first: Mapping[str, Outcome], name: str) ->
 def test_a_count_says_what_it_is_made_of(first: Mapping[str, Outcome], name: str) -> None:
     """Windows of one and of two lengths alternate, and functions add up to it."""
     counts, functions = counts_of(first[name]), first[name].functions
-    runs = [window.runs for window in counts.windows]
+    unit = counts.windows[0].runs
 
     assert functions is not None
-    assert [runs[0] * factor for factor in PATTERN] == runs
+    assert [unit * factor for factor in PATTERN] == [window.runs for window in counts.windows]
     assert 1e3 < counts.per_run < 1e4
     assert counts.per_run == round(sum(cost.exclusive for cost in functions.costs) / functions.runs)
     assert any("add" in cost.function for cost in functions.costs if "torch_cpu" in cost.library)
@@ -533,25 +533,6 @@ def test_where_and_how_the_program_was_started_does_not_matter(
     assert {case.definition_hash: count for case, count in expected.items()} == {
         record.definition_hash: counts_of(record.outcome) for record in run.cases
     }
-
-
-CONVOLUTION = cpp(
-    "auto y = model->forward(x);",
-    "torch::nn::Conv2d model(torch::nn::Conv2dOptions(2, 3, 3));\n"
-    "auto x = torch::ones({1, 2, 8, 8});",
-)
-
-
-@pytest.mark.thorough
-def test_the_selection_of_cases_does_not_matter(lab: Lab, first: Mapping[str, Outcome]) -> None:
-    """A C++ case compiled by itself and again among others has the same code."""
-    alone = lab.count(CONVOLUTION)
-    Cache(lab.cache).clear(CASES)
-    selection = [CASES_BY_NAME["in place"], CONVOLUTION]
-    with ThreadPoolExecutor(2) as lanes:
-        _, among = lanes.map(lab.count, selection)
-
-    assert alone == among
 
 
 # Failures

@@ -16,10 +16,19 @@ from instruction_counts.core.expand import materialize
 from instruction_counts.core.types import Case
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.metrics import LEFT_RUNNING
-from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
+from instruction_counts.domain.outcomes import (
+    Failure,
+    FailureKind,
+    FunctionCost,
+    FunctionCosts,
+    Instructions,
+    Outcome,
+    Status,
+    Window,
+)
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.timer import NUMBER, REPEATS, TimerEngine
+from instruction_counts.engines.timer import NUMBER, REPEATS, TimerEngine, _outcome
 from instruction_counts.execution.cores import available_cores
 from instruction_counts.report.torch_objects import callgrind_stats, measurement
 from tests.cores import lent
@@ -75,29 +84,16 @@ def test_a_python_case_is_timed(measure: MEASURE, runtime: str) -> None:
     ("stmt", "setup", "kind", "message", "place", "code"),
     [
         (
-            "y = x + 1\ny = y.no_such_thing()",
-            "x = torch.ones(4)",
-            FailureKind.EXCEPTION,
-            "AttributeError: 'Tensor' object has no attribute 'no_such_thing'",
-            "stmt line 2",
-            "y = y.no_such_thing()",
+            *("y = x + 1\ny = y.no_such_thing()", "x = torch.ones(4)"),
+            *(FailureKind.EXCEPTION, "'Tensor' object has no attribute 'no_such_thing'"),
+            *("stmt line 2", "y = y.no_such_thing()"),
         ),
         (
-            "x",
-            "import torch\nx = torch.ones(2) @ torch.ones(3)",
-            FailureKind.EXCEPTION,
-            "RuntimeError: inconsistent tensor size",
-            "setup line 2",
-            "x = torch.ones(2) @ torch.ones(3)",
+            *("x", "import torch\nx = torch.ones(2) @ torch.ones(3)"),
+            *(FailureKind.EXCEPTION, "RuntimeError: inconsistent tensor size"),
+            *("setup line 2", "x = torch.ones(2) @ torch.ones(3)"),
         ),
-        (
-            "x = = 1",
-            "",
-            FailureKind.COMPILE,
-            "SyntaxError: invalid syntax",
-            "stmt line 1",
-            "x = = 1",
-        ),
+        ("x = = 1", "", FailureKind.COMPILE, "SyntaxError: invalid", "stmt line 1", "x = = 1"),
         ("import os; os.abort()", "", FailureKind.SIGNAL, "was killed by SIGABRT", "", ""),
     ],
 )
@@ -157,6 +153,29 @@ def test_closing_the_engine_ends_a_running_case(tmp_path: Path) -> None:
 
 
 # Counts
+
+
+def test_what_torch_says_is_read() -> None:
+    """Less its baseline; a function has a file and a library where torch tells them."""
+    counts = {
+        "runs": 10,
+        "windows": [1_020, 1_000],
+        "baseline": 100,
+        "exclusive": [[600, "add.cpp:at::add(T, U) [/lib/libc10.so]"], [400, "main"]],
+        "inclusive": [[600, "add.cpp:at::add(T, U) [/lib/libc10.so]"]],
+    }
+    outcome = _outcome({"status": "ok", "counts": counts}, "", 0)
+
+    assert Instructions(
+        90, exact=False, windows=(Window(10, 1_020), Window(10, 1_000)), spread=2, loop=10
+    ) == (outcome.instructions)
+    assert FunctionCosts(
+        10,
+        (
+            FunctionCost("libc10.so", "add.cpp", "at::add(T, U)", 600, 600),
+            FunctionCost("", "???", "main", 400, None),
+        ),
+    ) == (outcome.functions)
 
 
 @pytest.mark.slow

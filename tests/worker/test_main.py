@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -24,7 +23,6 @@ from worker.main import (
     as_value,
     describe,
     with_artefact,
-    write_whole,
 )
 from worker.times import compiler_failure, place_of
 
@@ -50,14 +48,6 @@ def case(**parts: str) -> dict[str, Any]:
 # The channel
 
 
-def test_a_message_is_one_line(pipes: PIPES) -> None:
-    """Whatever stands in it."""
-    channel, _, answers = pipes
-    channel.send({"text": "two\nlines"})
-
-    assert b'{"text": "two\\nlines"}\n' == os.read(answers, 1000)
-
-
 @pytest.mark.parametrize(
     ("parts", "expected"),
     [
@@ -71,8 +61,10 @@ def test_a_message_is_one_line(pipes: PIPES) -> None:
 def test_messages_are_received_one_by_one(
     pipes: PIPES, parts: list[str], expected: list[Any]
 ) -> None:
-    """However they come; what is no whole message before the end is none."""
-    channel, requests, _ = pipes
+    """However they come; what is no whole message before the end is none. Each is one line."""
+    channel, requests, answers = pipes
+    channel.send({"text": "two\nlines"})
+    assert b'{"text": "two\\nlines"}\n' == os.read(answers, 1000)
     received = []
     for part in parts:
         os.write(requests, part.encode())
@@ -261,15 +253,6 @@ def test_what_lies_elsewhere_is_searched_through_links(monkeypatch: pytest.Monke
     _search_through_links({"1": "/links/path-01"})
 
     assert (["/a", "/links/path-01"], {"/a": None}) == (sys.path, sys.path_importer_cache)
-
-
-def test_a_message_is_written_whole(tmp_path: Path) -> None:
-    """Nothing else lies beside it afterwards."""
-    path = tmp_path / "result-000001"
-    write_whole(path, {"status": "ok"})
-
-    assert [path] == list(tmp_path.iterdir())
-    assert {"status": "ok"} == json.loads(path.read_text())
 
 
 # The loop of a Python case

@@ -187,15 +187,6 @@ class TestRunning:
         """Nothing in it is interpreted on the way; a semicolon at its end may be missing."""
         assert expected == seen_by(compiler, source(stmt))
 
-    def test_global_setup_may_include_and_declare(self, compiler: Compiler) -> None:
-        """It stands outside of any function."""
-        global_setup = (
-            f"#include <map>\n{SEEN}template <int N> struct Add {{ int operator()(int x) const "
-            "{ return x + N; } };\nnamespace T = tiny;\n#define TWICE(x) T::twice(x)"
-        )
-        stmt = "std::map<int, int> m{{1, TWICE(4)}}; seen = Add<3>{}(m[1]);"
-        assert 11 == seen_by(compiler, source(stmt, "using namespace tiny;", global_setup))
-
     def test_a_case_may_use_any_name(self, compiler: Compiler) -> None:
         """Common names, in setup and statement, are the user's."""
         names = ["i", "n", "k", "runs", "count", "begin", "end", "error", "size", "x", "e", "run"]
@@ -394,19 +385,16 @@ class TestCaching:
         assert not is_cached(compiler, case)
 
     def test_the_same_source_gives_the_same_bytes(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """In whichever folder, whatever was compiled before."""
+        """In whichever folder, whatever was compiled before; nothing but the results is kept."""
         case = source("static int n = __LINE__; seen = n; puts(__FILE__);", "struct {} s;")
         first, other = (tiny_compiler(facts, tmp_path / name) for name in ("one", "a longer name"))
         other.case(source("seen = tiny::nn::thrice(1);"))
-        bytes_of_one = first.case(case).read_bytes()
+        library = first.case(case)
+        bytes_of_one = library.read_bytes()
         assert bytes_of_one == other.case(case).read_bytes()
         assert str(tmp_path).encode() not in bytes_of_one
-
-    def test_nothing_but_the_results_is_kept(self, facts: BuildFacts, tmp_path: Path) -> None:
-        """The library, and what it was made from, to look at."""
-        library = tiny_compiler(facts, tmp_path).case(source())
-        expected = ["about.json", "case.cpp", "case.so", "prelude.hpp"]
-        assert expected == sorted(path.name for path in library.parent.iterdir())
+        kept = ["about.json", "case.cpp", "case.so", "prelude.hpp"]
+        assert kept == sorted(path.name for path in library.parent.iterdir())
 
     @pytest.mark.parametrize(
         "made", [lambda made: made.case(source()), lambda made: made.native("fresh")]
