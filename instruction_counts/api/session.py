@@ -29,7 +29,7 @@ from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.outcomes import FailureKind, Status
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
 from instruction_counts.session.comparing import ComparisonRequest, compare_sides

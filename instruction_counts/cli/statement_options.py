@@ -13,7 +13,7 @@ import click
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import RuntimeMode
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 
 _STDIN = "-"
 _RUNTIMES = [name for name in by_option(RuntimeMode) if name != RuntimeMode.EXPLICIT.option]

@@ -24,11 +24,10 @@ from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.executed import Executed
+from instruction_counts.domain.executed import Executed, SourceChange
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.records import Record
-from instruction_counts.domain.source_lines import SourceChange
 from instruction_counts.gate import checks
 from instruction_counts.report import source_lines
 from instruction_counts.report.causes import texts, title

@@ -21,11 +21,10 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.executed import Executed, PythonFunction
+from instruction_counts.domain.executed import Executed, PythonFunction, SourceChange, SourceLines
 from instruction_counts.domain.outcomes import FunctionCosts, Status
 from instruction_counts.domain.records import Complete, as_it_is
 from instruction_counts.domain.selection import Selection, only_key, select_keys
-from instruction_counts.domain.source_lines import SourceChange, SourceLines
 
 
 @attrs.frozen

@@ -13,8 +13,8 @@ from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError, UsageError
+from instruction_counts.domain.records import StoredCount
 from instruction_counts.domain.selection import Selection, select_keys
-from instruction_counts.domain.stored import StoredCount
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.storage.store import Store
 

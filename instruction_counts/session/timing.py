@@ -12,7 +12,7 @@ from instruction_counts.core.types import Label
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Run
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.session.builds import BuildRunner
 from instruction_counts.sources.appending import append, check_appendable
 from instruction_counts.sources.statements import cases_of, groups_of

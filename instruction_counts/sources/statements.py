@@ -15,7 +15,7 @@ from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, Case, Label, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, select
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 
 _EAGER = RuntimeMode.EAGER.option
 _LONGEST = 60

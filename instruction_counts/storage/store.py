@@ -19,8 +19,7 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details
-from instruction_counts.domain.records import Identity, Record, Run
-from instruction_counts.domain.stored import RunSummary, StoredCount
+from instruction_counts.domain.records import Identity, Record, Run, RunSummary, StoredCount
 from instruction_counts.storage import queries
 from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
 from instruction_counts.storage.json_files import is_file_name, no_garbage, packed, unpacked

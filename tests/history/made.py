@@ -16,8 +16,7 @@ from instruction_counts.domain.outcomes import (
     Status,
     Window,
 )
-from instruction_counts.domain.records import Run
-from instruction_counts.domain.stored import StoredCount
+from instruction_counts.domain.records import Run, StoredCount
 from instruction_counts.storage.store import Store
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 

@@ -10,11 +10,10 @@ import attrs
 import pytest
 
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.executed import Executed, PythonFunction
+from instruction_counts.domain.executed import Executed, PythonFunction, SourceChange, SourceLines
 from instruction_counts.domain.outcomes import Details
 from instruction_counts.domain.records import Record
 from instruction_counts.domain.selection import Selection
-from instruction_counts.domain.source_lines import SourceChange, SourceLines
 from instruction_counts.session.explaining import ask_worker, explain_sides, source_changes
 from tests.builders import counted, cpp, key, side
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.session.timing import Saving, Timed, time_statements
 from instruction_counts.sources.definitions import load
 from tests.fakes import BUILD, FakeEngine, failed

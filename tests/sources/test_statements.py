@@ -10,7 +10,7 @@ import pytest
 from instruction_counts.core.errors import DefinitionError
 from instruction_counts.core.types import Case
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.sources.statements import (
     Derived,
     cases_of,

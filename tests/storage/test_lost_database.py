@@ -194,15 +194,6 @@ def test_a_server_that_comes_back_takes_what_waited(server: Server, tmp_path: Pa
     assert ended.measured.is_stored is True
 
 
-def test_a_server_that_comes_back_at_the_end_takes_all(server: Server, tmp_path: Path) -> None:
-    """Nothing is tried in between here: the end alone does it."""
-    last = CASES - 1
-    with Store.open(server.url) as store:
-        ended = measured_while({last - 1: server.stop, last: server.start}, store, tmp_path)
-
-    assert ended.measured.is_stored
-
-
 def test_a_connection_that_the_server_ends_costs_no_result(server: Server, tmp_path: Path) -> None:
     """The next result goes over another one."""
 
