@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import itertools
 import os
 import platform
+import random
+import sys
+import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable, Mapping
 
 from .main import CACHES
 
@@ -30,19 +34,66 @@ _PINNED = {
 """Settings of Inductor."""
 
 
-def prepare(rehearsal: str) -> None:
-    """Import what compiles, and compile something; what Inductor makes goes to ``rehearsal``."""
+_CLOCKS = tuple(
+    "%s%s" % (clock, unit)
+    for clock in ("time", "perf_counter", "monotonic", "process_time", "thread_time")
+    for unit in ("", "_ns")
+)
+_BEGAN_NS = 1_800_000_000 * 10**9
+"""What a clock that stops shows: of as many digits as the real ones."""
+_NO_PROCESS = 1 << 22
+"""More than Linux numbers processes: a signal to it reaches nobody."""
+
+
+def prepare(rehearsal: str) -> Callable[[], None]:
+    """Import what compiles, and compile something; what Inductor makes goes to ``rehearsal``.
+
+    Until what this returns is called, clocks of Python stand still, and each process has the same
+    number: torch keeps how long it took to compile, and another number can take other memory.
+    """
     os.environ[CACHES] = rehearsal
     import torch
 
+    wake = _held_still()
     torch.set_num_threads(1)  # a pool of threads would not outlive a fork, either
     # A torch without it, or without a C++ compiler: the cases say so.
     with contextlib.suppress(Exception):
         _pin()
-        _rehearse(torch)
+        for _ in range(2):  # the second time it finds what it made, as a child that counts does
+            _rehearse(torch)
+            torch._dynamo.reset()
     torch.set_grad_enabled(True)
-    with contextlib.suppress(Exception):
-        torch._dynamo.reset()
+    os.register_at_fork(after_in_child=_begin_alike)
+    return wake
+
+
+def _held_still() -> Callable[[], None]:
+    """Let each look at a clock take as long; returns what undoes that."""
+    now_ns = itertools.count(_BEGAN_NS, 1000)
+    real = {name: getattr(time, name) for name in _CLOCKS}
+    still = {
+        name: now_ns.__next__ if name.endswith("_ns") else lambda: next(now_ns) / 1e9
+        for name in _CLOCKS
+    }
+    real["getpid"], still["getpid"] = os.getpid, itertools.repeat(_NO_PROCESS).__next__
+    _exchange(real, still)
+    return lambda: _exchange(still, real)
+
+
+def _exchange(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """Let modules, also those that took them by name, have the other functions."""
+    for module in [*sys.modules.values()]:
+        variables = getattr(module, "__dict__", None)
+        if isinstance(variables, dict):
+            for name, function in old.items():
+                if variables.get(name) is function:
+                    variables[name] = new[name]
+
+
+def _begin_alike() -> None:
+    """Undo what Python does by chance in each child; Dynamo keeps the state of `random`."""
+    random.seed(0)
+    sys._clear_type_cache()
 
 
 def _pin() -> None:

@@ -271,18 +271,28 @@ def serve(channel: Channel, request: Message) -> int:
     channel.send({"type": "ready", **ready})
     if ready["status"] != "ok":
         return 1
-    while True:
-        message = channel.receive()
-        if message is None:
-            return 0
-        if message["task"] == "fork":
-            pid = os.fork()
-            if pid == 0:
-                _child(message["request"], shim, base)
-            channel.send({"type": "forked", "pid": _fixed(pid)})
-        else:
-            _, status = os.waitpid(int(message["pid"]), 0)
-            channel.send({"type": "reaped", "wait_status": _fixed(status)})
+    while _answered(channel, shim, base):
+        pass
+    return 0
+
+
+def _answered(channel: Channel, shim: Shim, base: int) -> bool:
+    """Fork a child, or wait for one; False when the controller is gone.
+
+    Nothing is held between two messages: the next one would lie elsewhere, by turns.
+    """
+    message = channel.receive()
+    if message is None:
+        return False
+    if message["task"] == "fork":
+        pid = os.fork()
+        if pid == 0:
+            _child(message["request"], shim, base)
+        channel.send({"type": "forked", "pid": _fixed(pid)})
+    else:
+        _, status = os.waitpid(int(message["pid"]), 0)
+        channel.send({"type": "reaped", "wait_status": _fixed(status)})
+    return True
 
 
 def _fixed(number: int) -> str:
@@ -319,6 +329,7 @@ class Shim:
         self.holds_counters = False
         # Whether children begin to count by themselves, after what is not to be instrumented.
         self.starts_in_children = False
+        self.wake: Callable[[], None] = lambda: None
         # Clearing costs takes milliseconds, so idle windows call something else.
         self.idle_hooks = (holding_gil.steady_windows, holding_gil.steady_windows)
         for hook in (*self.count_hooks, *self.idle_hooks):
@@ -336,6 +347,7 @@ class Shim:
 
     def begin_counting(self) -> None:
         """Instrument what runs from now on; threads that start are counted, this one in windows."""
+        self.wake()
         self.start()
         self.toggle()
 
@@ -423,7 +435,9 @@ def _made_ready(request: Message, shim: Shim) -> Message:
     _import_what_comes_late(torch)
     if request["prepares"]:
         shim.starts_in_children = True
-        neighbour(request["prepares"]).prepare(request["rehearsal"])
+        shim.wake = neighbour(request["prepares"]).prepare(request["rehearsal"])
+        if method_cache is None:
+            shim.wake()
     if method_cache is not None:
         if not shim.running_on_valgrind():
             raise MeasurementError({"kind": "refused", "message": "client requests have no effect"})
@@ -573,12 +587,18 @@ def _child(request_path: str, shim: Shim, base: int) -> NoReturn:
     """
     code = 1
     try:
+        if shim.starts_in_children:
+            # Much is allocated before anything is counted: what was freed last must not matter.
+            shim.order_blocks()
         os.setsid()
         request = json.loads(Path(request_path).read_text(encoding="utf-8"))
         _confine(request)
         request["base"] = base
         if "caches" in request["case"]:
-            os.environ[CACHES] = request["case"]["caches"]
+            # By a name that is the same for every case: Dynamo and Inductor hash what lies there.
+            Path(request["case"]["caches"]).mkdir(exist_ok=True)
+            os.chdir(request["case"]["caches"])
+            os.environ[CACHES] = "."
         answer = as_value(lambda one: task_of(one)(one, shim), request)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(Exception):  # the case may have closed it
