@@ -196,8 +196,8 @@ def check(
     Returns:
         The check: ``gate.fails`` says whether a limit is exceeded, ``comparison`` holds the cases.
     """
-    request = attrs.evolve(
-        CheckRequest.of(Path(baseline), selection_of(**select)),
+    request = CheckRequest.of(
+        *(Path(baseline), selection_of(**select)),
         limits=read_limits(Path(limits)) if isinstance(limits, str | Path) else limits,
         allow_different=allow_different,
     )

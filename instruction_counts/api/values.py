@@ -17,7 +17,7 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain import records
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.metrics import Amount
-from instruction_counts.domain.outcomes import Outcome
+from instruction_counts.domain.outcomes import Instructions, Outcome
 from instruction_counts.report import format as fmt
 from instruction_counts.report.renderers import renderer_for
 from instruction_counts.report.run import run_document
@@ -221,8 +221,7 @@ class History(histories.Histories, Tabular):
         return rows
 
     def __repr__(self) -> str:
-        counts = sum(len(segment.points) for found in self.series for segment in found.segments)
-        return f"<History of {fmt.plural(len(self.series), 'case')}: {counts:,} counts>"
+        return f"<History of {fmt.plural(len(self.series), 'case')}>"
 
 
 @attrs.frozen(repr=False)
@@ -257,16 +256,19 @@ class Result(Tabular):
         Raises:
             StatementError: the statement was not counted.
         """
-        counted = self.record.outcome.instructions
-        if counted is None:
-            raise StatementError("the statement was not counted", "Use count().")
-        return counted.per_run
+        return self._counted.per_run
 
     @property
     def exact(self) -> bool:
         """Whether all windows of iterations agree to the instruction; raises as `instructions`."""
+        return self._counted.exact
+
+    @property
+    def _counted(self) -> Instructions:
         counted = self.record.outcome.instructions
-        return self.instructions >= 0 and counted is not None and counted.exact
+        if counted is None:
+            raise StatementError("the statement was not counted", "Use count().")
+        return counted
 
     @property
     def time_s(self) -> float:
@@ -275,10 +277,9 @@ class Result(Tabular):
         Raises:
             StatementError: the statement was not timed.
         """
-        times = self.record.outcome.times
-        if times is None:
+        if self.record.outcome.times is None:
             raise StatementError("the statement was not timed", "Use time().")
-        return times.median_s
+        return self.record.outcome.times.median_s
 
     @property
     def metrics(self) -> Mapping[str, Amount]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -51,18 +52,18 @@ class CheckRequest:
 
     @classmethod
     def of(
-        cls, file: Path, selection: Selection | None = None, previous: Path | None = None
+        cls, file: Path, selection: Selection, previous: Path | None = None, **how: Any
     ) -> CheckRequest:
-        """The request to check the selected cases of ``file``, without limits.
+        """The request to check the selected cases of ``file``; ``how`` are further fields.
 
         ``previous`` is the JSON file of the last check, if it exists.
 
         Raises:
             DataError: a file cannot be read, or holds something else.
         """
-        wanted = selection or Selection()
         last = Previous() if previous is None else read_previous(previous)
-        return cls(file, selected_cases(read_baseline(file), wanted), wanted, previous=last)
+        cases = selected_cases(read_baseline(file), selection)
+        return cls(file, cases, selection, previous=last, **how)
 
     def compared(self, side: Side, complete: Complete) -> Comparison:
         """The baseline with ``side``.
@@ -119,7 +120,7 @@ class Check:
         """
         if not (self.gate.compares or self.gate.fails or self.gate.has_failed_cases):
             raise UsageError(
-                "nothing was compared: no case was counted on both sides, with the same code",
+                "nothing was compared: no case with the same code has a count in both",
                 "The reasons are above. Check a counted run, or accept one: baseline accept",
             )
 

@@ -48,7 +48,7 @@ def history_of(
     points = [
         point
         for point in store.counts(keys)
-        if (since is None or _began(point) >= since)
+        if (since is None or point.started_at >= since.isoformat())
         and (not tags or any(fnmatchcase(tag, glob) for tag in point.tags for glob in tags))
     ]
     if last is not None:
@@ -72,11 +72,3 @@ def causes_of(store: Store, base: StoredCount, new: StoredCount) -> tuple[Cause,
         return () if None in costs else top_causes(difference(*costs))
     except DataError:  # a series does not depend on its causes
         return ()
-
-
-def _began(point: StoredCount) -> dt.datetime:
-    try:
-        moment = dt.datetime.fromisoformat(point.started_at)
-    except ValueError:
-        return dt.datetime.min  # noqa: DTZ901 - compared with what click reads, which has no zone
-    return moment.astimezone(dt.UTC).replace(tzinfo=None) if moment.tzinfo else moment

@@ -91,7 +91,9 @@ def run_selftest(runner: BuildRunner, cases: Sequence[Case], layouts: int = 0) -
     """
     rounds: list[Run] = []
     for condition in CONDITIONS:
-        runner.observer.note(f"{len(cases)} cases, {condition.title}")
+        runner.observer.note(
+            f"{len(cases)} case{'' if len(cases) == 1 else 's'}, {condition.title}"
+        )
         # The first round becomes a run, which baselines are made from, too.
         rounds.append(counted(cases, runner, condition, executed=not rounds))
     others = recount(runner, cases, layouts).counts[0] if layouts else []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from typing import TypeVar
 
 import attrs
 
@@ -13,6 +14,8 @@ from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Finished
 from instruction_counts.execution.scheduler import execute, refused
 from instruction_counts.session.builds import BuildRunner
+
+_Known = TypeVar("_Known")
 
 LAYOUTS_OF_A_SERVER = 3
 """In how many layouts a server that is there counts a suspect, unless more are asked for."""
@@ -29,21 +32,18 @@ class Recounted:
     @property
     def counts(self) -> list[list[dict[CaseKey, int]]]:
         """What the cases cost; one that failed in a layout is not in it."""
-        return [
-            [
-                {key: found.instructions.per_run for key, found in of.items() if found.instructions}
-                for of in layouts
-            ]
-            for layouts in self.outcomes
-        ]
+        return self._each(lambda of: None if of.instructions is None else of.instructions.per_run)
 
     @property
     def functions(self) -> list[list[dict[CaseKey, FunctionCosts]]]:
         """What their functions cost, where that is known."""
+        return self._each(lambda of: of.functions)
+
+    def _each(self, of: Callable[[Outcome], _Known | None]) -> list[list[dict[CaseKey, _Known]]]:
         return [
             [
-                {key: found.functions for key, found in of.items() if found.functions is not None}
-                for of in layouts
+                {key: known for key, found in layout.items() if (known := of(found)) is not None}
+                for layout in layouts
             ]
             for layouts in self.outcomes
         ]

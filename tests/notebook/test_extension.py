@@ -99,14 +99,6 @@ def test_of_a_cell_the_line_is_setup(notebook: Notebook) -> None:
     assert "x + 1" == notebook.engine.calls[0].order.case.timer_args.stmt
 
 
-def test_cpp_reads_no_names(notebook: Notebook) -> None:
-    """Its setup makes all."""
-    assert notebook.run("x = object()")
-    assert notebook.run("%icount --cpp -s 'auto x = 1;' x;")
-
-    assert ["auto x = 1;"] == notebook.setups
-
-
 def test_what_cannot_be_passed_on_says_why(
     notebook: Notebook, capsys: pytest.CaptureFixture[str]
 ) -> None:
