@@ -129,7 +129,7 @@ def conclude(found: Check, outputs: Outputs, limit: int | None = None) -> ExitCo
     document = check_document(found.gate, interrupted=found.interrupted)
     if found.interrupted:
         console.show(document, limit)
-        console.error("Interrupted: this is what was found until then, and no file was written.")
+        console.error("Interrupted: this is what was found so far; no file was written.")
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     found.require_comparison()

@@ -76,7 +76,7 @@ def command(
     computes something else.
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if base == new:
-        raise UsageError(f"both sides are {base}", "Name two runs, files or builds.")
+        raise UsageError(f"base and new are both {base}", "Name two runs, files or builds.")
     defined_only = definitions is not None
     definitions, builds, measuring, db = merged(definitions, builds, measuring, db)
     names = [base] if new is None else [base, new]

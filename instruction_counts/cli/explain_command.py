@@ -57,7 +57,7 @@ def command(
     with LazyStore(db) as runs:
         sides = read_sides(names, runs)
         if SOURCE in by and len(sides) == 1:
-            raise UsageError("--by source needs two sides", "Name BASE and NEW.")
+            raise UsageError("--by source needs two builds", "Name BASE and NEW.")
         found = explain_sides(sides, attrs.evolve(modes, only=(pattern,)), runs.completed)
     document = explanation_document(
         found,

@@ -46,13 +46,13 @@ from instruction_counts.storage.store import Store
     help="The shape of an input with N in it. Repeatable. Default: what the entry "
     "suggests, or else the first size of the first input is N, wherever it occurs.",
 )
-@click.option("--dtype", type=click.Choice(DTYPES), help="Of the inputs. Default: float32.")
+@click.option("--dtype", type=click.Choice(DTYPES), help="dtype of the inputs  [default: float32]")
 @click.option(
     "--seed",
     type=click.IntRange(0, LARGEST_SEED),
     default=0,
     show_default=True,
-    help="Of the inputs' values.",
+    help="Random seed of the inputs.",
 )
 @mode_options
 @build_options

@@ -112,8 +112,6 @@ def read_previous(path: Path) -> Previous:
 
 @attrs.frozen
 class _Case:
-    """What the next check has to know of a case; files say more of it."""
-
     key: Inline[CaseKey]
     exceeded_before: bool
     """Whether it exceeded its limit when it was last compared, and was not this time."""

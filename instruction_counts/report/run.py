@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.analysis.operator_metrics import without_metrics
+from instruction_counts.analysis.operators import without_metrics
 from instruction_counts.core.facts import expected_values, subject_values
 from instruction_counts.core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics

@@ -38,7 +38,7 @@ def check_build_command(command: str) -> None:
     """
     if PLACEHOLDER not in command and f"${VARIABLE}" not in command.replace("{", ""):
         raise UsageError(
-            f"--build-cmd does not say {PLACEHOLDER}",
+            f"--build-cmd does not contain {PLACEHOLDER}",
             f'It stands for the commit, like "${VARIABLE}".',
         )
 
@@ -74,8 +74,7 @@ def made_build(
     if other != commit:
         raise UsageError(
             f"the build command made {other} and {commit} in one place: {python}",
-            "Let it make a virtual environment for each commit: two builds are compared "
-            "side by side.",
+            "Make a virtual environment for each commit: both builds are needed at once.",
         )
     return Build(commit, python)
 

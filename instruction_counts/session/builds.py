@@ -20,7 +20,7 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.entry import Ability, Profile
+from instruction_counts.engines.engine import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
@@ -269,7 +269,7 @@ def banner(facts: BuildFacts, engine: str, lanes: int) -> str:
         f"torch {fingerprint.torch}",
         f"Python {fingerprint.python}",
         fingerprint.valgrind or "no valgrind",
-        f"{lanes} lane{'' if lanes == 1 else 's'}",
+        f"{lanes} worker{'' if lanes == 1 else 's'}",
         f"hermetic v{fingerprint.profile_version}",
         f"engine {engine}",
     ]

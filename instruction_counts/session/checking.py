@@ -120,7 +120,7 @@ class Check:
         """
         if not (self.gate.compares or self.gate.fails or self.gate.has_failed_cases):
             raise UsageError(
-                "nothing was compared: no case was counted on both sides, with the same code",
+                "nothing was compared: no case with the same code has a count in both",
                 "The reasons are above. Check a counted run, or accept one: baseline accept",
             )
 

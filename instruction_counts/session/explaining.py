@@ -46,7 +46,6 @@ def explain_sides(
 
     Raises:
         UsageError: no case is selected, or several are; or a side has no count of it.
-        DataError: the stored costs of a side contradict themselves.
     """
     known = dict.fromkeys(key for side in sides for key in side.records)
     where = " or ".join(side.title for side in sides)
@@ -63,7 +62,7 @@ def _completed(side: Side, key: CaseKey, sides: Sequence[Side], complete: Comple
         other = next(side for side in sides if key in side.records)
         raise UsageError(
             f"{key.title} is in {other.title}, and not in {side.title}",
-            "Measure it on both sides:",
+            "Measure it with both builds:",
             f"run --only {shlex.quote(key.path)}",
         )
     return attrs.evolve(side, records={**side.records, key: complete(record)})

@@ -7,19 +7,14 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.analysis.models import (
-    Prediction,
-    measured,
-    models_in,
-    predict,
-)
+from instruction_counts.analysis.models import MeasuredModel, measured, models_in
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.sides import Runs, read_side
-from instruction_counts.sources.inputs import parse_input
+from instruction_counts.sources.inputs import check, inputs_of, parse_input, parse_source
 from instruction_counts.sources.models.layers import (
     ModelTrace,
     TraceMode,
@@ -27,7 +22,6 @@ from instruction_counts.sources.models.layers import (
     take_apart,
     unique_layers,
 )
-from instruction_counts.sources.models.sources import check, inputs_of, parse_source
 from instruction_counts.sources.models.writer import definition_file
 from instruction_counts.system.files import check_writable, unwritable, write_atomically
 
@@ -63,7 +57,7 @@ def generate(
     sources, specs = list(map(parse_source, models)), list(map(parse_input, inputs))
     check(sources, specs)
     if output.suffix != ".py":
-        raise UsageError(f"--output {output}: a definition file ends in .py", "Name it so.")
+        raise UsageError(f"--output {output}: a definition file ends in .py", "Choose such a name.")
     check_writable(output, "--output")  # taking models apart takes long
     if output.exists() and not force:
         raise UsageError(
@@ -100,8 +94,8 @@ def predict_models(
     modes: tuple[Language, AutogradMode],
     runs: Runs,
     observer: Observer,
-) -> list[Prediction]:
-    """Add up the layers of each of ``models`` of a stored run or a result file; of none, of all.
+) -> list[MeasuredModel]:
+    """The layers of each of ``models`` of a stored run or a result file; of none, of all.
 
     The observer learns which models have no such layers, unless they were asked for by name.
 
@@ -121,7 +115,7 @@ def predict_models(
             written = f"a file that generate wrote{' with --backward' if has_layers else ''}"
             raise UsageError(text, f"Measure {written}:", "run --definitions FILE")
         observer.note(text)
-    return list(map(predict, present))
+    return present
 
 
 def _names(side: Side, asked: Sequence[str]) -> Sequence[str]:

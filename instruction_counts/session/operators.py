@@ -24,7 +24,6 @@ from instruction_counts.sources.operators.catalogue import (
     load_public_operators,
     load_schemas,
 )
-from instruction_counts.sources.operators.definitions import definitions_of
 from instruction_counts.sources.operators.entries import SIZE, OperatorEntry, Template
 from instruction_counts.sources.operators.reading import read_operators
 from instruction_counts.sources.operators.sizes import (
@@ -34,7 +33,12 @@ from instruction_counts.sources.operators.sizes import (
     templates,
     usual_sizes,
 )
-from instruction_counts.sources.operators.source import remarks, selected, standard_file
+from instruction_counts.sources.operators.source import (
+    definitions_of,
+    remarks,
+    selected,
+    standard_file,
+)
 from instruction_counts.storage.store import Store
 from instruction_counts.system.cache import Cache
 

@@ -87,7 +87,8 @@ def run_selftest(
     """
     rounds: list[Run] = []
     for condition in CONDITIONS:
-        runner.observer.note(f"{len(cases)} cases, {condition.title}")
+        number = f"{len(cases)} case{'' if len(cases) == 1 else 's'}"
+        runner.observer.note(f"{number}, {condition.title}")
         rounds.append(counted(cases, runner, condition, executed=not rounds))
     others = recount(runner, cases, layouts).counts[0] if layouts else []
     noises = noise_of(cases, rounds, others)

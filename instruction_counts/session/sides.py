@@ -90,7 +90,8 @@ def named_sides(
         if len(sides) == 2:
             return sides[0], sides[1]
         raise UsageError(
-            f"{names[0]} is one side, and there is nothing to compare it with", "Name another one."
+            f"{names[0]} has one build, and there is nothing to compare it with",
+            "Name another one.",
         )
     what = "a build, an interpreter, a JSON file"
     base, new = (

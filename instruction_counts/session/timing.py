@@ -6,7 +6,7 @@ from pathlib import Path
 
 import attrs
 
-from instruction_counts.analysis.verdicts.statements import MeasuredStatement, beside
+from instruction_counts.analysis.verdicts.comparison import MeasuredStatement, beside
 from instruction_counts.core.api import GroupedBenchmark
 from instruction_counts.core.types import Label
 from instruction_counts.domain.errors import UsageError
@@ -19,7 +19,6 @@ from instruction_counts.sources.statements import cases_of, groups_of
 
 _NO_SCALAR = "only for scalar outputs"
 """Of what torch says where a backward pass has nothing to start from."""
-_OPTION = "--definitions"
 
 
 @attrs.frozen
@@ -60,8 +59,8 @@ class Timed:
         failures = (found.record.outcome.failure for found in self.statements)
         if any(failure is not None and _NO_SCALAR in failure.message for failure in failures):
             return (
-                "The output is no scalar: end the statement in one (x.sum()), or name a variable "
-                "of the setup that has its shape: --gradient NAME."
+                "The output is not a scalar: end the statement in one (x.sum()), or name a "
+                "variable of the setup that has its shape: --gradient NAME."
             )
         return ""
 
@@ -80,11 +79,11 @@ def time_statements(asked: Statements, runner: BuildRunner, saving: Saving | Non
     if saving is not None:
         label = saving.label  # of several, each has its own below that
         labelled = {label if len(groups) == 1 else (*label, *own): groups[own] for own in groups}
-        check_appendable(saving.path, tuple(labelled), _OPTION)
+        check_appendable(saving.path, tuple(labelled))
     measured = runner.run(runner.orders(cases)).finished()
     succeeded = all(record.outcome.status is Status.OK for record in measured.ordered)
     if saving is not None and succeeded:
-        append(saving.path, labelled, _OPTION)
+        append(saving.path, labelled)
     return Timed(
         *(beside(measured.ordered), measured.run, measured.has_failed_cases, measured.is_sound),
         saved=tuple(labelled) if succeeded else (),

@@ -213,7 +213,7 @@ class StoreWatchedBuilds:
 
     def verify(self, base: SeenBuild, new: SeenBuild, keys: Sequence[CaseKey]) -> Comparison:
         """See `WatchedBuilds`."""
-        self.measurer.observer.note(f"Measuring {len(keys)} candidates once more")
+        self.measurer.observer.note(f"Measuring candidates once more: {len(keys)}")
         request = self.measurer.request
         labels = tuple(dict.fromkeys(key.path for key in keys))
         again = attrs.evolve(

@@ -300,15 +300,6 @@ def test_callers_of_the_largest_changes_are_shown() -> None:
     assert "0 11 +11 0 → 1 kernels" in text
 
 
-def test_a_function_with_other_parameters_is_one_function() -> None:
-    """Under its new name."""
-    renamed = costs_of([(CPU, "f(int)", 100)]), costs_of([(CPU, "f(int, bool)", 107)])
-    text = words(explained(*map(side, ("base", "new"), renamed)))
-
-    assert "f 100 107 +7" in text
-    assert "With other parameters than in base: f." in text
-
-
 # Source lines
 
 SOURCES = (
@@ -351,7 +342,6 @@ def test_json_has_every_function_and_what_was_executed() -> None:
         "function": "malloc",
         "library": STEADY,
         "layer": "allocator",
-        "was": "",
         "base": 99,
         "new": 110,
         "change": 11,

@@ -183,7 +183,7 @@ def test_an_engine_is_checked_for_what_is_left_to_measure(
     ("settings", "message"),
     [
         ({"cores": "4000"}, "4000"),
-        ({"jobs": 99_999_999_999}, "99,999,999,999 lanes are too many"),
+        ({"jobs": 99_999_999_999}, "99,999,999,999 workers are too many"),
     ],
 )
 def test_lanes_that_cannot_be_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -226,8 +226,8 @@ def test_the_banner_names_what_is_measured() -> None:
     other = attrs.evolve(FACTS, build=attrs.evolve(BUILD, name="new"))
 
     assert banner(FACTS, "fork", 1).startswith("torch 2.13.0+cpu · Python 3.11.7 · valgrind-3.19.0")
-    assert " · 1 lane · " in banner(FACTS, "fork", 1)
-    assert " · 2 lanes · " in banner(FACTS, "fork", 2)
+    assert " · 1 worker · " in banner(FACTS, "fork", 1)
+    assert " · 2 workers · " in banner(FACTS, "fork", 2)
     assert banner(other, "fork", 1).startswith("new: torch ")
 
 

@@ -125,7 +125,7 @@ def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path, content: bytes
     file.write_bytes(content)
     said = problem(file)
 
-    assert said.startswith(f"{file} is no SQLite database")
+    assert said.startswith(f"{file} is not an SQLite database")
     assert content == file.read_bytes()
     assert [file] == list(tmp_path.iterdir())
 
