@@ -110,8 +110,9 @@ def by_option(kind: type[Mode]) -> dict[str, Mode]:
 
     Further runtimes come last.
     """
-    members: list[Any] = [*list(kind), *(_further.values() if kind is RuntimeMode else ())]
-    return {mode.option: mode for mode in members}
+    known: Any = kind
+    further: Any = _further.values() if kind is RuntimeMode else ()
+    return {mode.option: mode for mode in (*known, *further)}
 
 
 def _language(value: object) -> Language:

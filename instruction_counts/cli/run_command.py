@@ -22,7 +22,7 @@ from instruction_counts.cli.reporting import result_files
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.run import run_document
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings

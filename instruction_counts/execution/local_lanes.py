@@ -18,8 +18,7 @@ from instruction_counts.domain.fingerprint import Fingerprint
 from instruction_counts.domain.outcomes import Machine, Outcome
 from instruction_counts.domain.records import ChangedFiles
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.engine import Engine
-from instruction_counts.engines.entry import Notice
+from instruction_counts.engines.engine import Engine, Notice
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.cores import CorePool, available_cores, machine_wide, parse_cores
 from instruction_counts.execution.lanes import LanesEntry, Measure, Opening

@@ -20,7 +20,7 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Run, as_it_is
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.engines.entry import Ability, Profile
+from instruction_counts.engines.engine import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening

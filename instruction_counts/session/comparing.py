@@ -24,7 +24,7 @@ from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.records import Complete
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import engine_named
 from instruction_counts.execution.events import Observer
 from instruction_counts.session.builds import (

@@ -13,7 +13,7 @@ from instruction_counts.builds.probing import BuildFacts
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.engines.entry import Ability, EngineEntry, Notice, Profile
+from instruction_counts.engines.engine import Ability, EngineEntry, Notice, Profile
 from instruction_counts.engines.registry import register, unregister
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings
 from instruction_counts.storage.store import Store

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import signal
 import stat
 import subprocess
@@ -210,17 +209,3 @@ def test_the_folder_of_a_killed_process_is_swept(
     finally:
         theirs.rmdir()
         link.unlink()
-
-
-def test_a_folder_that_was_deleted_is_made_again_at_the_same_place() -> None:
-    """And stays locked: nobody sweeps it."""
-    work = WorkFolder()
-    shutil.rmtree(work.path)
-    work.restore()
-    script = "from instruction_counts.system.folders import sweep; sweep()"
-    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
-    stayed = work.path.is_dir()
-    work.remove()
-
-    assert stayed
-    assert not work.path.exists()

@@ -137,25 +137,6 @@ def test_labels_that_are_not_stated_tell_shapes_and_dtypes_apart(
     ]
 
 
-def test_paths_may_begin_with_the_home_folder(
-    write: WRITE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in the file of --build."""
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    (tmp_path / "home").mkdir()
-    (tmp_path / "home" / "python").symlink_to(sys.executable)
-    found = read_specification(
-        write(
-            f"builds: [{{name: a, python: ~/python}}]\n{HEAD}  - {{id: a, statement: x}}\n"
-            "reporters: [{database: ~/runs.db}, {directory: ~/results}]\n"
-        )
-    )
-
-    assert str(tmp_path / "home" / "python") == found.builds[0].python
-    assert str(tmp_path / "home" / "runs.db") == found.reporters.database
-    assert (tmp_path / "home" / "results",) == found.reporters.directories
-
-
 @pytest.mark.parametrize(("stated", "screen"), [("screen", True), ("directory: a", False)])
 def test_the_screen_is_a_reporter(write: WRITE, stated: str, screen: bool) -> None:
     """What is stated holds."""
@@ -187,8 +168,11 @@ def test_what_is_expected_goes_with_the_case(write: WRITE) -> None:
     assert (expected,) == python_cases(path)[0].expected
 
 
-def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> None:
-    """Files and folders are named from the specification."""
+def test_builds_limits_and_reporters_are_read(
+    write: WRITE, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files and folders are named from the specification, or from the home folder."""
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     path = write(f"""\
         version: 1
         builds: [{{name: base, python: {sys.executable}, env: {{A: "1"}}}}]
@@ -197,6 +181,7 @@ def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> N
         reporters:
           - screen
           - directory: results
+          - directory: ~/more
           - database: runs.db
     """)
     found = read_specification(path)
@@ -205,8 +190,8 @@ def test_builds_limits_and_reporters_are_read(write: WRITE, tmp_path: Path) -> N
     assert "base" == found.builds[0].name
     assert sys.executable == found.builds[0].python
     assert {"A": "1"} == found.builds[0].env
-    expected = Reporters(True, (tmp_path / "results",), str(tmp_path / "runs.db"))
-    assert expected == found.reporters
+    folders = tmp_path / "results", tmp_path / "home" / "more"
+    assert Reporters(True, folders, str(tmp_path / "runs.db")) == found.reporters
 
 
 ADD = HEAD + "  - {{id: a, label: '{{ID}} {{dtype}}', operator: torch.add, inputs: {{{inputs}}}}}\n"
@@ -235,17 +220,18 @@ def added(write: WRITE, inputs: str) -> list[str]:
             "input: {shape: [3], requires_grad: false}, other: {shape: [3], dtype: int32}",
             ["input = torch.randn([3])", "other = torch.randint(0, 10, [3]).to(torch.int32)"],
         ),
+        # What an input does not state, and one that is not named, are as in the entry.
         (
-            "input: {shape: [[3], [4]], dtype: [int32, int64]}, other: {shape: [1], dtype: int64}",
+            "input: {shape: [[128, 1], [3]], dtype: [float64, int64]}",
             [
-                "input = torch.randint(0, 10, [3]).to(torch.int32)",
-                "other = torch.randint(0, 10, [1])",
+                *("input = torch.randn([128, 1], dtype=torch.float64)", "input.requires_grad_()"),
+                *("other = torch.randn([128, 128])", "other.requires_grad_()"),
+                "input = torch.randint(0, 10, [128, 1])",
+                *("other = torch.randn([128, 128])", "other.requires_grad_()"),
+                *("input = torch.randn([3], dtype=torch.float64)", "input.requires_grad_()"),
+                *("other = torch.randn([128, 128])", "other.requires_grad_()"),
                 "input = torch.randint(0, 10, [3])",
-                "other = torch.randint(0, 10, [1])",
-                "input = torch.randint(0, 10, [4]).to(torch.int32)",
-                "other = torch.randint(0, 10, [1])",
-                "input = torch.randint(0, 10, [4])",
-                "other = torch.randint(0, 10, [1])",
+                *("other = torch.randn([128, 128])", "other.requires_grad_()"),
             ],
         ),
     ],
@@ -255,18 +241,6 @@ def test_an_operator_has_the_inputs_that_are_stated(
 ) -> None:
     """Each its own dtype, distribution and gradient."""
     assert expected == added(write, inputs)
-
-
-def test_what_an_input_of_an_operator_does_not_state_is_as_in_its_entry(write: WRITE) -> None:
-    """A gradient, for one, and all of an input that is not named."""
-    made = added(write, "input: {shape: [128, 1], dtype: float64}")
-
-    assert [
-        "input = torch.randn([128, 1], dtype=torch.float64)",
-        "input.requires_grad_()",
-        "other = torch.randn([128, 128])",
-        "other.requires_grad_()",
-    ] == made
 
 
 @pytest.mark.parametrize(
@@ -486,7 +460,10 @@ def test_an_input_is_not_called_what_means_something_else(write: WRITE, name: st
     [
         ("builds: [{name: a}]", "python, or a source_cmd"),
         (f"builds: [{{name: a, python: {sys.executable}, env: {{A: 1}}}}]", "env.A\n"),
-        ("builds: [{name: a, source_cmd: b}, {name: a, source_cmd: c}]", "unique names"),
+        (
+            "builds: [{name: b, source_cmd: c},{name: a, source_cmd: b},{name: a, source_cmd: c}]",
+            'builds[2]\n  found     "a" again\n  expected  unique names',
+        ),
         ("reporters: [{database: a.db}, {database: b.db}]", "one database"),
         ("reporters: [directory]", "one of screen"),
         (
@@ -503,15 +480,6 @@ def test_an_input_is_not_called_what_means_something_else(write: WRITE, name: st
 def test_a_mistake_around_the_entries_is_reported(write: WRITE, line: str, said: str) -> None:
     """At its place."""
     assert said in problem(write(f"{HEAD}  - {{id: a, statement: x}}\n{line}\n"))
-
-
-def test_a_build_that_is_named_twice_is_reported_at_its_place(write: WRITE) -> None:
-    """Whatever stands before it."""
-    names = "".join(f"- {{name: {name}, source_cmd: c}}\n" for name in "baa")
-    builds = f"builds:\n{names}"
-    message = problem(write(f"{builds}{HEAD}  - {{id: a, statement: x}}\n"))
-
-    assert '4: builds[2]\n  found     "a" again' in message
 
 
 WHOLE = f"""\
@@ -580,8 +548,6 @@ def test_whatever_a_specification_holds_it_is_read_or_refused(folder: Path, text
         ("version: 1\nbenchmarks: []\n", "at least one benchmark"),
         ("version: 2\nbenchmarks: [{id: a}]\n", "1, the only supported version"),
         ("[1, 2]", "a mapping"),
-        ("version: [1", "expected  YAML"),
-        ("version: 1\nversion: 1\n", "unique names"),
         ("version: !!python/object:os.system {}\nbenchmarks: []\n", "a plain value"),
     ],
 )
