@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from instruction_counts.domain.outcomes import Instructions, Times
-from instruction_counts.report.document import Cell, Unit
+from instruction_counts.report.document import Cell, Role, Unit
 
 ABSENT = "–"
 
@@ -26,9 +26,14 @@ def written(cell: Cell, unit: Unit) -> str:
 
 def count(instructions: Instructions | None) -> str:
     """``18,063``; with a leading ``~`` where the windows did not agree."""
+    return written(count_cell(instructions), Unit.COUNT)
+
+
+def count_cell(instructions: Instructions | None) -> Cell:
+    """The count of an iteration; None where there is none."""
     if instructions is None:
-        return ABSENT
-    return f"{'' if instructions.exact else '~'}{instructions.per_run:,}"
+        return Cell(None)
+    return Cell(instructions.per_run, approximate=not instructions.exact)
 
 
 def duration(seconds: float) -> str:
@@ -62,26 +67,14 @@ def share(fraction: float) -> str:
     return f"{min(fraction, 0.999) if 0.999 < fraction < 1 else fraction:.1%}"
 
 
-def median(times: Times | None) -> str:
-    """The median of wall times."""
-    return ABSENT if times is None else duration(times.median_s)
+def time_cell(times: Times | None) -> Cell:
+    """The median of wall times, in seconds; None where there are none."""
+    return Cell(None if times is None else times.median_s)
 
 
-def spread(times: Times | None) -> str:
-    """The interquartile range, relative to the median."""
-    fraction = relative_spread(times)
-    return "" if fraction is None else f"±{fraction:.0%}"
-
-
-def relative_spread(times: Times | None) -> float | None:
-    """The interquartile range as a fraction of the median; None where there is none."""
-    return None if times is None or not times.median_s else times.iqr_s / times.median_s
-
-
-def clock(seconds: float) -> str:
-    """Minutes and seconds: ``2:05``."""
-    minutes, rest = divmod(round(seconds), 60)
-    return f"{minutes}:{rest:02}"
+def spread_cell(times: Times | None) -> Cell:
+    """The interquartile range as a fraction of the median; nothing where there is none."""
+    return Cell(times.iqr_s / times.median_s if times and times.median_s else "", Role.DIM)
 
 
 def plural(number: int, noun: str, nouns: str = "") -> str:

@@ -12,7 +12,7 @@ from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.shared_causes import shared_causes
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.report.causes import more_calls, table, text, texts
+from instruction_counts.report.causes import table, text, texts
 from tests.builders import costs_of
 from tests.builders import difference as difference_of
 
@@ -36,20 +36,13 @@ FORWARD = Cause(
             "+1 aten::mul (backward)",
         ),
         (Cause(CauseKind.LAYER, "kernels", 100, 131), "+31 kernels"),
+        (Cause(CauseKind.NATIVE, "f", 9, 1, more_calls=Fraction(-2)), "-8 f (-2 calls)"),
+        (Cause(CauseKind.NATIVE, "f", 1, 9, more_calls=Fraction(1, 2)), "+8 f (+0.5 calls)"),
     ],
 )
 def test_a_cause_says_what_people_can_open(cause: Cause, expected: str) -> None:
     """A function with its line, an operator, a layer."""
     assert expected == text(cause)
-
-
-@pytest.mark.parametrize(
-    ("amount", "expected"),
-    [(Fraction(1), "+1 call"), (Fraction(-2), "-2 calls"), (Fraction(1, 2), "+0.5 calls")],
-)
-def test_changes_of_calls_have_a_sign(amount: Fraction, expected: str) -> None:
-    """And the right number."""
-    assert expected == more_calls(amount)
 
 
 @pytest.mark.parametrize(

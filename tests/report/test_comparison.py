@@ -20,7 +20,8 @@ from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import Outcome, Output, TensorValue, Times
 from instruction_counts.domain.records import ChangedFiles
-from instruction_counts.report.comparison import comparison_document, name_of, selector
+from instruction_counts.report.cases import name_of, selector
+from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.document import Table
 from instruction_counts.report.renderers import csv, markdown, renderer_named, terminal
 from tests.builders import comparison, counted, cpp, difference, side

@@ -9,7 +9,7 @@ import attrs
 from instruction_counts.analysis.models import measured, predict
 from instruction_counts.domain.records import Record
 from instruction_counts.report import models as report
-from instruction_counts.report.document import Document
+from instruction_counts.report.document import Chart, Document
 from instruction_counts.report.renderers.terminal import render
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import unique_layers
@@ -45,6 +45,17 @@ def test_a_prediction_has_shares_of_the_whole_and_bars() -> None:
         "whole, as measured 1,000 100.0% 4 ms 100.0%",
         "unexplained 100 10.0% 500 us 12.5%",
     ] == [line for line in predicted(*RECORDS) if line]
+
+
+def test_a_page_draws_the_layers_of_a_model_without_rows_of_sums() -> None:
+    """They are the whole."""
+    *_, chart = report.predicted([predict(measured(RECORDS, "Net"))]).sections
+    assert isinstance(chart, Chart)
+
+    assert [("all", "Conv2d", "ReLU"), (900, 600, 300)] == [
+        chart.series[0].labels,
+        chart.series[0].y,
+    ]
 
 
 def test_layers_that_cost_more_than_the_whole_leave_less_than_nothing() -> None:

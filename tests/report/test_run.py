@@ -8,12 +8,20 @@ from rich.cells import cell_len
 
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.metrics import ALLOCATIONS, LEFT_RUNNING, Amounts
-from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status, Times
 from instruction_counts.domain.records import ChangedFiles, Run
 from instruction_counts.domain.stored import RunSummary
+from instruction_counts.report.document import ChartKind
 from instruction_counts.report.renderers import csv, markdown, terminal
-from instruction_counts.report.run import doubts, results_table, run_document
-from instruction_counts.report.runs import runs_document, title
+from instruction_counts.report.run import (
+    charts,
+    doubts,
+    results_table,
+    run_document,
+    runs_document,
+    title,
+)
+from tests.builders import counted
 from tests.fakes import OK, failed, make_record, make_run
 from tests.report.made import both, measured, realistic
 
@@ -160,6 +168,39 @@ def test_csv_has_a_line_for_each_case() -> None:
     )
     assert line.startswith(f"a/b,python,eager,forward,1,default,{record.definition_hash},ok,8899,")
     assert line.endswith(',"{""k"": [1]}",,')
+
+
+# Charts
+
+
+RECORDS = [make_record("a", name, outcome=counted(count)) for count, name in enumerate("wxyz", 1)]
+
+
+def test_each_label_is_as_large_as_what_is_below_it() -> None:
+    """So that nothing of a run is missing in its map; few cases are read faster than looked at."""
+    (chart,) = charts(RECORDS)
+    (series,) = chart.series
+    sizes = dict(zip(series.labels, series.y, strict=True))
+    below = dict.fromkeys(sizes, 0)
+    for name, parent in zip(series.labels, series.x, strict=True):
+        if parent:
+            below[str(parent)] += int(sizes[name])
+
+    assert (ChartKind.TREEMAP, 10) == (chart.kind, sizes["all"])
+    assert [] == [name for name, sum_ in below.items() if sum_ not in {0, sizes[name]}]
+    assert () == charts(RECORDS[:3])
+
+
+def test_counts_are_drawn_against_times_where_there_are_any() -> None:
+    """By language."""
+    timed = [
+        attrs.evolve(record, outcome=attrs.evolve(record.outcome, times=Times.of((1e-6,), 1)))
+        for record in RECORDS
+    ]
+
+    assert [("Python", (1e-6,) * 4, (1, 2, 3, 4))] == [
+        (series.name, series.x, series.y) for series in charts([*timed, *RECORDS])[1].series
+    ]
 
 
 # Stored runs
