@@ -20,24 +20,15 @@ class Unit(enum.Enum):
     """What a number is, and so how every renderer writes it."""
 
     TEXT = "text"
-    COUNT = "count"
-    """A whole number: ``18,063``."""
-    CHANGE = "change"
-    """A whole number with its sign: ``+381``; 0 is ``0``."""
-    NUMBER = "number"
-    """Any number, in three digits: ``12.3``."""
-    RELATIVE = "relative"
-    """A fraction of a base, with its sign, as a percentage: ``+4.52%``."""
-    SHARE = "share"
-    """A fraction of a whole, as a percentage: ``41.2%``; ``100.0%`` is all of it."""
-    SPREAD = "spread"
-    """How far a count moves without a change, in its own unit: ``±12``."""
-    RELATIVE_SPREAD = "relative spread"
-    """The same as a fraction of the value: ``±3%``."""
-    SECONDS = "seconds"
-    """Three digits and a unit: ``4.71 us``."""
-    BYTES = "bytes"
-    """Three digits and a unit: ``1.5 MiB``."""
+    COUNT = "count"  # a whole number: 18,063
+    CHANGE = "change"  # a whole number with its sign: +381; 0 is 0
+    NUMBER = "number"  # any number, in three digits: 12.3
+    RELATIVE = "relative"  # a fraction of a base, with its sign, as a percentage: +4.52%
+    SHARE = "share"  # a fraction of a whole: 41.2%; 100.0% is all of it
+    SPREAD = "spread"  # how far a count moves without a change, in its own unit: ±12
+    RELATIVE_SPREAD = "relative spread"  # the same as a fraction of the value: ±3%
+    SECONDS = "seconds"  # three digits and a unit: 4.71 us
+    BYTES = "bytes"  # three digits and a unit: 1.5 MiB
 
 
 class Role(enum.Enum):
@@ -293,14 +284,6 @@ class Document:
     def tables(self) -> tuple[Table, ...]:
         """All tables among the sections."""
         return tuple(section for section in self.sections if isinstance(section, Table))
-
-    def table(self, name: str) -> Table:
-        """The table of that name.
-
-        Raises:
-            KeyError: there is none.
-        """
-        return {table.name: table for table in self.tables}[name]
 
 
 def records_table(name: str, names: Iterable[str], rows: Iterable[Iterable[Value]]) -> Table:

@@ -14,7 +14,10 @@ from instruction_counts.analysis.attribution.causes import (
     nameless_libraries,
     top_causes,
 )
-from instruction_counts.analysis.attribution.executed_changes import executed_on_both
+from instruction_counts.analysis.attribution.executed_changes import (
+    ExecutedChanges,
+    executed_on_both,
+)
 from instruction_counts.analysis.attribution.function_changes import (
     CallerChange,
     FunctionChange,
@@ -69,6 +72,8 @@ _EXPLAINED_CALLERS = 3
 _CALLERS = 5
 _LONGEST_VALUE = 24
 _LONGEST_NAME = 48
+_TOTALS = ("python", "bytecodes", "operator_calls")
+_RECORD = ("function", "library", "layer", "base", "new", "change", "base_calls", "new_calls")
 
 
 def explanation_document(
@@ -91,6 +96,8 @@ def explanation_document(
         "library": _shares(explained, "libraries", "by library", explained.difference.by_library()),
         "function": _functions(explained),
     }
+    data = _values(explained, sources)
+    records = ([function[name] for name in _RECORD] for function in data["functions"])
     return Document(
         "explanation",
         explained.key.title,
@@ -99,8 +106,8 @@ def explanation_document(
         sections=(part for name, found in parts.items() if name in wanted for part in found),
         notes=_notes(explained, wanted),
         longest=LONGEST_COMMENT,
-        data=_values(explained, sources),
-        records=_records(explained),
+        data=data,
+        records=records_table("functions", _RECORD, records),
         profiles=_profiles(explained) if with_profiles else None,
     )
 
@@ -284,8 +291,7 @@ def _python(explained: Explained) -> Iterator[Section]:
         text = f"by Python function: Python {' and '.join(sorted(versions))} cannot be compared"
         yield Block("", [text])
         return
-    base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
-    every = executed_on_both(base, known[-1]).functions
+    every = _on_both(explained, known).functions
     items = [
         _Item(
             f"{change.file}{f':{change.line}' if change.line else ''} {change.name}",
@@ -296,15 +302,14 @@ def _python(explained: Explained) -> Iterator[Section]:
         for change in every
         if change.edited or change.delta
     ]
-    yield _changed(explained, ("python", "by Python function", "bytecodes"), items, len(every))
+    yield _changed(explained, "python", "by Python function", "bytecodes", items, len(every))
 
 
 def _operators(explained: Explained) -> Iterator[Section]:
     known = [side for side in _executed(explained) if side is not None]
     if len(known) < len(explained.sides):
         return
-    base = known[0] if _is_pair(explained) else Executed((), ())
-    every = executed_on_both(base, known[-1]).operators
+    every = _on_both(explained, known).operators
     items = [
         _Item(
             f"{change.name}{' (backward)' if change.backward else ''}",
@@ -314,18 +319,22 @@ def _operators(explained: Explained) -> Iterator[Section]:
         for change in every
         if change.delta
     ]
-    yield _changed(explained, ("operators", "by operator", "calls"), items, len(every))
+    yield _changed(explained, "operators", "by operator", "calls", items, len(every))
+
+
+def _on_both(explained: Explained, known: Sequence[Executed]) -> ExecutedChanges:
+    base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
+    return executed_on_both(base, known[-1])
 
 
 def _changed(
-    explained: Explained, names: tuple[str, str, str], items: Sequence[_Item], number: int
+    explained: Explained, name: str, title: str, unit: str, items: Sequence[_Item], number: int
 ) -> Section:
     """A table of what changed, or of all that one side has; a line where nothing changed."""
-    name, title, unit = names
-    if items:
-        many = f", {len(items):,} of {number:,} changed" if _is_pair(explained) else ""
-        return _table(explained, name, f"{title}{many}", unit, items)
-    return Block("", [f"{title}: none of {number:,} changed"])
+    if not items:
+        return Block("", [f"{title}: none of {number:,} changed"])
+    many = f", {len(items):,} of {number:,} changed" if _is_pair(explained) else ""
+    return _table(explained, name, f"{title}{many}", unit, items)
 
 
 def _shares(
@@ -442,8 +451,7 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 layer=function.key.layer.value,
                 was=function.was,
                 kind=function.kind.value,
-                base_calls=function.base_calls,
-                new_calls=function.new_calls,
+                **_calls(function),
             )
             for function in difference.functions
         ],
@@ -454,8 +462,7 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 caller_library=call.caller.library,
                 callee=call.callee.name,
                 callee_library=call.callee.library,
-                base_calls=call.base_calls,
-                new_calls=call.new_calls,
+                **_calls(call),
             )
             for call in difference.calls
         ],
@@ -472,7 +479,12 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
 
 
 def _changes(found: Any, **names: Any) -> dict[str, Any]:
-    return {**names, "base": found.base, "new": found.new, "change": found.delta}
+    amounts = {"base": found.base, "new": found.new, "change": found.delta}
+    return {**names, **{name: _number(amount) for name, amount in amounts.items()}}
+
+
+def _calls(found: FunctionChange | CallerChange) -> dict[str, Any]:
+    return {"base_calls": _number(found.base_calls), "new_calls": _number(found.new_calls)}
 
 
 def _side_values(explained: Explained, side: Side) -> dict[str, Any]:
@@ -494,39 +506,18 @@ def _executed_values(explained: Explained) -> dict[str, Any]:
     """Totals of a side as far as known; rows where both are, of functions if Python is the same."""
     *before, new = _executed(explained)
     base = before[0] if before else None
-    values: dict[str, Any] = {
-        name: side and {key: getattr(side, key) for key in _TOTALS}
-        for name, side in (("base", base), ("new", new))
-    }
-    values |= {"functions": None, "operators": None}
+    functions = operators = None
     if new is not None and (base is not None or not before):
         old = base or Executed((), (), new.python)
         found = executed_on_both(old, new)
         if new.bytecodes is not None and old.python == new.python:
-            values["functions"] = [_row_values(row) for row in found.functions]
-        values["operators"] = [_row_values(row) for row in found.operators]
-    return values
-
-
-_TOTALS = ("python", "bytecodes", "operator_calls")
-
-
-def _row_values(row: Any) -> dict[str, Any]:
-    return {**attrs.asdict(row), "change": row.delta}
-
-
-def _records(explained: Explained) -> Table:
-    """Every function, with numbers as they are."""
-    amounts = ("base", "new", "delta", "base_calls", "new_calls")
-    names = ("function", "library", "layer", "base", "new", "change", "base_calls", "new_calls")
-    rows = (
-        (
-            *(function.key.name, function.key.library, function.key.layer.value),
-            *(_number(getattr(function, name)) for name in amounts),
-        )
-        for function in explained.difference.functions
-    )
-    return records_table("functions", names, rows)
+            functions = [{**attrs.asdict(row), "change": row.delta} for row in found.functions]
+        operators = [{**attrs.asdict(row), "change": row.delta} for row in found.operators]
+    totals = {
+        name: side and {key: getattr(side, key) for key in _TOTALS}
+        for name, side in (("base", base), ("new", new))
+    }
+    return {**totals, "functions": functions, "operators": operators}
 
 
 def _number(amount: Fraction | None) -> int | float | None:

@@ -57,15 +57,17 @@ def history(series: Sequence[Series], causes: StepCauses) -> Document:
         for case in series[:MOST_PLOTS]
     )
     shown = plotted if len(series) <= MOST_PLOTS else [_overview(series)]
-    records = (record for case in series for record in _of_case(case))
+    data = [_series_data(case, causes) for case in series]
+    records = (
+        record
+        for case, values in zip(series, data, strict=True)
+        for record in _of_case(case, values)
+    )
     return Document(
         "history",
         sections=[*shown, *filter(None, map(_chart, series))],
-        data={
-            "format_version": FORMAT_VERSION,
-            "cases": [_series_data(case, causes) for case in series],
-        },
-        records=records_table("counts", (*KEY_NAMES, *_RECORD, *_FIGURES), records),
+        data={"format_version": FORMAT_VERSION, "cases": data},
+        records=records_table("counts", (*KEY_NAMES, "segment", *_RECORD), records),
     )
 
 
@@ -105,8 +107,7 @@ def _drawing(segment: Segment) -> Iterator[Line]:
     """Counts as dots, outliers as crosses, levels as lines; the scale is at the left."""
     points = segment.points
     counts = [count_of(point).per_run for point in points]
-    lines = [plots.Line(level.start, level.end - 1, level.count) for level in segment.levels]
-    yield from map(Line, plots.levels(counts, segment.outliers, lines, WIDTH))
+    yield from map(Line, plots.levels(counts, segment.outliers, segment.levels, WIDTH))
     first_day, last_day = (points[place].started_at[:10] or "–" for place in (0, -1))
     margin = plots.levels_margin(counts, segment.outliers)
     total = plural(len(points), "count")
@@ -176,25 +177,18 @@ def _case_row(series: Series) -> Row:
     return Row([title, len(points), latest, len(steps), last], title)
 
 
-_RECORD = ("segment", "started_at", "run", "build", "torch", "torch_git")
-_FIGURES = ("count", "spread", "level", "remark")
+_RECORD = (
+    *("started_at", "run", "build", "torch", "torch_git"),
+    *("count", "spread", "level", "remark"),
+)
 
 
-def _of_case(series: Series) -> Iterator[tuple[Value, ...]]:
-    """A record for each count, and for each time that the case was not counted."""
-    key = key_cells(series.key)
-    for number, segment in enumerate(series.segments, 1):
-        for place, point in enumerate(segment.points):
-            counted, level = count_of(point), segment.level_at(place).count
-            remark = " · ".join(_remarks(segment, place))
-            yield (*key, number, *_run(point), counted.per_run, counted.spread, level, remark)
-    for point in series.uncounted:
-        yield (*key, 0, *_run(point), None, None, None, point.failure or point.status.value)
-
-
-def _run(point: StoredCount) -> tuple[Value, ...]:
-    torch = point.fingerprint
-    return point.started_at, point.run_id, point.build, torch.torch, torch.torch_git
+def _of_case(series: Series, values: dict[str, Any]) -> Iterator[tuple[Value, ...]]:
+    """A record for each count, and for each time that the case was not counted: segment 0."""
+    segments = enumerate((segment["points"] for segment in values["segments"]), 1)
+    for number, points in (*segments, (0, values["uncounted"])):
+        for point in points:
+            yield (*key_cells(series.key), number, *(point[name] for name in _RECORD))
 
 
 def _remarks(segment: Segment, place: int) -> Iterator[str]:
@@ -216,7 +210,12 @@ def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
             {
                 "apart": list(segment.apart),
                 "points": [
-                    {**_point_data(point), "outlier": place in segment.outliers}
+                    {
+                        **_point_data(point),
+                        "outlier": place in segment.outliers,
+                        "level": segment.level_at(place).count,
+                        "remark": " · ".join(_remarks(segment, place)),
+                    }
                     for place, point in enumerate(segment.points)
                 ],
                 "levels": [
@@ -259,6 +258,8 @@ def _point_data(point: StoredCount) -> dict[str, Any]:
         "count": counted and counted.per_run,
         "exact": counted and counted.exact,
         "spread": counted and counted.spread,
+        "level": None,
+        "remark": point.failure or point.status.value,
     }
 
 

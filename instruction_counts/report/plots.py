@@ -8,6 +8,7 @@ import attrs
 import plotext
 
 from instruction_counts.analysis.complexity import Fit
+from instruction_counts.history.steps import Level
 
 _COUNT, _OUTLIER, _LEVEL, _FIT = "•", "×", "─", "·"
 _SERIES = "●○■□▲△◆◇"
@@ -25,15 +26,6 @@ class Curve:
     title: str
     counts: Mapping[int, int]
     fit: Fit | None = None
-
-
-@attrs.frozen
-class Line:
-    """A level, from its first count to its last."""
-
-    first: int
-    last: int
-    count: int
 
 
 def curves(title: str, axis: str, found: Sequence[Curve]) -> Iterator[str]:
@@ -60,7 +52,7 @@ def curves(title: str, axis: str, found: Sequence[Curve]) -> Iterator[str]:
 
 
 def levels(
-    counts: Sequence[int], outliers: Collection[int], lines: Sequence[Line], width: int
+    counts: Sequence[int], outliers: Collection[int], found: Sequence[Level], width: int
 ) -> Iterator[str]:
     """Counts in order as dots, ``outliers`` (positions) as crosses, levels as lines.
 
@@ -76,8 +68,8 @@ def levels(
     plotext.yaxes(True, False)
     plotext.xlim(-0.5, len(counts) - 0.5)
     plotext.ylim(low - is_flat, high + is_flat)
-    for line in lines:
-        plotext.plot([line.first, line.last], [line.count, line.count], marker=_LEVEL)
+    for level in found:
+        plotext.plot([level.start, level.end - 1], [level.count] * 2, marker=_LEVEL)
     for marker, are_outliers in ((_COUNT, False), (_OUTLIER, True)):
         places = [place for place in range(len(counts)) if (place in outliers) is are_outliers]
         shown = [min(max(counts[place], low), high) for place in places]

@@ -15,6 +15,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record, Run
+from instruction_counts.report.document import Document, Table
 from tests.fakes import OK, failed, make_record, make_run
 
 LONG = ("Metadata and views", "as_strided of a tensor with many dimensions", "x" * 70, "last one")
@@ -50,3 +51,8 @@ def realistic() -> Run:
         make_record("InferenceMode", outcome=measured(0, 1e-10)),
         make_record("Dispatcher", language=Language.CPP, outcome=Outcome(Status.SKIPPED)),
     )
+
+
+def table_of(document: Document, name: str) -> Table:
+    """The table of that name."""
+    return next(table for table in document.tables if table.name == name)

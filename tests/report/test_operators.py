@@ -21,6 +21,7 @@ from instruction_counts.sources.operators.catalogue import Coverage, PublicOpera
 from instruction_counts.sources.operators.entries import ByVariant, OperatorEntry, Tensor
 from tests.analysis.made_operators import OTHER, RUN, record
 from tests.fakes import failed, make_record, make_run
+from tests.report.made import table_of
 
 
 def shown(document: Document) -> list[str]:
@@ -37,7 +38,7 @@ def test_the_list_says_what_each_operator_has_and_has_not() -> None:
         OperatorEntry("torch.f", "other", {"x": Tensor(shapes)}, cpp=False, autograd=False),
     ]
     found = report.listed(entries)
-    rows = found.table("operators").rows
+    rows = table_of(found, "operators").rows
 
     assert ["torch.add", "arithmetic", "input", "all", ""] == [cell.value for cell in rows[0].cells]
     assert ["x", "small, typical", "C++, backward"] == [cell.value for cell in rows[1].cells[2:]]
@@ -59,7 +60,7 @@ COVERAGE = Coverage((*NAMED, *SHARED, *UNCOVERED), NAMED, SHARED, UNCOVERED)
 
 def test_coverage_counts_operators_and_calls_by_category() -> None:
     """Categories with most calls that are not covered come first."""
-    table = report.coverage(COVERAGE, "nightly", 20).table("categories")
+    table = table_of(report.coverage(COVERAGE, "nightly", 20), "categories")
 
     assert [
         ["torch.fft", 1223, 4, 1, 1200 / 1223],
@@ -72,7 +73,7 @@ def test_coverage_counts_operators_and_calls_by_category() -> None:
 def test_coverage_names_what_is_not_covered_and_the_first_on_a_screen() -> None:
     """With the native name; in one sentence how the others are covered."""
     found = report.coverage(COVERAGE, "nightly", 2)
-    table = found.table("uncovered")
+    table = table_of(found, "uncovered")
 
     assert ["torch.fft.hfft", "torch.fft", "fft_hfft", 20] == [
         cell.value for cell in table.rows[0].cells

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from instruction_counts.analysis.complexity import fit
-from instruction_counts.report.plots import Curve, Line, curves, levels
+from instruction_counts.history.steps import Level
+from instruction_counts.report.plots import Curve, curves, levels
 
 COUNTS = [1000, 1000, 9000, 1000, 1200, 1200]
-LINES = [Line(0, 3, 1000), Line(4, 5, 1200)]
+LINES = [Level(0, 4, 1000, ()), Level(4, 6, 1200, ())]
 
 
 def test_counts_lie_on_their_levels_and_outliers_at_the_edge_of_the_scale() -> None:
@@ -26,14 +27,14 @@ def test_counts_lie_on_their_levels_and_outliers_at_the_edge_of_the_scale() -> N
 
 def test_counts_at_one_level_are_one_line() -> None:
     """A scale would have nothing to show."""
-    assert [" 1,000 ┤  •───•"] == list(levels([1000, 1000], (), [Line(0, 1, 1000)], 80))
+    assert [" 1,000 ┤  •───•"] == list(levels([1000, 1000], (), [Level(0, 2, 1000, ())], 80))
 
 
 @pytest.mark.parametrize("number", [1, 2, 17, 18, 19, 365])
 def test_a_plot_of_levels_is_no_wider_than_asked(number: int) -> None:
     """More counts than columns share them."""
     counts = [1000 + place for place in range(number)]
-    lines = [Line(0, number - 1, 1000)]
+    lines = [Level(0, number, 1000, ())]
 
     assert max(len(line) for line in levels(counts, (), lines, 80)) <= 80
 
@@ -41,7 +42,7 @@ def test_a_plot_of_levels_is_no_wider_than_asked(number: int) -> None:
 @pytest.mark.parametrize("count", [0, 1, 10**12])
 def test_a_scale_fits_its_counts(count: int) -> None:
     """However large they are."""
-    assert [f"{count:>6,} ┤  •"] == list(levels([count], (), [Line(0, 0, count)], 80))
+    assert [f"{count:>6,} ┤  •"] == list(levels([count], (), [Level(0, 1, count, ())], 80))
 
 
 def test_a_curve_shows_its_counts_its_fit_and_its_title() -> None:

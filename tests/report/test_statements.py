@@ -15,6 +15,7 @@ from instruction_counts.report.renderers import renderer_named, terminal
 from instruction_counts.report.statements import statements_document
 from tests.builders import counted
 from tests.fakes import failed, make_record, make_run
+from tests.report.made import table_of
 
 ADD = make_record(
     "x + y",
@@ -98,7 +99,8 @@ def test_modes_are_named_where_they_differ() -> None:
     twin = attrs.evolve(ADD, language=Language.CPP)
     backward = attrs.evolve(ADD, autograd=AutogradMode.FORWARD_BACKWARD, num_threads=2)
     names = [
-        document(ADD, other).table("statements").column("statement") for other in (twin, backward)
+        table_of(document(ADD, other), "statements").column("statement")
+        for other in (twin, backward)
     ]
 
     assert [
