@@ -45,9 +45,6 @@ def test_the_list_says_what_each_operator_has_and_has_not() -> None:
     assert "2 operators in 2 categories" == found.answer[0].text
 
 
-# Coverage
-
-
 def public(name: str, uses: int, *tags: str) -> PublicOperator:
     """A public operator of torch.fft."""
     return PublicOperator(f"torch.fft.{name}", "torch.fft", f"fft_{name}", tags, uses)
@@ -85,9 +82,6 @@ def test_coverage_names_what_is_not_covered_and_the_first_on_a_screen() -> None:
     )
 
 
-# Costs
-
-
 def costs_of(run: Run) -> list[str]:
     """The table as it is on 80 columns."""
     return shown(Document("operators", sections=(report.measured(run),)))
@@ -111,8 +105,6 @@ def test_a_run_without_operators_has_no_rows() -> None:
     """What else it holds is in other tables."""
     assert () == report.measured(make_run(OTHER)).rows
 
-
-# Sizes
 
 SIZES = [4**power for power in range(2, 9)]
 
