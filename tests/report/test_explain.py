@@ -299,15 +299,17 @@ def test_lines_stand_between_what_ran_and_native_functions() -> None:
 
 def test_json_has_every_function_and_what_was_executed() -> None:
     """Also what did not change, with whole names; null where it is not known."""
-    found = as_json(explanation_document(with_new(executed=EDITED)))
-    unknown = as_json(explanation_document(with_new(executed=None)))["executed"]
-    alone = as_json(explanation_document(explained(side("run 12", BASE))))
-
-    assert (1, "add", 4) == (
-        found["explain_version"],
-        found["label"][-1],
-        len(found["functions"]),
+    found, unknown, alone = (
+        as_json(explanation_document(some))
+        for some in (
+            with_new(executed=EDITED),
+            with_new(executed=None),
+            explained(side("run 12", BASE)),
+        )
     )
+    executed = found["executed"]
+
+    assert (1, "add", 4) == (found["explain_version"], found["label"][-1], len(found["functions"]))
     assert {
         "function": "malloc",
         "library": CPU,
@@ -320,12 +322,10 @@ def test_json_has_every_function_and_what_was_executed() -> None:
         "base_calls": 9,
         "new_calls": 10,
     } in found["functions"]
-    assert [10, 0] == [function["change"] for function in found["executed"]["functions"]]
-    assert {"python": "3.11", "bytecodes": 37, "operator_calls": 2} == found["executed"]["new"]
-    assert ["aten::contiguous", "aten::add"] == [
-        operator["name"] for operator in found["executed"]["operators"]
-    ]
-    assert [None] * 3 == [unknown[name] for name in ("new", "functions", "operators")]
+    assert [10, 0] == [function["change"] for function in executed["functions"]]
+    assert {"python": "3.11", "bytecodes": 37, "operator_calls": 2} == executed["new"]
+    assert ["aten::contiguous", "aten::add"] == [row["name"] for row in executed["operators"]]
+    assert [None] * 3 == [unknown["executed"][key] for key in ("new", "functions", "operators")]
     assert (None, 27, 969) == (
         alone["base"],
         alone["executed"]["new"]["bytecodes"],
