@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from instruction_counts.analysis.verdicts.difference import Difference
+from instruction_counts.core.api import TimerArgs
 from instruction_counts.core.facts import expected_values, subject_values
 from instruction_counts.core.types import AutogradMode, Case, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.metrics import metrics
@@ -64,18 +65,18 @@ def code_document(cases: Sequence[Case]) -> Document:
 
 
 def _code_lines(case: Case) -> Iterator[Line]:
-    args = case.timer_args
-    parts = {
+    head = {
         "definition": case.definition_hash,
         "TorchScript model (made inside the build)": case.model_source,
-        "global setup": args.global_setup,
-        "setup": args.setup,
-        "statement": args.stmt,
     }
-    for name, code in parts.items():
+    for name, code in {**head, **_parts(case.timer_args)}.items():
         if code:
             yield Line(name, indent=2)
             yield from (Line(line.rstrip(), indent=4) for line in code.splitlines())
+
+
+def _parts(found: TimerArgs | Record) -> dict[str, str]:
+    return {"global setup": found.global_setup, "setup": found.setup, "statement": found.stmt}
 
 
 def _as_values(case: Case) -> dict[str, Any]:
@@ -146,13 +147,7 @@ def _time(times: Times | None) -> str:
 
 
 def _code(record: Record | None) -> list[str]:
-    if record is None:
-        return []
-    parts = {
-        "global setup": record.global_setup,
-        "setup": record.setup,
-        "statement": record.stmt,
-    }
+    parts = {} if record is None else _parts(record)
     return [
         line for name, text in parts.items() if text for line in (f"# {name}", *text.splitlines())
     ]

@@ -104,8 +104,8 @@ def _remark(cause: Cause) -> str:
     return f"{'+' if calls > 0 else ''}{_calls(calls)}" if calls else ""
 
 
-def table(shared: SharedCauses) -> Table:
-    """What explains most of the changes, with its share of them."""
+def tables(shared: SharedCauses) -> list[Table]:
+    """What explains most of the changes, with its share of them, where cases share anything."""
     rows = []
     for letter, cause in _lettered(shared):
         share = "" if cause.share is None else cause.share
@@ -122,7 +122,7 @@ def table(shared: SharedCauses) -> Table:
         Column("cases", "cases", Unit.COUNT),
         Column("cause", "what explains it"),
     )
-    return Table("causes", "", columns, rows)
+    return [Table("causes", "", columns, rows)] if rows else []
 
 
 def _leading(leading: LeadingCause) -> str:

@@ -89,7 +89,7 @@ def comparison_document(
         "comparison",
         answer=[tally(comparison)],
         facts=facts(comparison),
-        sections=[*cause_sections(shared), *tables, *([] if limits is None else [limits])],
+        sections=[*causes.tables(shared), *tables, *([] if limits is None else [limits])],
         notes=_notes(comparison, has_tables=bool(tables)),
         next_command=_next(comparison.differences, tables, names),
         longest=LONGEST_COMMENT,
@@ -150,11 +150,6 @@ def _geometric_mean(differences: Iterable[Difference]) -> float | None:
     return math.expm1(math.fsum(logs) / len(logs)) if logs else None
 
 
-def cause_sections(shared: SharedCauses) -> tuple[Table, ...]:
-    """What explains most of the changes, where cases share anything."""
-    return (causes.table(shared),) if shared.leading else ()
-
-
 def cases_table(
     name: str,
     title: str,
@@ -197,9 +192,12 @@ def _count(count: int | None, record: Record | None) -> Cell:
 def why(difference: Difference, shared: SharedCauses, models: Models | None) -> tuple[str, ...]:
     """What is said of a case: its reason, where that is not the change alone, and its causes."""
     parts = []
+    is_code = difference.reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER}
+    # The first cause names the code that differs.
+    is_said = is_code and difference.verified and bool(difference.causes)
     if difference.verdict in {Verdict.FAILED, Verdict.INCOMPARABLE}:
         parts.append(reason_of(difference))
-    elif difference.reason not in _SAID_BY_THE_TABLE and not _is_said_by_causes(difference):
+    elif difference.reason not in _SAID_BY_THE_TABLE and not is_said:
         effect = difference.effect
         amount = f" ({effect:+,})" if effect and effect != difference.change else ""
         parts.append(f"{difference.reason.value}{amount}")
@@ -219,12 +217,6 @@ def why(difference: Difference, shared: SharedCauses, models: Models | None) -> 
             f"time {duration(time.base_s)} → {duration(time.new_s)} ({relative(time.ratio - 1)})"
         )
     return tuple(parts)
-
-
-def _is_said_by_causes(difference: Difference) -> bool:
-    """Whether the first cause names the code that differs."""
-    is_code = difference.reason in {Reason.PYTHON_DIFFERS, Reason.OPERATORS_DIFFER}
-    return is_code and difference.verified and bool(difference.causes)
 
 
 def reason_of(difference: Difference) -> str:

@@ -10,8 +10,9 @@ numbers as they are; how many digits are shown is decided once, by `Unit`.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias, TypeVar
 
 import attrs
 
@@ -47,6 +48,7 @@ class Role(enum.Enum):
         return cls.PLAIN if not change else cls.BAD if change > 0 else cls.GOOD
 
 
+_Item = TypeVar("_Item")
 Value: TypeAlias = str | int | float | None
 """What a cell holds; None is shown as a dash, and the empty text as nothing."""
 
@@ -225,6 +227,16 @@ class Chart:
     role: Role = Role.STRONG
 
 
+def treemap(title: str, sizes: Iterable[tuple[tuple[str, ...], int]]) -> Chart:
+    """Paths by their sizes; what lies above a path is as large as all that is below it."""
+    totals: Counter[tuple[str, ...]] = Counter()
+    for path, size in sizes:
+        totals.update({("all", *path)[:length]: size for length in range(1, len(path) + 2)})
+    names, parents = (tuple(" / ".join(path[:end]) for path in totals) for end in (None, -1))
+    series = Series("", parents, tuple(totals.values()), names)
+    return Chart(title, ChartKind.TREEMAP, (series,), folded=True)
+
+
 Section: TypeAlias = Table | Block | Chart
 
 
@@ -284,6 +296,19 @@ class Document:
     def tables(self) -> tuple[Table, ...]:
         """All tables among the sections."""
         return tuple(section for section in self.sections if isinstance(section, Table))
+
+
+def table_of(
+    name: str,
+    title: str,
+    columns: Mapping[Column, Callable[[_Item], Value | Cell]],
+    items: Iterable[_Item],
+    key: Callable[[_Item], str] = lambda _: "",
+    **more: Any,
+) -> Table:
+    """A row for each of the items: columns say what they hold of it, and ``key`` what names it."""
+    rows = (Row([cell(item) for cell in columns.values()], key(item)) for item in items)
+    return Table(name, title, columns, rows, **more)
 
 
 def records_table(name: str, names: Iterable[str], rows: Iterable[Iterable[Value]]) -> Table:

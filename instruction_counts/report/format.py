@@ -11,8 +11,8 @@ from instruction_counts.report.document import Cell, Role, Unit
 
 ABSENT = "–"
 
-_SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns"))
-_BYTES = ("B", "KiB", "MiB", "GiB", "TiB")
+_SECONDS = ((1e-9, "ns"), (1e-6, "us"), (1e-3, "ms"), (1.0, "s"))
+_BYTES = ((1.0, "B"), (2.0**10, "KiB"), (2.0**20, "MiB"), (2.0**30, "GiB"), (2.0**40, "TiB"))
 
 
 def written(cell: Cell, unit: Unit) -> str:
@@ -38,23 +38,21 @@ def count_cell(instructions: Instructions | None) -> Cell:
 
 def duration(seconds: float) -> str:
     """Three digits and a unit: ``4.71 us``."""
-    if seconds < 0:
-        return f"-{duration(-seconds)}"
-    for unit, name in _SECONDS:
-        value = seconds / unit
-        if value >= 999.5:
-            return f"{value:,.0f} {name}"
-        if value >= 0.9995:  # what rounds to 1 is 1
-            return f"{value:.3g} {name}"
-    return f"{seconds / 1e-9:.3g} ns"
+    return f"-{duration(-seconds)}" if seconds < 0 else _in_unit(seconds, _SECONDS)
 
 
 def size(number: float) -> str:
     """Three digits and a unit: ``64 KiB``."""
-    value, power = float(number), 0
-    while value >= 999.5 and power < len(_BYTES) - 1:
-        value, power = value / 1024, power + 1
-    return f"{value:.3g} {_BYTES[power]}"
+    return _in_unit(number, _BYTES)
+
+
+def _in_unit(amount: float, units: Sequence[tuple[float, str]]) -> str:
+    """In the largest unit of which there is one, after rounding."""
+    for unit, name in units:
+        value = amount / unit
+        if value < 999.5:
+            return f"{value:.3g} {name}"
+    return f"{value:,.0f} {name}"
 
 
 def relative(fraction: float) -> str:

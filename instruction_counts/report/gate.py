@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -29,9 +29,10 @@ from instruction_counts.report.document import (
     Document,
     Line,
     Role,
-    Row,
     Table,
     Unit,
+    Value,
+    table_of,
 )
 from instruction_counts.report.format import plural
 from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
@@ -59,7 +60,7 @@ def check_document(gate: Gate, *, interrupted: bool = False) -> Document:
         "check",
         answer=[verdict, report.tally(comparison)],
         facts=report.facts(comparison),
-        sections=(*report.cause_sections(shared), *_sections(gate, shared)),
+        sections=(*causes.tables(shared), *_sections(gate, shared)),
         notes=report.skipped_notes(comparison),
         longest=LONGEST_COMMENT,
         data=check_values(gate, by_case, every),
@@ -192,35 +193,28 @@ def _accepted(
 
 def baseline_document(baseline: Baseline) -> Document:
     """What a baseline holds: what it was recorded with, and a line for each case."""
+    facts: Mapping[Column, Callable[[tuple[str, Any]], Value]] = {
+        Column("fact", ""): lambda fact: fact[0].replace("_", " "),
+        Column("value", ""): lambda fact: str(fact[1] or "none"),
+    }
+    columns: Mapping[Column, Callable[[BaselineCase], Value | Cell]] = {
+        Column("case", ""): lambda case: name_of(case.key),
+        Column("instructions", "instructions", Unit.COUNT): lambda case: Cell(
+            case.instructions, approximate=not case.exact
+        ),
+        Column("allocations", "allocs", Unit.COUNT): lambda case: case.metrics.get(
+            ALLOCATIONS.name, ""
+        ),
+        Column("noise", "±", Unit.SPREAD): lambda case: case.noise_floor,
+        Column("layouts", "layouts", Unit.COUNT): lambda case: case.layouts or "not known",
+    }
     cases = (baseline.cases[key] for key in sorted_keys(baseline.cases))
-    facts = (
-        Row([name.replace("_", " "), str(value or "none")])
-        for name, value in attrs.asdict(baseline.head).items()
-    )
-    columns = (
-        Column("case", ""),
-        Column("instructions", "instructions", Unit.COUNT),
-        Column("allocations", "allocs", Unit.COUNT),
-        Column("noise", "±", Unit.SPREAD),
-        Column("layouts", "layouts", Unit.COUNT),
-    )
     return Document(
         "baseline",
-        facts=Table("facts", "", [Column("fact", ""), Column("value", "")], facts),
-        sections=[Table("cases", "", columns, map(_case_row, cases))],
+        facts=table_of("facts", "", facts, attrs.asdict(baseline.head).items()),
+        sections=[table_of("cases", "", columns, cases, lambda case: case.key.title)],
         notes=[plural(len(baseline.cases), "case")],
     )
-
-
-def _case_row(case: BaselineCase) -> Row:
-    cells = (
-        name_of(case.key),
-        Cell(case.instructions, approximate=not case.exact),
-        case.metrics.get(ALLOCATIONS.name, ""),
-        case.noise_floor,
-        case.layouts or "not known",
-    )
-    return Row(cells, case.key.title)
 
 
 def lint_document(remarks: Sequence[Remark], name: str) -> Document:

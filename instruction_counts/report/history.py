@@ -218,10 +218,6 @@ def _series_data(series: Series, causes: StepCauses) -> dict[str, Any]:
                     }
                     for place, point in enumerate(segment.points)
                 ],
-                "levels": [
-                    {"start": level.start, "end": level.end, "count": level.count}
-                    for level in segment.levels
-                ],
                 "steps": [_step_data(step, segment, causes) for step in segment.steps],
             }
             for segment in series.segments

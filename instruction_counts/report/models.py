@@ -9,16 +9,15 @@ from instruction_counts.domain.records import Record
 from instruction_counts.report import format as fmt
 from instruction_counts.report.document import (
     Chart,
-    ChartKind,
     Column,
     Document,
     Line,
     Role,
     Row,
-    Series,
     Table,
     Unit,
     Value,
+    treemap,
 )
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import ModelTrace
@@ -98,14 +97,12 @@ def _shares(table: Table) -> Chart | None:
     """The parts of a model by their instructions, without rows of sums; None without counts."""
     if all(column.key != "instructions" for column in table.columns):
         return None
-    sizes = {
-        row.key: round(size)
+    sizes = (
+        ((row.key,), round(size))
         for row, size in zip(table.rows, table.column("instructions"), strict=True)
         if row.role is Role.PLAIN and isinstance(size, int | float)
-    }
-    names, parents = ("all", *sizes), ("", *["all"] * len(sizes))
-    series = Series("", parents, (sum(sizes.values()), *sizes.values()), names)
-    return Chart(f"{table.title}: instructions", ChartKind.TREEMAP, (series,), folded=True)
+    )
+    return treemap(f"{table.title}: instructions", sizes)
 
 
 def _rows(prediction: Prediction) -> Iterator[Row]:

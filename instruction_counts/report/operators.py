@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from instruction_counts.analysis.complexity import fit
 from instruction_counts.analysis.operator_metrics import Metrics, metrics_of
@@ -24,6 +24,7 @@ from instruction_counts.report.document import (
     Table,
     Unit,
     Value,
+    table_of,
 )
 from instruction_counts.session.operators import MeasuredSizes
 from instruction_counts.sources.operators.catalogue import Coverage, PublicOperator
@@ -32,33 +33,21 @@ from instruction_counts.sources.operators.entries import VARIANTS, OperatorEntry
 
 def listed(entries: Sequence[OperatorEntry]) -> Document:
     """The entries of a file."""
-    columns = (
-        Column("name", "operator"),
-        Column("category", "category"),
-        Column("inputs", "inputs"),
-        Column("shapes", "shapes"),
-        Column("without", "without"),
-    )
-    rows = (
-        _row(
-            entry.name,
-            entry.category,
-            ", ".join(entry.inputs),
-            "all" if entry.variants == VARIANTS else ", ".join(entry.variants),
-            ", ".join(_missing(entry)),
-        )
-        for entry in entries
-    )
+    columns: Mapping[Column, Callable[[OperatorEntry], Value]] = {
+        Column("name", "operator"): lambda entry: entry.name,
+        Column("category", "category"): lambda entry: entry.category,
+        Column("inputs", "inputs"): lambda entry: ", ".join(entry.inputs),
+        Column("shapes", "shapes"): lambda entry: (
+            "all" if entry.variants == VARIANTS else ", ".join(entry.variants)
+        ),
+        Column("without", "without"): lambda entry: ", ".join(_missing(entry)),
+    }
     categories = fmt.plural(len({entry.category for entry in entries}), "category", "categories")
     return Document(
         "operators",
         answer=[f"{fmt.plural(len(entries), 'operator')} in {categories}"],
-        sections=[Table("operators", "", columns, rows)],
+        sections=[table_of("operators", "", columns, entries, lambda entry: entry.name)],
     )
-
-
-def _row(name: str, *values: Value) -> Row:
-    return Row([name, *values], name)
 
 
 def _missing(entry: OperatorEntry) -> Iterator[str]:
@@ -70,6 +59,12 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
         yield "backward"
 
 
+_UNCOVERED: Mapping[Column, Callable[[PublicOperator], Value]] = {
+    Column("name", "operator"): lambda operator: operator.entry_name,
+    Column("category", "category"): lambda operator: operator.category,
+    Column("native", "native name"): lambda operator: operator.native or None,
+    Column("calls", "calls", Unit.COUNT): lambda operator: operator.uses,
+}
 _COVERAGE_NOTES = (
     Line(
         "calls: how often torch's own Python calls something of that name. Objects of any "
@@ -107,19 +102,12 @@ def coverage(found: Coverage, build: str, limit: int) -> Document:
         (_covered(name, by_category[name], uncovered) for name in names),
         total=everything,
     )
-    missing = Table(
+    missing = table_of(
         "uncovered",
         "not covered",
-        [
-            Column("name", "operator"),
-            Column("category", "category"),
-            Column("native", "native name"),
-            Column("calls", "calls", Unit.COUNT),
-        ],
-        (
-            _row(operator.entry_name, operator.category, operator.native or None, operator.uses)
-            for operator in found.uncovered
-        ),
+        _UNCOVERED,
+        found.uncovered,
+        lambda operator: operator.entry_name,
         shown=limit or None,
         more="operators coverage --limit 0",
     )
@@ -144,7 +132,7 @@ def _covered(name: str, operators: Sequence[PublicOperator], uncovered: set[Publ
     covered = [operator for operator in operators if operator not in uncovered]
     reached = sum(operator.uses for operator in covered)
     share = reached / calls if calls else None
-    return _row(name, calls, len(operators), len(covered), share)
+    return Row([name, calls, len(operators), len(covered), share], name)
 
 
 LEGEND = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import attrs
+import numpy as np
 import plotext
 
 from instruction_counts.analysis.complexity import Fit
@@ -39,7 +40,7 @@ def curves(title: str, axis: str, found: Sequence[Curve]) -> Iterator[str]:
     plotext.yscale("log")
     for number, curve in enumerate(found):
         if curve.fit is not None:
-            xs = _between(min(curve.counts), max(curve.counts))
+            xs = np.geomspace(min(curve.counts), max(curve.counts), _CURVES_WIDTH + 1).tolist()
             plotext.plot(xs, [max(1.0, curve.fit.at(size)) for size in xs], marker=_FIT)
         marker = _SERIES[number % len(_SERIES)]
         counts = list(curve.counts.values())
@@ -98,13 +99,6 @@ def _lines() -> Iterator[str]:
         yield line.rstrip()
 
 
-def _logarithmic_ticks(
-    set_ticks: Callable[[list[float], list[str]], None], low: int, high: int, n: int
-) -> None:
-    ticks = [low * (high / low) ** (step / (n - 1)) for step in range(n)] if high > low else [low]
-    set_ticks([float(tick) for tick in ticks], [f"{tick:,.0f}" for tick in ticks])
-
-
-def _between(low: int, high: int) -> list[float]:
-    steps = _CURVES_WIDTH
-    return [low * (high / low) ** (step / steps) for step in range(steps + 1)]
+def _logarithmic_ticks(set_ticks: Callable[..., None], low: int, high: int, number: int) -> None:
+    ticks = np.geomspace(low, high, number).tolist() if high > low else [float(low)]
+    set_ticks(ticks, [f"{tick:,.0f}" for tick in ticks])

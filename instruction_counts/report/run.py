@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,7 +14,7 @@ from instruction_counts.core.facts import expected_values, subject_values
 from instruction_counts.core.types import Label, Language
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
-from instruction_counts.domain.outcomes import Instructions, Status
+from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run
 from instruction_counts.domain.stored import RunSummary
 from instruction_counts.report import operators
@@ -34,6 +34,8 @@ from instruction_counts.report.document import (
     Unit,
     Value,
     records_table,
+    table_of,
+    treemap,
 )
 from instruction_counts.report.format import count_cell, plural, spread_cell, time_cell
 
@@ -201,7 +203,9 @@ def charts(records: Iterable[Record]) -> tuple[Chart, ...]:
     counted = [(found, record) for record in records if (found := record.outcome.instructions)]
     if len(counted) < _FEWEST_DRAWN:
         return ()
-    labels = Chart("Instructions by label", ChartKind.TREEMAP, (_tree(counted),), folded=True)
+    labels = treemap(
+        "Instructions by label", ((_path(record), found.per_run) for found, record in counted)
+    )
     timed: dict[str, list[tuple[Value, int, str]]] = defaultdict(list)
     for found, record in counted:
         if (times := record.outcome.times) is not None:
@@ -219,15 +223,9 @@ def charts(records: Iterable[Record]) -> tuple[Chart, ...]:
     return (labels, against) if timed else (labels,)
 
 
-def _tree(counted: Iterable[tuple[Instructions, Record]]) -> Series:
-    sizes: Counter[tuple[str, ...]] = Counter()
-    for found, record in counted:
-        modes = [mode.value for mode in record.key.modes if mode.value]
-        threads = [f"{record.num_threads} threads"] if record.num_threads > 1 else []
-        path = ("all", *record.label, " · ".join([record.build, *modes, *threads]))
-        sizes.update({path[:length]: found.per_run for length in range(1, len(path) + 1)})
-    names, parents = (tuple(" / ".join(path[:end]) for path in sizes) for end in (None, -1))
-    return Series("", parents, tuple(sizes.values()), names)
+def _path(record: Record) -> tuple[str, ...]:
+    _, *modes = record.key.title.removeprefix(" / ".join(record.label)).split(" · ")
+    return (*record.label, " · ".join([record.build, *modes]))
 
 
 def _records(run: Run) -> Table:
@@ -252,36 +250,26 @@ def _values(record: Record, known: Sequence[str]) -> Iterator[Any]:
 
 def runs_document(summaries: Sequence[RunSummary]) -> Document:
     """A line for each stored run."""
-    columns = (
-        Column("id", "run", Unit.COUNT),
-        Column("started_at", "started (UTC)"),
-        Column("builds", "torch"),
-        Column("cases", "cases", Unit.COUNT),
-        Column("failed", "failed", Unit.COUNT),
-        Column("state", "state"),
-        Column("tags", "tags"),
-    )
+    columns: Mapping[Column, Callable[[RunSummary], Value | Cell]] = {
+        Column("id", "run", Unit.COUNT): lambda run: str(run.id),
+        Column("started_at", "started (UTC)"): lambda run: _minute(run.started_at),
+        Column("builds", "torch"): lambda run: _versions(run.builds),
+        Column("cases", "cases", Unit.COUNT): lambda run: run.cases,
+        Column("failed", "failed", Unit.COUNT): lambda run: Cell(
+            run.failed, Role.BAD if run.failed else Role.PLAIN
+        ),
+        Column("state", "state"): lambda run: Cell(
+            f"{run.state}{' *' if run.changed_files else ''}", _STATES.get(run.state, Role.PLAIN)
+        ),
+        Column("tags", "tags"): lambda run: ", ".join(run.tags),
+    }
     is_changed = any(summary.changed_files for summary in summaries)
     return Document(
         "runs",
-        sections=[Table("runs", "", columns, map(_summary_row, summaries))],
+        sections=[table_of("runs", "", columns, summaries, lambda run: str(run.id))],
         notes=[Line(_CHANGED, Role.WARNING)] if is_changed else (),
         data=[attrs.asdict(summary) for summary in summaries],
     )
-
-
-def _summary_row(summary: RunSummary) -> Row:
-    mark = " *" if summary.changed_files else ""
-    cells = (
-        str(summary.id),
-        _minute(summary.started_at),
-        _versions(summary.builds),
-        summary.cases,
-        Cell(summary.failed, Role.BAD if summary.failed else Role.PLAIN),
-        Cell(f"{summary.state}{mark}", _STATES.get(summary.state, Role.PLAIN)),
-        ", ".join(summary.tags),
-    )
-    return Row(cells, str(summary.id))
 
 
 def title(summary: RunSummary) -> str:

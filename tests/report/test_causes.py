@@ -9,7 +9,7 @@ import pytest
 
 from instruction_counts.analysis.verdicts.shared_causes import shared_causes
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.report.causes import table, text
+from instruction_counts.report.causes import tables, text
 from tests.builders import difference as difference_of
 
 FORWARD = Cause(
@@ -61,7 +61,7 @@ def test_an_edited_function_with_as_many_bytecodes_is_called_edited() -> None:
         attrs.evolve(difference_of(1000, 1010 + place, label=f"{place}"), causes=causes)
         for place in range(4)
     ]
-    first, rest = table(shared_causes(cases)).rows
+    first, rest = tables(shared_causes(cases))[0].rows
 
     assert (
         "torch/nn/modules/linear.py:130 Linear.forward (edited), aten::t" == first.cells[-1].value
@@ -88,4 +88,4 @@ def test_a_shared_cause_says_its_range(causes: list[tuple[int, int]], expected: 
         for place, both in enumerate(causes)
     ]
 
-    assert expected == table(shared_causes(cases)).rows[0].cells[-1].value
+    assert expected == tables(shared_causes(cases))[0].rows[0].cells[-1].value
