@@ -54,7 +54,7 @@ def test_a_page_draws_the_layers_of_a_model_without_rows_of_sums() -> None:
     *_, chart = report.predicted([predict(measured(RECORDS, "Net"))]).sections
     assert isinstance(chart, Chart)
 
-    assert [("all", "Conv2d", "ReLU"), (900, 600, 300)] == [
+    assert [("all", "all / Conv2d", "all / ReLU"), (900, 600, 300)] == [
         chart.series[0].labels,
         chart.series[0].y,
     ]
