@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from instruction_counts.domain.durations import seconds_of
+from instruction_counts.domain.bounds import seconds_of
 from instruction_counts.domain.effects import Effect
 
 FILE = click.Path(path_type=Path, dir_okay=False)

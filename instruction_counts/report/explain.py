@@ -9,26 +9,23 @@ from typing import Any, TypeVar
 import attrs
 
 from instruction_counts.analysis.attribution.causes import (
-    Inlining,
-    inlinings,
+    executed_on_both,
     nameless_libraries,
     top_causes,
 )
-from instruction_counts.analysis.attribution.executed_changes import (
-    ExecutedChanges,
-    executed_on_both,
-)
-from instruction_counts.analysis.attribution.function_changes import (
+from instruction_counts.analysis.attribution.functions import (
     CallerChange,
     FunctionChange,
     FunctionKey,
     Share,
+    rounded,
+    shown,
 )
-from instruction_counts.analysis.attribution.functions import shown
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions
@@ -36,7 +33,7 @@ from instruction_counts.domain.records import Record
 from instruction_counts.domain.source_lines import SourceChange
 from instruction_counts.gate import checks
 from instruction_counts.report import source_lines
-from instruction_counts.report.causes import texts
+from instruction_counts.report.causes import texts, title
 from instruction_counts.report.comparison import changed_files
 from instruction_counts.report.document import (
     Block,
@@ -51,7 +48,7 @@ from instruction_counts.report.document import (
     Unit,
     records_table,
 )
-from instruction_counts.report.format import count, relative, whole_numbers
+from instruction_counts.report.format import count, relative
 from instruction_counts.report.renderers.markdown import LONGEST_COMMENT
 from instruction_counts.session.explaining import Explained
 
@@ -276,7 +273,8 @@ def _rounded(changes: Sequence[_Change]) -> Iterator[tuple[_Change, int | None, 
     sides = []
     for side in _SIDES:
         amounts = [getattr(change, side) for change in changes]
-        whole = iter(whole_numbers([amount for amount in amounts if amount is not None]))
+        known = [amount for amount in amounts if amount is not None]
+        whole = iter(rounded(known, round(sum(known))))
         sides.append([None if amount is None else next(whole) for amount in amounts])
     return zip(changes, *sides, strict=True)
 
@@ -291,50 +289,39 @@ def _python(explained: Explained) -> Iterator[Section]:
         text = f"by Python function: Python {' and '.join(sorted(versions))} cannot be compared"
         yield Block("", [text])
         return
-    every = _on_both(explained, known).functions
-    items = [
-        _Item(
-            f"{change.file}{f':{change.line}' if change.line else ''} {change.name}",
-            change.base or None,
-            change.new or None,
-            remark="edited" if change.edited else "",
-        )
-        for change in every
-        if change.edited or change.delta
-    ]
-    yield _changed(explained, "python", "by Python function", "bytecodes", items, len(every))
+    yield _changed(explained, known, CauseKind.PYTHON, "python", "by Python function")
 
 
 def _operators(explained: Explained) -> Iterator[Section]:
     known = [side for side in _executed(explained) if side is not None]
-    if len(known) < len(explained.sides):
-        return
-    every = _on_both(explained, known).operators
-    items = [
-        _Item(
-            f"{change.name}{' (backward)' if change.backward else ''}",
-            change.base or None,
-            change.new or None,
-        )
-        for change in every
-        if change.delta
-    ]
-    yield _changed(explained, "operators", "by operator", "calls", items, len(every))
+    if len(known) == len(explained.sides):
+        yield _changed(explained, known, CauseKind.OPERATOR, "operators", "by operator")
 
 
-def _on_both(explained: Explained, known: Sequence[Executed]) -> ExecutedChanges:
-    base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
-    return executed_on_both(base, known[-1])
+def _executed_causes(base: Executed, new: Executed, kind: CauseKind) -> list[Cause]:
+    return [cause for cause in executed_on_both(base, new) if cause.kind is kind]
 
 
 def _changed(
-    explained: Explained, name: str, title: str, unit: str, items: Sequence[_Item], number: int
+    explained: Explained, known: Sequence[Executed], kind: CauseKind, name: str, heading: str
 ) -> Section:
     """A table of what changed, or of all that one side has; a line where nothing changed."""
+    base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
+    every = _executed_causes(base, known[-1], kind)
+    items = [
+        _Item(
+            title(cause),
+            round(cause.base or 0) or None,
+            round(cause.new or 0) or None,
+            remark="edited" if cause.edited else "",
+        )
+        for cause in every
+        if cause.edited or cause.change
+    ]
     if not items:
-        return Block("", [f"{title}: none of {number:,} changed"])
-    many = f", {len(items):,} of {number:,} changed" if _is_pair(explained) else ""
-    return _table(explained, name, f"{title}{many}", unit, items)
+        return Block("", [f"{heading}: none of {len(every):,} changed"])
+    many = f", {len(items):,} of {len(every):,} changed" if _is_pair(explained) else ""
+    return _table(explained, name, f"{heading}{many}", kind.unit.value, items)
 
 
 def _shares(
@@ -367,26 +354,23 @@ def _functions(explained: Explained) -> Iterator[Section]:
         yield Block("", ["No function costs more or less than before."])
         return
     changed = f", {len(found):,} of {len(difference.functions):,} changed"
-    title = f"by function{changed if is_pair else f' ({len(found):,})'}"
+    heading = f"by function{changed if is_pair else f' ({len(found):,})'}"
     found.sort(key=lambda pair: -abs(pair[1].change))
     items = [item for _, item in found]
-    yield _table(explained, "functions", title, "instructions", items, ("calls", "layer"))
+    yield _table(explained, "functions", heading, "instructions", items, ("calls", "layer"))
     if not is_pair:
         return
-    notes = [Line(_move_text(move), indent=2) for move in inlinings(difference)]
     renamed = ", ".join(short(function.key.name, 40) for function, _ in found if function.was)
     if renamed:
-        notes.append(Line(f"With other parameters than in base: {renamed}.", indent=2))
-    if notes:
-        yield Block("", notes)
+        yield Block("", [Line(f"With other parameters than in base: {renamed}.", indent=2)])
     called = [(function, difference.callers(function.key)) for function, _ in found[:SHOWN]]
     for function, callers in [pair for pair in called if pair[1]][:_EXPLAINED_CALLERS]:
         items = [
             _item(call.caller, call, before, after) for call, before, after in _rounded(callers)
         ]
-        title = f"callers of {short(function.key.name, _LONGEST_NAME)}, inclusive"
+        heading = f"callers of {short(function.key.name, _LONGEST_NAME)}, inclusive"
         columns = ("calls", "layer")
-        yield _table(explained, "callers", title, "", items, columns, shown_rows=_CALLERS)
+        yield _table(explained, "callers", heading, "", items, columns, shown_rows=_CALLERS)
 
 
 def _item(
@@ -404,15 +388,6 @@ def _item(
     else:
         text = " → ".join("?" if number is None else shown(number) for number in calls)
     return _Item(short(key.name, _LONGEST_NAME), base, new, (text, key.layer.value))
-
-
-def _move_text(move: Inlining) -> str:
-    """What was inlined into a function, or is no longer."""
-    names = [short(key.name, 40) for key in move.functions]
-    what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
-    verb = "are" if len(names) > 1 else "is"
-    how = "inlined into" if move.inlined else "no longer inlined into"
-    return f"{what} {verb} {how} {short(move.caller.name, 40)}: {round(move.delta):+,} in all"
 
 
 def _profiles(explained: Explained) -> dict[str, Any]:
@@ -450,7 +425,6 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 library=function.key.library,
                 layer=function.key.layer.value,
                 was=function.was,
-                kind=function.kind.value,
                 **_calls(function),
             )
             for function in difference.functions
@@ -465,15 +439,6 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 **_calls(call),
             )
             for call in difference.calls
-        ],
-        "moves": [
-            {
-                "caller": move.caller.name,
-                "functions": [key.name for key in move.functions],
-                "inlined": move.inlined,
-                "change": move.delta,
-            }
-            for move in (inlinings(difference) if base else ())
         ],
     }
 
@@ -509,15 +474,24 @@ def _executed_values(explained: Explained) -> dict[str, Any]:
     functions = operators = None
     if new is not None and (base is not None or not before):
         old = base or Executed((), (), new.python)
-        found = executed_on_both(old, new)
+        operators = [
+            {"backward": cause.backward, **_named(cause)}
+            for cause in _executed_causes(old, new, CauseKind.OPERATOR)
+        ]
         if new.bytecodes is not None and old.python == new.python:
-            functions = [{**attrs.asdict(row), "change": row.delta} for row in found.functions]
-        operators = [{**attrs.asdict(row), "change": row.delta} for row in found.operators]
+            functions = [
+                {"file": cause.where, "line": cause.line, "edited": cause.edited, **_named(cause)}
+                for cause in _executed_causes(old, new, CauseKind.PYTHON)
+            ]
     totals = {
         name: side and {key: getattr(side, key) for key in _TOTALS}
         for name, side in (("base", base), ("new", new))
     }
     return {**totals, "functions": functions, "operators": operators}
+
+
+def _named(cause: Cause) -> dict[str, Any]:
+    return {"name": cause.name, "base": cause.base, "new": cause.new, "change": cause.change}
 
 
 def _number(amount: Fraction | None) -> int | float | None:

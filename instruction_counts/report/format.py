@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from fractions import Fraction
 
 from instruction_counts.domain.outcomes import Instructions, Times
 from instruction_counts.report.document import Cell, Role, Unit
@@ -92,12 +90,3 @@ _WRITTEN: dict[Unit, Callable[[float], str]] = {
     Unit.SECONDS: duration,
     Unit.BYTES: size,
 }
-
-
-def whole_numbers(amounts: Sequence[Fraction]) -> list[int]:
-    """The amounts as whole numbers that add up to their sum: those nearest to the next go up."""
-    whole = [math.floor(amount) for amount in amounts]
-    by_rest = sorted(range(len(amounts)), key=lambda place: whole[place] - amounts[place])
-    for place in by_rest[: round(sum(amounts)) - sum(whole)]:
-        whole[place] += 1
-    return whole

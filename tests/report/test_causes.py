@@ -40,11 +40,6 @@ NATIVE = Cause(CauseKind.NATIVE, "malloc", 31, 62, where="libc.so.6")
         (attrs.evolve(NATIVE, base=None), "+62 malloc (new)"),
         (attrs.evolve(NATIVE, new=None), "-31 malloc (gone)"),
         (attrs.evolve(NATIVE, nameless_in="base"), "+31 malloc (no names in base)"),
-        (attrs.evolve(NATIVE, inlined=("f",)), "+31 malloc (f inlined)"),
-        (
-            attrs.evolve(NATIVE, no_longer_inlined=("f", "g")),
-            "+31 malloc (f and 1 more no longer inlined)",
-        ),
         (attrs.evolve(NATIVE, name="???"), "+31 unnamed in libc.so.6"),
     ],
 )
