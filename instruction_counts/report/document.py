@@ -210,6 +210,8 @@ class Series:
     y: tuple[int | float, ...]
     labels: tuple[str, ...]
     """What each point is called."""
+    level: bool = False
+    """Whether it says where other points lie, and is no measurement itself."""
 
 
 @attrs.frozen

@@ -137,19 +137,21 @@ def _chart(series: Series) -> Chart | None:
     lines: list[Drawn] = []
     for number, segment in enumerate(series.segments, 1):
         several = f" {number}" if len(series.segments) > 1 else ""
-        titles = tuple(
-            f"run {point.run_id} · {point.build} · torch {point.fingerprint.torch}"
+        runs = tuple(
+            f"run {point.run_id}{'' if point.build == DEFAULT_NAME else f' {point.build}'}"
             for point in segment.points
         )
+        titles = tuple(map(_title_of_point, segment.points))
         counts = tuple(count_of(point).per_run for point in segment.points)
-        lines.append(Drawn(f"counts{several}", titles, counts, titles))
+        lines.append(Drawn(f"counts{several}", runs, counts, titles))
         for level in segment.levels:
-            within = titles[level.start : level.end]
-            lines.append(Drawn("level", within, (level.count,) * len(within), within))
+            within = slice(level.start, level.end)
+            height = (level.count,) * (level.end - level.start)
+            lines.append(Drawn("level", runs[within], height, titles[within], level=True))
     if not lines:
         return None
-    axes = ("run", "instructions per iteration")
-    return Chart(series.key.title, ChartKind.LINES, tuple(lines), *axes)
+    axes = ("", "instructions per iteration")
+    return Chart(f"{series.key.title}: counts", ChartKind.LINES, tuple(lines), *axes)
 
 
 def _overview(series: Sequence[Series]) -> Table:

@@ -214,7 +214,11 @@ def charts(records: Iterable[Record]) -> tuple[Chart, ...]:
     against = Chart(
         "Instructions against time",
         ChartKind.POINTS,
-        tuple(Series(name, *zip(*points, strict=True)) for name, points in timed.items()),
+        tuple(
+            Series(name, times, counts, titles)
+            for name, points in timed.items()
+            for times, counts, titles in [zip(*points, strict=True)]
+        ),
         "median time (s)",
         "instructions per iteration",
         logarithmic=True,

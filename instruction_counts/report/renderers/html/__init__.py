@@ -15,7 +15,17 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.report.document import Cell, Chart, Column, Document, Section, Table, Unit
+from instruction_counts.report.document import (
+    Cell,
+    Chart,
+    Column,
+    Document,
+    Role,
+    Row,
+    Section,
+    Table,
+    Unit,
+)
 from instruction_counts.report.format import written
 from instruction_counts.report.renderers.html import flame
 from instruction_counts.report.visible import visible, visible_line
@@ -58,11 +68,15 @@ def _groups(columns: Sequence[Column]) -> list[tuple[str, int]]:
     return [(name, len(list(members))) for name, members in together]
 
 
-def _bar(table: Table, cell: Cell, column: Column) -> float | None:
-    """How long the bar beside a cell is, from 0 to 1; None where the column has none."""
-    if not column.bars or not isinstance(cell.value, int | float):
+def _bar(table: Table, row: Row, cell: Cell, column: Column) -> float | None:
+    """How long the bar beside a cell is, from 0 to 1; None for sums, and where there are none."""
+    if not column.bars or row.role is not Role.PLAIN or not isinstance(cell.value, int | float):
         return None
-    values = [value for value in table.column(column.key) if isinstance(value, int | float)]
+    values = [
+        value
+        for row, value in zip(table.rows, table.column(column.key), strict=True)
+        if row.role is Role.PLAIN and isinstance(value, int | float)
+    ]
     return min(1.0, abs(cell.value) / max(map(abs, values), default=0)) if cell.value else 0.0
 
 
