@@ -18,9 +18,8 @@ from instruction_counts.cli.options import (
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.gate import lint as linting
 from instruction_counts.gate.baseline import read_baseline, to_json
-from instruction_counts.gate.limits import read_limits
+from instruction_counts.gate.limits import problems, read_limits
 from instruction_counts.report.format import plural
 from instruction_counts.report.gate import (
     acceptance_document,
@@ -77,7 +76,7 @@ def accept(
     """
     path, run = (Path("baseline.json"), file) if run is None else (Path(file), run)
     if not path.parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {path.parent}", "Make it first.")
+        raise UsageError(f"{path}: there is no folder {path.parent}", "Create it first.")
     if not dry_run:
         check_writable(path, "")
     with Store.open(db) as store:
@@ -108,6 +107,6 @@ def show(file: Path, selection: Selection, outputs: Outputs) -> None:
 def lint(file: Path, limits: Path | None, outputs: Outputs) -> int:
     """List the problems of a baseline and its limits; exits with 1 if there are any."""
     baseline = read_baseline(file)
-    remarks = linting.lint(baseline, read_limits(limits) if limits is not None else None)
+    remarks = problems(baseline, read_limits(limits) if limits is not None else None)
     outputs.write(lint_document(remarks, str(file)))
     return ExitCode.ERROR if remarks else ExitCode.OK

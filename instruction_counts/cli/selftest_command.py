@@ -40,7 +40,7 @@ from instruction_counts.storage.store import Store
     type=click.Choice(["steady", "system"]),
     default="steady",
     show_default=True,
-    help="What allocates in the counted process, as for run.",
+    help="Allocator of the counted process, as for run.",
 )
 @output_options()
 @store_option

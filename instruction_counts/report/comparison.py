@@ -66,7 +66,7 @@ _COLUMNS = (
     Column("noise", "±", Unit.SPREAD),
 )
 _LEGEND = (
-    "Instructions per iteration; Python, eager, forward where nothing else is said. "
+    "Instructions per iteration. Python, eager and forward unless stated otherwise; "
     "backward: forward and backward together. ±: how far noise moves a case."
 )
 
@@ -260,7 +260,7 @@ def _how_sure(differences: Sequence[Difference]) -> str:
     memory = f"memory layout{'' if numbers == [1] else 's'}"
     parts = {
         f"verified in {' or '.join(map(str, numbers))} {memory}": counted,
-        "certain: other code is executed": certain,
+        "certain: different code is executed": certain,
         "not verified": len(differences) - counted - certain,
     }
     known = {text: many for text, many in parts.items() if many}
@@ -287,14 +287,15 @@ def skipped_lines(budgets: dict[str, str], measured: int) -> list[Line]:
     more = f", and {len(budgets) - _NAMED:,} more" if len(budgets) > _NAMED else ""
     text = (
         f"{measured:,} of {plural(measured + len(budgets), 'case')} measured within {within}; "
-        f"skipped: {len(budgets):,}, the least likely to have changed first: {named}{more}"
+        f"skipped: {len(budgets):,}: {named}{more}"
     )
     return [Line(text, Role.WARNING)]
 
 
 def _notes(comparison: Comparison, *, has_tables: bool) -> Iterator[Line]:
     yield from skipped_notes(comparison)
-    rest = f"Nothing else moved by more than noise and the minimum effect, {comparison.min_effect}."
+    least = f"its noise and the minimum effect, {comparison.min_effect}"
+    rest = f"No other case changed by more than {least}."
     yield Line(f"{_LEGEND} {rest}" if has_tables else rest, Role.DIM)
     if any(
         difference.verdict in {Verdict.WORSE, Verdict.BETTER} and not difference.verified

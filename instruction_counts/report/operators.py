@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from instruction_counts.analysis.complexity import fit
-from instruction_counts.analysis.operator_metrics import Metrics, metrics_of
+from instruction_counts.analysis.operators import Metrics, fit, metrics_of
 from instruction_counts.core.types import Language, RuntimeMode
 from instruction_counts.domain.metrics import PEAK_BYTES
 from instruction_counts.domain.outcomes import Machine
@@ -55,7 +54,7 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
         yield "C++"
     if not entry.torchscript:
         yield "TorchScript"
-    if not entry.autograd:
+    if not entry.differentiates:
         yield "backward"
 
 

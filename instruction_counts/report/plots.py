@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import plotext
 
-from instruction_counts.analysis.complexity import Fit
+from instruction_counts.analysis.operators import Fit
 from instruction_counts.history.steps import Level
 
 _COUNT, _OUTLIER, _LEVEL, _FIT = "•", "×", "─", "·"

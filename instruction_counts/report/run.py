@@ -9,14 +9,13 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.analysis.operator_metrics import without_metrics
+from instruction_counts.analysis.operators import without_metrics
 from instruction_counts.core.facts import expected_values, subject_values
 from instruction_counts.core.types import Label, Language
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.domain.metrics import LEFT_RUNNING, Metric, metrics
 from instruction_counts.domain.outcomes import Status
-from instruction_counts.domain.records import Record, Run
-from instruction_counts.domain.stored import RunSummary
+from instruction_counts.domain.records import Record, Run, RunSummary
 from instruction_counts.report import operators
 from instruction_counts.report.cases import KEY_NAMES, key_cells, unusual_modes
 from instruction_counts.report.comparison import skipped_lines

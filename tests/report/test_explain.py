@@ -12,9 +12,14 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
-from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
+from instruction_counts.domain.executed import (
+    Executed,
+    OperatorCalls,
+    PythonFunction,
+    SourceChange,
+    SourceLines,
+)
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.domain.source_lines import SourceChange, SourceLines
 from instruction_counts.report.document import Document
 from instruction_counts.report.explain import SECTIONS, explanation_document
 from instruction_counts.report.renderers import markdown, renderer_named, terminal
@@ -261,15 +266,6 @@ def test_callers_of_the_largest_changes_are_shown() -> None:
     assert "0 11 +11 0 → 1 kernels" in text
 
 
-def test_a_function_with_other_parameters_is_one_function() -> None:
-    """Under its new name."""
-    renamed = costs_of({"f(int)": 100}), costs_of({"f(int, bool)": 107})
-    text = words(explained(*map(side, ("base", "new"), renamed)))
-
-    assert "f 100 107 +7" in text
-    assert "With other parameters than in base: f." in text
-
-
 SOURCES = (
     SourceChange(
         *("torch/a.py", "f", SourceLines(1, ("def f(): # ```",)), SourceLines(2, ("def f():",))),
@@ -309,7 +305,6 @@ def test_json_has_every_function_and_what_was_executed() -> None:
         "function": "malloc",
         "library": CPU,
         "layer": "allocator",
-        "was": "",
         "base": 99,
         "new": 110,
         "change": 11,

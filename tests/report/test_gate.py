@@ -13,8 +13,7 @@ from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.accept import accept
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
-from instruction_counts.gate.limits import Limits, Rule
-from instruction_counts.gate.lint import Doubt, Remark
+from instruction_counts.gate.limits import Doubt, Limits, Remark, Rule
 from instruction_counts.report import gate as report
 from instruction_counts.report.document import Block, Document
 from instruction_counts.report.renderers import junit, markdown, terminal
@@ -154,7 +153,7 @@ def test_what_a_budget_skipped_is_said_with_the_first_names() -> None:
     whole = attrs.evolve(comparison(CASES[7]), skipped_by_budget=skipped)
     (note,) = report.check_document(apply_limits(whole)).notes
 
-    assert note.text.startswith("1 of 301 cases measured within 60 s; skipped: 300, the least")
+    assert note.text.startswith("1 of 301 cases measured within 60 s; skipped: 300: case 0 ·")
     assert note.text.endswith("case 19 · C++ · Eager · Forward, and 280 more")
 
 

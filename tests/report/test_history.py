@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.stored import StoredCount
+from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.series import Series, all_series, pairs_at_steps
 from instruction_counts.report.document import Document
 from instruction_counts.report.history import MOST_PLOTS, WIDTH, StepCauses, history

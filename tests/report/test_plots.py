@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instruction_counts.analysis.complexity import fit
+from instruction_counts.analysis.operators import fit
 from instruction_counts.history.steps import Level
 from instruction_counts.report.plots import Curve, curves, levels
 

@@ -15,8 +15,7 @@ from instruction_counts.domain.outcomes import (
     Status,
     Times,
 )
-from instruction_counts.domain.records import ChangedFiles, Run
-from instruction_counts.domain.stored import RunSummary
+from instruction_counts.domain.records import ChangedFiles, Run, RunSummary
 from instruction_counts.report.document import ChartKind
 from instruction_counts.report.renderers import csv, markdown, terminal
 from instruction_counts.report.run import (
