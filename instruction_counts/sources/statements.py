@@ -102,8 +102,7 @@ def _signed(
         if each.output is None and (asked.autograd or len(outputs) > 1):
             raise UsageError(
                 f"the statement ends without a value: {_title(each.stmt)}",
-                f'End it with its output ("{example}"), or name it: '
-                '--signature "f(x, y) -> z".',
+                f'End it with its output ("{example}"), or name it: --signature "f(x, y) -> z".',
             )
     if len(outputs) > 1:
         names = " and ".join(str(each.output) for each in found.values())
@@ -154,8 +153,8 @@ def with_output(stmt: str, name: str = OUTPUT) -> Derived:
     try:
         last = ast.parse(stmt).body[-1:]
     except (SyntaxError, ValueError) as error:
-        where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
-        text = error.msg if isinstance(error, SyntaxError) else str(error)
+        line, text = getattr(error, "lineno", None), getattr(error, "msg", str(error))
+        where = f", line {line}" if line else ""
         raise UsageError(
             f"the statement is not valid Python{where}: {text}", "Fix it; --cpp is for C++."
         ) from None

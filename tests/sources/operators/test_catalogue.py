@@ -127,21 +127,6 @@ def test_a_refusal_is_not_kept(build: Build, cache: Cache, package: Path) -> Non
 # Public operators
 
 
-@pytest.mark.parametrize(
-    ("tags", "expected"),
-    [
-        ((), "torch.linalg"),
-        (("core", "pt2_compliant_tag"), "torch.linalg"),
-        (("reduction", "pointwise", "core"), "torch.linalg, pointwise, reduction"),
-    ],
-)
-def test_a_category_is_where_it_stands_and_what_it_does(
-    tags: tuple[str, ...], expected: str
-) -> None:
-    """Without what says nothing of either."""
-    assert expected == PublicOperator("torch.linalg.x", "torch.linalg", "x", tags, 0).category
-
-
 # Which of them have an entry
 
 
