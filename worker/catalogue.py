@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections import Counter
@@ -26,6 +25,7 @@ _NAMESPACE = "aten::"
 
 def locate(request: Message) -> Message:
     """The folder of torch, its version file, and size and time of its libraries."""
+    del request
     root = torch_folder()
     version = root / "version.py"
     libraries = [*root.glob("_C*.so"), *root.glob("lib/libtorch*.so*")]
@@ -37,7 +37,6 @@ def locate(request: Message) -> Message:
             for path in sorted(libraries)
             if path.exists()
         ],
-        "sources": _sources(root) if request.get("sources") else "",
     }
 
 
@@ -54,16 +53,6 @@ def _has(torch: Any, name: str) -> bool:
             return False
         found = getattr(found, part)
     return True
-
-
-def _sources(root: Path) -> str:
-    """What is another one as soon as a Python file comes, goes, or has another time or size."""
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        about = path.stat()
-        state = (str(path.relative_to(root)), about.st_mtime_ns, about.st_size)
-        digest.update(repr(state).encode("utf-8", "surrogateescape"))
-    return digest.hexdigest()
 
 
 # Schemas

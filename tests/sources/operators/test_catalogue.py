@@ -240,11 +240,9 @@ def test_the_installed_torch_tells_its_schemas(cache: Cache) -> None:
     assert "Optional[MemoryFormat]" == by_name["clone"].arguments[1].type
 
 
-def test_the_installed_torch_tells_its_public_operators(cache: Cache) -> None:
+def test_the_installed_torch_tells_its_public_operators() -> None:
     """Each with its native name, what it does, and how often it is called."""
-    by_name = {
-        operator.name: operator for operator in load_public_operators(default_build(), cache)
-    }
+    by_name = {operator.name: operator for operator in load_public_operators(default_build())}
     add, sum_ = by_name["torch.add"], by_name["torch.Tensor.sum"]
 
     assert "add" == add.native
