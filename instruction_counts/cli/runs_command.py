@@ -14,7 +14,7 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.cli.runs_files import export, import_files
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.metrics import ALLOCATIONS
-from instruction_counts.report import runs as report
+from instruction_counts.report import run as report
 from instruction_counts.report.run import run_document
 from instruction_counts.report.visible import visible_line
 from instruction_counts.storage.json_files import json_parts

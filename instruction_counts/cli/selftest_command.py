@@ -66,8 +66,9 @@ def command(
     cases = selftest_cases(definitions, selection)
     with Store.open(db) as store:
         settings = MeasurementSettings(allocator=allocator)
-        found = run_selftest(BuildRunner.of([build], settings, console), cases, layouts)
-        outputs.write(selftest_document(found.noises))
-        outputs.say(stored_run.saved(store, store.import_run(found.run)))
-    repeated = all(noise.repeated for noise in found.noises)
+        runner = BuildRunner.of([build], settings, console)
+        noises, run = run_selftest(runner, cases, layouts)
+        outputs.write(selftest_document(noises))
+        outputs.say(stored_run.saved(store, store.import_run(run)))
+    repeated = all(noise.repeated for noise in noises)
     return ExitCode.OK if repeated else ExitCode.CASES_FAILED
