@@ -12,7 +12,7 @@ import click
 from instruction_counts.cli.measuring import measuring_options
 from instruction_counts.cli.options import build_options, only_build
 from instruction_counts.cli.statement_options import statement_options
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.statements import Statements
 from instruction_counts.session.builds import MeasurementSettings
@@ -53,7 +53,7 @@ def _request(
 ) -> Request:
     if times_counted > 1 and not measuring.counts:
         raise UsageError("-n and --no-counts exclude each other", "Drop one.")
-    build = only_build(builds, "%icount") if builds else default_build()
+    build = only_build(builds, "%icount")
     return Request(build=build, measuring=measuring, times_counted=times_counted, **options)
 
 

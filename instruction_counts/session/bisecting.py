@@ -33,10 +33,6 @@ class BisectionRequest:
     min_effect: Effect
     layouts: int | None
     """As in `ComparisonRequest`; 0 only measures once more."""
-    thorough: bool = False
-    """Also look between builds that do not differ."""
-    fresh: bool = False
-    """Do not use stored counts."""
 
 
 @attrs.frozen
@@ -119,12 +115,12 @@ def find_changes(
     settings = attrs.evolve(request.settings, times=False)
     measurer = StoreBuildMeasurer(
         *(request.definitions, request.selection, settings, store, request.layouts, observer),
-        case=None if request.fresh else case,
+        case=case,
     )
     candidates = Candidates(
         list(makers.values()), case.key, measurer, request.min_effect, complete=store.completed
     )
-    result = bisect(len(makers), candidates, thorough=request.thorough)
+    result = bisect(len(makers), candidates)
     return Found.of(makers, candidates, result, is_sound=measurer.is_sound)
 
 

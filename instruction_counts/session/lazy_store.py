@@ -6,7 +6,6 @@ from typing import Self
 
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.session.sides import LAST
 from instruction_counts.storage.store import Store
 
 
@@ -25,20 +24,14 @@ class LazyStore:
             self._store.close()
 
     def find(self, text: str) -> int | None:
-        """See `Store.find`; ``last`` is the newest run, if none is tagged so.
+        """See `Store.find`; where no option names a database and there is none, there is no run."""
+        store = self._existing()
+        return None if store is None else store.find(text)
 
-        Where there is no database, there is no such run, either.
-        """
-        try:
-            store = self.opened(must_exist=True)
-        except UsageError as error:
-            if isinstance(error, DataError):
-                raise
-            return None
-        found = store.find(text)
-        if found is None and text == LAST:
-            return next((run.id for run in store.summaries()), None)
-        return found
+    def similar_tags(self, text: str) -> list[str]:
+        """See `Store.similar_tags`."""
+        store = self._existing()
+        return [] if store is None else store.similar_tags(text)
 
     def load(self, run_id: int, *, details: bool = True) -> Run:
         """See `Store.load`."""
@@ -49,6 +42,14 @@ class LazyStore:
         return (
             record if record.stored_in is None else self.opened(must_exist=True).completed(record)
         )
+
+    def _existing(self) -> Store | None:
+        try:
+            return self.opened(must_exist=True)
+        except UsageError as error:
+            if isinstance(error, DataError) or self._db is not None:
+                raise
+            return None
 
     def opened(self, *, must_exist: bool = False) -> Store:
         """The store itself; made where there is none, unless it must exist."""

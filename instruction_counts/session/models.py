@@ -42,7 +42,6 @@ class GenerationRequest:
     models: tuple[str, ...]
     inputs: tuple[str, ...]
     mode: TraceMode
-    batch_size: int | None = None
 
 
 @attrs.frozen
@@ -65,7 +64,7 @@ def generate(
     """
     sources = [parse_source(model) for model in request.models]
     specs = [parse_input(text) for text in request.inputs]
-    mode, batch_size = request.mode, request.batch_size
+    mode = request.mode
     check(sources, specs)
     if len(builds) != 1:
         raise UsageError(
@@ -79,9 +78,7 @@ def generate(
             f"--output {output} exists", "Choose another file, or replace it with --force."
         )
     traces = [
-        take_apart(
-            builds[0], model, inputs_of(model, specs, batch_size), mode, timeout_s=_TIMEOUT_S
-        )
+        take_apart(builds[0], model, inputs_of(model, specs), mode, timeout_s=_TIMEOUT_S)
         for model in sources
     ]
     layers = unique_layers(traces)
@@ -101,7 +98,6 @@ def _again(request: GenerationRequest, output: Path) -> list[str]:
     mode = request.mode
     words = [word for model in request.models for word in ("--model", model)]
     words += [word for spec in request.inputs for word in ("--input", spec)]
-    words += [] if request.batch_size is None else ["--batch-size", str(request.batch_size)]
     words += [] if mode.level == "modules" else ["--level", mode.level]
     flags = {
         "--backward": mode.backward,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import difflib
 import sqlite3
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
 import attrs
-from sqlalchemy import Connection, delete, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
@@ -35,7 +35,8 @@ RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"
 """Not stored, as a process cannot say it of itself."""
 
-_LIST = "Stored runs and their tags:"
+LAST = "last"
+"""Names the newest stored run."""
 _MOST_DIGITS = 18
 """A number with more of them may not fit into a column."""
 
@@ -243,21 +244,20 @@ class Store:
     # Names
 
     def find(self, text: str) -> int | None:
-        """The number of the run that ``text`` names by its number or its tag, if there is one."""
-        with self._database.reading() as connection:
-            return _number_of(connection, text)
+        """The number of the run that ``text`` names by its number or its tag, if there is one.
 
-    def resolve(self, text: str) -> int:
-        """The number of the run that ``text`` names.
-
-        Raises:
-            UsageError: there is none; with tags that are spelled similarly.
+        ``last`` is the newest run, if none is tagged so.
         """
         with self._database.reading() as connection:
             found = _number_of(connection, text)
-            if found is None:
-                raise _no_such_name(connection, f'there is no stored run "{text}"', text)
+            if found is None and text == LAST:
+                found = connection.scalar(select(func.max(runs.c.id)))
             return found
+
+    def similar_tags(self, text: str) -> list[str]:
+        """The tags that are spelled like ``text``."""
+        with self._database.reading() as connection:
+            return difflib.get_close_matches(text, connection.scalars(select(tags.c.name)))
 
     def tag(self, run_id: int, name: str, *, force: bool = False) -> None:
         """Give a run a name; with ``force`` one that another run has.
@@ -282,8 +282,9 @@ class Store:
             UsageError: no run has it; with tags that are spelled similarly.
         """
         with self._database.writing() as connection:
-            if not connection.execute(delete(tags).where(tags.c.name == name)).rowcount:
-                raise _no_such_name(connection, f'no run has the tag "{name}"', name)
+            is_known = connection.execute(delete(tags).where(tags.c.name == name)).rowcount
+        if not is_known:
+            raise no_such_name(f'no run has the tag "{name}"', self.similar_tags(name))
 
 
 def _insert(connection: Connection, run: Run, state: str) -> int:
@@ -309,12 +310,11 @@ def _number_of(connection: Connection, text: str) -> int | None:
     return None if found is None else int(found)
 
 
-def _no_such_name(connection: Connection, problem: str, name: str) -> UsageError:
-    """The error ``problem``, with tags that are spelled like ``name``."""
-    near = difflib.get_close_matches(name, connection.scalars(select(tags.c.name)))
-    if near:
-        return UsageError(problem, f"Similar tags: {', '.join(near)}")
-    return UsageError(problem, _LIST, "runs list")
+def no_such_name(problem: str, similar: Sequence[str]) -> UsageError:
+    """The error ``problem``, with tags that are spelled similarly."""
+    if similar:
+        return UsageError(problem, f"Similar tags: {', '.join(similar)}")
+    return UsageError(problem, "Stored runs and their tags:", "runs list")
 
 
 def _check_tag(name: str) -> None:

@@ -15,8 +15,10 @@ import pytest
 import yaml
 
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
-from instruction_counts.gate.baseline import Head, read_baseline
-from tests.builders import counted, side
+from instruction_counts.gate.baseline import read_baseline
+from instruction_counts.storage.json_files import read_json
+from instruction_counts.storage.store import Store
+from tests.builders import counted
 from tests.cli.program import Program
 from tests.cli.workplace import Workplace
 from tests.fakes import failed
@@ -24,7 +26,8 @@ from tests.fakes import failed
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 LIMITS = Workplace.LIMITS
-HEAD = Head.of(side())
+LONG = "x" * 250
+"""A name that no file system takes, with what is written beside the file for a moment."""
 BASE = {"tight": 1000, "loose": 1000, "same": 1000}
 
 
@@ -42,12 +45,9 @@ def place(tmp_path: Path, program: Program) -> Workplace:
 def test_a_baseline_is_made_and_updated(place: Workplace) -> None:
     """It shows what it changes, and why."""
     shown = place.accept({**BASE, "tight": 1500})
-    counts = {
-        case.key.label[1]: case.instructions
-        for case in read_baseline(place.baseline).cases.values()
-    }
+    cases = read_baseline(place.baseline).cases.values()
 
-    assert {**BASE, "tight": 1500} == counts
+    assert {**BASE, "tight": 1500} == {case.key.label[1]: case.instructions for case in cases}
     assert "1,000  1,500    +500  +50.00%" in shown
     assert "why  worse; exact difference" in shown
 
@@ -65,40 +65,34 @@ def test_only_what_is_selected_is_accepted(place: Workplace) -> None:
     assert ['"tight"'] == [line.split(", ")[1].removesuffix("]") for line in changed]
 
 
-def test_a_dry_run_writes_nothing(place: Workplace) -> None:
-    """And shows the same."""
-    before = place.baseline.read_text()
-    shown = place.accept({**BASE, "tight": 1500}, "--dry-run")
-
-    assert before == place.baseline.read_text()
-    assert "1,000  1,500" in shown
-    assert f"Nothing was written: {place.baseline}" in shown
-
-
-def test_a_run_with_failed_cases_is_not_accepted(place: Workplace) -> None:
-    """It is an error, with its remedy."""
-    file = place.run_file({"tight": failed()})
-
-    assert 1 == place.call("accept", place.baseline, file)
+def test_what_cannot_be_accepted_is_an_error(place: Workplace) -> None:
+    """Failed cases, and a baseline that cannot be written."""
+    assert 1 == place.call("accept", place.baseline, place.run_file({"tight": failed()}))
     assert "exclude them with --only" in place.shown
+    assert 1 == place.call("accept", place.folder / f"{LONG}.json", place.run_file(BASE))
+    assert "cannot be written" in place.shown
 
 
 def test_cases_that_the_run_lacks_are_reported(place: Workplace) -> None:
-    """They stay, unless they are to be dropped."""
+    """They stay, unless they are to be dropped; of those not counted nothing says they are gone."""
     stays = place.accept({"tight": 1000})
+    uncounted = place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
+    before = len(read_baseline(place.baseline).cases)
     dropped = place.accept({"tight": 1000}, "--prune")
 
     assert "Not in the run, and kept (--prune drops them): 2 cases" in stays
+    assert "Not counted in the run, and kept: 1 case" in uncounted
     assert "Not in the run, and dropped: 2 cases" in dropped
-    assert 1 == len(read_baseline(place.baseline).cases)
+    assert [3, 1] == [before, len(read_baseline(place.baseline).cases)]
 
 
-def test_cases_that_were_not_counted_are_reported_and_stay(place: Workplace) -> None:
-    """Nothing says that they are gone."""
-    shown = place.accept({**BASE, "tight": Outcome(Status.SKIPPED)}, "--prune")
+@pytest.mark.parametrize("name", ["1", "last", "nightly"])
+def test_a_stored_run_is_accepted_and_checked(name: str, place: Workplace) -> None:
+    """By whatever names it."""
+    with Store.open(place.folder / "runs.db") as store:
+        store.tag(store.import_run(read_json(Path(place.run_file(BASE)))), "nightly")
 
-    assert "Not counted in the run, and kept: 1 case" in shown
-    assert 3 == len(read_baseline(place.baseline).cases)
+    assert [0, 0] == [place.call(verb, place.baseline, name) for verb in ("accept", "check")]
 
 
 # Checking
@@ -174,28 +168,28 @@ def test_a_part_of_a_baseline_can_be_checked(place: Workplace) -> None:
     assert "PASSES: 1 case\n" in place.shown
 
 
-def test_what_failed_fails_until_it_is_within_its_limit(place: Workplace) -> None:
+CRASH = failed()
+
+
+@pytest.mark.parametrize(
+    ("counts", "codes"),
+    [
+        ([1100, 1104, 1106, 1101, 1100, 1101], [0, 0, 3, 3, 0, 0]),
+        ([1106, CRASH, 1101], [3, 4, 3]),  # a crash in between launders nothing
+    ],
+)
+def test_what_failed_fails_until_it_is_within_its_limit(
+    counts: list[int | Outcome], codes: list[int], place: Workplace
+) -> None:
     """A check hands that on to the next one."""
     state = place.folder / "check.json"
-    codes = []
-    for count in (1100, 1104, 1106, 1101, 1100, 1101):
-        where = [f"--previous={state}", f"--output={state}"]
-        changed = {**BASE, "tight": counted(count, exact=False, spread=5)}
-        codes.append(place.check(changed, place.limits, *where))
-
-    assert [0, 0, 3, 3, 0, 0] == codes
-
-
-def test_a_crash_in_between_launders_nothing(place: Workplace) -> None:
-    """What failed before it fails after it."""
-    state = place.folder / "check.json"
-    where = [f"--previous={state}", f"--output={state}"]
-    above, near = (counted(count, exact=False, spread=5) for count in (1106, 1101))
-
-    assert [3, 4, 3] == [
-        place.check({**BASE, "tight": counts}, place.limits, *where)
-        for counts in (above, failed(), near)
+    where = [place.limits, f"--previous={state}", f"--output={state}"]
+    outcomes = [
+        count if isinstance(count, Outcome) else counted(count, exact=False, spread=5)
+        for count in counts
     ]
+
+    assert codes == [place.check({**BASE, "tight": outcome}, *where) for outcome in outcomes]
 
 
 def test_a_skipped_case_is_reported_as_not_guarded(place: Workplace) -> None:
@@ -222,28 +216,12 @@ def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> Non
     assert "1" == suite.get("failures")
 
 
-LONG = "x" * 250
-"""A name that no file system takes, with what is written beside the file for a moment."""
-
-
 @pytest.mark.parametrize(
     "option", [f"--output={LONG}.md", "--output=c.xlsx", "--output=no/c.md", "--output=no/j.xml"]
 )
 def test_a_file_that_cannot_be_written_is_refused_first(option: str, place: Workplace) -> None:
     """Before anything is measured."""
     assert 1 == place.check(BASE, option)
-
-
-def test_a_baseline_that_cannot_be_written_is_an_error(place: Workplace) -> None:
-    """As everywhere."""
-    assert 1 == place.call("accept", place.folder / f"{LONG}.json", place.run_file(BASE))
-    assert "cannot be written" in place.shown
-
-
-def test_counts_cannot_be_left_out_of_a_check(place: Workplace) -> None:
-    """Nothing would be left to check, and all would pass."""
-    assert 1 == place.check(BASE, "--no-counts")
-    assert "--no-counts leaves nothing to check" in place.shown
 
 
 def test_a_check_of_times_alone_does_not_pass(place: Workplace) -> None:

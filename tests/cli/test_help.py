@@ -92,7 +92,7 @@ NO_COMMAND = 'There is no command "{}". Did you mean "{}"?'
         (["rnu"], NO_COMMAND.format("rnu", "run")),
         (["basline"], NO_COMMAND.format("basline", "baseline")),
         (["Compare"], NO_COMMAND.format("Compare", "compare")),
-        (["runs", "xyz"], "There are: delete, export, import, list, show, tag, untag."),
+        (["runs", "xyz"], "There are: delete, import, list, show, tag, untag."),
     ],
 )
 def test_a_mistyped_command_is_answered_with_the_nearest(

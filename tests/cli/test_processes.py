@@ -83,7 +83,7 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, int]:
     folder = tmp_path_factory.mktemp("crashed")
     done = run(
         [
-            *("run", *TIMES, "--timeout", "300", "--retries", "0"),
+            *("run", *TIMES, "--timeout", "300"),
             *("--definitions", write_definitions(folder, **CRASHES)),
             *("--output", "r.json", "--output", "r.csv", "--output", "r.md"),
         ],
@@ -169,7 +169,7 @@ def test_a_statement_that_writes_into_torch_marks_its_run(overlay: Path, tmp_pat
 def test_a_case_that_does_not_end_is_a_row_with_the_time_that_it_had(tmp_path: Path) -> None:
     """A run of its own: on a busy machine other cases may need longer than it is given."""
     definitions = write_definitions(tmp_path, endless="while True: pass")
-    args = ["run", *TIMES, "--timeout", "8", "--retries", "0", "--definitions", definitions]
+    args = ["run", *TIMES, "--timeout", "8", "--definitions", definitions]
     done = run([*args, "--output", "r.json"], tmp_path)
 
     (record,) = read_json(tmp_path / "r.json").cases

@@ -10,7 +10,7 @@ import pytest
 
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Record, Run
-from instruction_counts.session.sides import read_side
+from instruction_counts.session.sides import find_whole_run, read_side, stored_number
 from instruction_counts.storage.json_files import to_json
 from tests.fakes import make_record, make_run
 
@@ -33,6 +33,11 @@ class FakeRuns:
     def find(self, text: str) -> int | None:
         """The number of the run of that name."""
         return next((n for n, (name, _) in enumerate(self._runs) if name == text), None)
+
+    def similar_tags(self, text: str) -> list[str]:
+        """None."""
+        del text
+        return []
 
     def load(self, run_id: int, *, details: bool = True) -> Run:
         """The run, whose details are in memory either way."""
@@ -118,6 +123,16 @@ def test_what_is_not_there_is_named(text: str, runs: FakeRuns, message: str, rem
         read_side(text, runs)
 
     assert remedy == caught.value.remedy
+
+
+def test_a_whole_run_is_no_build_of_one(file: Path) -> None:
+    """Nobody deletes a run who names a part of it; a file is not stored."""
+    assert [1, 0] == [stored_number(text, RUNS) for text in ("tag", "0")]
+    assert file == find_whole_run(str(file), NONE)
+    with pytest.raises(UsageError, match="0:old is one build of a run\\n  Name the run: 0"):
+        stored_number("0:old", RUNS)
+    with pytest.raises(UsageError, match="is a file, and not a stored run"):
+        stored_number(str(file), NONE)
 
 
 def test_a_damaged_file_is_named(file: Path) -> None:

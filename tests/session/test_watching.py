@@ -15,7 +15,7 @@ from instruction_counts.analysis.verdicts.comparison import Comparison
 from instruction_counts.analysis.verdicts.sides import Side, side_of
 from instruction_counts.builds.configured import parse_build
 from instruction_counts.cli import console
-from instruction_counts.cli.step_reporting import StepReporting
+from instruction_counts.cli.watch_command import StepReporting
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import MIN_EFFECT
 from instruction_counts.domain.errors import BuildError, DataError

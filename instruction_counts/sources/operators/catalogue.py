@@ -215,7 +215,7 @@ def _in_categories(
             known = sorted({text for texts in spellings.values() for text in texts})
             near = ", ".join(difflib.get_close_matches(pattern.lower(), known, n=3))
             raise UsageError(
-                f"--category '{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
+                f"'{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
                 "For example: torch.linalg, pointwise or 'torch.Tensor*'",
             )
         matching |= found

@@ -105,7 +105,7 @@ def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]
     for text in asked:
         name, shape = _template(text, entry, tensors)
         if name in found:
-            raise UsageError(f"--scale {name} was given twice", "Give each input one shape.")
+            raise UsageError(f"--input {name} was given twice", "Give each input one shape.")
         found[name] = shape
     if not asked and entry.scale:
         return dict(entry.scale)
@@ -121,7 +121,7 @@ def templates(entry: OperatorEntry, asked: Sequence[str]) -> dict[str, Template]
         known = ", ".join(tensors)
         raise UsageError(
             f"{entry.name} has no shape to scale",
-            f"Choose one of {known}: --scale '{next(iter(tensors))}=[{SIZE},64]'"
+            f"Choose one of {known}: --input {next(iter(tensors))}={SIZE},64"
             if tensors
             else "None of its arguments is a single tensor.",
         )
@@ -135,12 +135,12 @@ def _template(
     parts = [part.strip() for part in shape.strip().removeprefix("[").removesuffix("]").split(",")]
     if name not in tensors:
         raise UsageError(
-            f'--scale {name}: {entry.name} has no tensor "{name}"',
+            f'--input {name}: {entry.name} has no tensor "{name}"',
             f"It has {', '.join(tensors) or 'none'}.",
         )
     if len(parts) > _MOST_DIMENSIONS or not all(map(_PART.fullmatch, parts)):
         raise UsageError(
-            f"--scale {quoted(text)} is not a valid shape", f"For example: input=[{SIZE},64]"
+            f"--input {quoted(text)} is not a valid shape", f"For example: input={SIZE},64"
         )
     return name, tuple(SIZE if part == SIZE else int(part) for part in parts)
 

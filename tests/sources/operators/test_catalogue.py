@@ -252,7 +252,7 @@ def test_a_category_is_asked_for_as_a_whole_or_by_a_part(
 
 def test_a_category_that_there_is_not_tells_what_is_near() -> None:
     """So that the next try is right."""
-    with pytest.raises(UsageError, match=r"--category 'reductions' .* Near: reduction"):
+    with pytest.raises(UsageError, match=r"'reductions' .* Near: reduction"):
         coverage(SOME, [], ["reductions"])
 
 

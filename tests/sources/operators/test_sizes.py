@@ -135,5 +135,5 @@ def test_a_shape_that_cannot_grow_is_refused(asked: str, expected: str) -> None:
 
 def test_an_input_that_is_asked_to_grow_in_two_ways_is_refused() -> None:
     """One of them would be passed over."""
-    with pytest.raises(UsageError, match="--scale input was given twice"):
+    with pytest.raises(UsageError, match="--input input was given twice"):
         templates(MM, ["input=[N]", "input=[N,N]"])
