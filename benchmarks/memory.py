@@ -42,7 +42,7 @@ def main() -> None:
     engine = engine_named("fork").make(facts, Profile(), CONSOLE.print)
     table = Table("cases done", "servers, resident", "this program, resident", "files")
     with closing(
-        execute(orders, LocalLanes({facts.build.name: engine}, pool, pool.size))
+        execute(orders, LocalLanes({facts.build.name: engine}, pool, len(pool.cores)))
     ) as events:
         done = 0
         for event in events:

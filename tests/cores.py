@@ -9,7 +9,6 @@ from pathlib import Path
 
 from instruction_counts.domain.build import DEFAULT_NAME
 from instruction_counts.engines.engine import Engine
-from instruction_counts.execution.core_locks import CoreLocks
 from instruction_counts.execution.cores import CorePool, available_cores, machine_wide
 from instruction_counts.execution.local_lanes import LocalLanes
 
@@ -29,8 +28,8 @@ class PoolOfItsOwn(CorePool):
 
     def __init__(self, *cores: int) -> None:
         # It lasts as long as the pool.
-        self._folder = tempfile.TemporaryDirectory()
-        super().__init__(cores, CoreLocks(Path(self._folder.name)))
+        self._own = tempfile.TemporaryDirectory()
+        super().__init__(cores, Path(self._own.name))
 
 
 def lanes_of(
@@ -45,4 +44,4 @@ def shared_pool(
     folder: Path, *cores: int, notice: Callable[[str], None] = lambda _: None
 ) -> CorePool:
     """A pool as each process has it that uses ``folder``; what it waits for, it says at once."""
-    return CorePool(cores, CoreLocks(folder), notice, patience_s=0)
+    return CorePool(cores, folder, notice, patience_s=0)

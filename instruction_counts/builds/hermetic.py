@@ -16,7 +16,7 @@ from pathlib import Path
 
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.system.shortages import remedy_in
+from instruction_counts.system.shortages import shortage_in
 
 PROFILE_VERSION = 1
 """To be raised with any change of what a measured process is started with."""
@@ -55,7 +55,7 @@ def interpreter_of(build: Build) -> str:
 
 def start_remedy(why: str) -> str:
     """What to do where an interpreter does not start: the machine may be short of something."""
-    return remedy_in(why) or "Python 3.9 or later on Linux is required."
+    return shortage_in(why)[1] or "Python 3.9 or later on Linux is required."
 
 
 def environment(build: Build, extra: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -16,6 +16,7 @@ import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeAlias
 
 import attrs
 
@@ -23,22 +24,16 @@ from instruction_counts.builds.hermetic import environment
 from instruction_counts.domain.build import Build
 from instruction_counts.system.folders import WorkFolder
 
-_WHERE = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, sys.path]))"
+_WHERE = "import json, sys; print(json.dumps([sys.prefix, sys.base_prefix, *sys.path]))"
 _TIMEOUT_S = 60.0
 _MOST_LINKS = 100
 _EVERYWHERE = ("/usr", "/usr/local")
 """Folders that have the same path on each machine: variables that name them stay as they are."""
 
 
-@attrs.frozen
-class Places:
-    """Where an interpreter says that things lie."""
-
-    prefix: str
-    """The environment that it belongs to."""
-    base_prefix: str
-    """The installation that the environment was made from, or the same."""
-    search_path: tuple[str, ...]
+Places: TypeAlias = tuple[str, ...]
+"""Where an interpreter says that things lie: the environment that it belongs to, the installation
+that this was made from (or the same), and what it searches for modules."""
 
 
 @attrs.frozen
@@ -96,43 +91,28 @@ class Links:
             text = text.replace(str(folder / name), target)
         return text
 
-    def told_places(self, places: Places, folder: Path) -> Places:
-        """The same for what an interpreter says of itself."""
-        return Places(
-            self.told(places.prefix, folder),
-            self.told(places.base_prefix, folder),
-            tuple(self.told(path, folder) for path in places.search_path),
-        )
-
 
 def links_of(build: Build, interpreter: str, own: Places, padding: int = 0) -> Links | None:
     """The links through which a build starts as it does by itself; None where it does not.
 
     ``own`` is what ``interpreter`` says without links.
     """
-    links = _links(own, interpreter, padding)
-    if links is None:
-        return None
-    with WorkFolder() as folder:
-        links.make(folder)
-        seen = places_of(links.linked(build, folder))
-        if seen is None or own != links.told_places(seen, folder):
-            return None
-    return links
-
-
-def _links(own: Places, interpreter: str, padding: int) -> Links | None:
-    place = _place_below(own.prefix, interpreter)
+    prefix, base_prefix, *search_path = own
+    place = _place_below(prefix, interpreter)
     elsewhere = {
         number: path
-        for number, path in enumerate(own.search_path)
+        for number, path in enumerate(search_path)
         if Path(path).is_absolute()
         and Path(path).exists()
-        and not any(map(Path(path).is_relative_to, (own.prefix, own.base_prefix)))
+        and not any(map(Path(path).is_relative_to, (prefix, base_prefix)))
     }
     if place is None or len(elsewhere) > _MOST_LINKS:
         return None
-    return Links(own.prefix, place, elsewhere, padding)
+    links = Links(prefix, place, elsewhere, padding)
+    with WorkFolder() as folder:
+        links.make(folder)
+        seen = places_of(links.linked(build, folder)) or ()
+        return links if own == tuple(links.told(path, folder) for path in seen) else None
 
 
 def places_of(build: Build) -> Places | None:
@@ -147,10 +127,9 @@ def places_of(build: Build) -> Places | None:
             check=True,
             timeout=_TIMEOUT_S,
         )
-        prefix, base_prefix, search_path = json.loads(done.stdout)
+        return tuple(json.loads(done.stdout))
     except (OSError, ValueError, subprocess.SubprocessError):
         return None
-    return Places(prefix, base_prefix, tuple(search_path))
 
 
 def _place_below(prefix: str, interpreter: str) -> str | None:

@@ -101,7 +101,7 @@ def probe(build: Build, timeout_s: float = _PROBE_TIMEOUT_S) -> BuildFacts:
         library_paths=where[2],
         has_cpp_headers=found["cpp_headers"],
         valgrind_headers=found["valgrind_headers"],
-        places=Places(answer["prefix"], answer["base_prefix"], tuple(answer["search_path"])),
+        places=(answer["prefix"], answer["base_prefix"], *answer["search_path"]),
         files=files_of(*where),
     )
 

@@ -14,8 +14,8 @@ from instruction_counts.builds.configured import parse_build, read_builds
 from instruction_counts.cli import console
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
+from instruction_counts.domain.bounds import seconds_of
 from instruction_counts.domain.build import Build, default_build
-from instruction_counts.domain.durations import seconds_of
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection

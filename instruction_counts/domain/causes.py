@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from fractions import Fraction
+from typing import TypeAlias
 
 import attrs
 
@@ -40,18 +41,8 @@ def _amount(value: Fraction | int | None) -> Fraction | None:
     return None if value is None else Fraction(value)
 
 
-@attrs.frozen
-class CauseIdentity:
-    """What makes causes of different cases the same one. The line of a function may differ."""
-
-    kind: CauseKind
-    name: str
-    where: str
-    backward: bool
-    inlined: tuple[str, ...]
-    no_longer_inlined: tuple[str, ...]
-    is_more: bool | None
-    """Whether it costs more; None for Python functions, whose new code may do either."""
+CauseIdentity: TypeAlias = tuple[object, ...]
+"""What makes causes of different cases the same one. The line of a function may differ."""
 
 
 @attrs.frozen
@@ -75,10 +66,6 @@ class Cause:
     """Whether a node of the backward graph calls the operator."""
     more_calls: Fraction = Fraction()
     """Calls of a native function that new has more; 0 where they are not known on a side."""
-    inlined: tuple[str, ...] = ()
-    """The functions that are inlined into a native function in new; the change is that of all."""
-    no_longer_inlined: tuple[str, ...] = ()
-    """The same in base."""
     interpreted: Fraction = Fraction()
     """Of a Python function: its part of the instructions that the interpreter executes more."""
     nameless_in: str = ""
@@ -102,12 +89,6 @@ class Cause:
     @property
     def identity(self) -> CauseIdentity:
         """What it has in common with the same cause in other cases."""
-        return CauseIdentity(
-            self.kind,
-            self.name,
-            self.where,
-            self.backward,
-            self.inlined,
-            self.no_longer_inlined,
-            None if self.kind is CauseKind.PYTHON else self.change > 0,
-        )
+        # A Python function's new code may cost more here and less there.
+        is_more = self.kind is not CauseKind.PYTHON and self.change > 0
+        return self.kind, self.name, self.where, self.backward, is_more

@@ -11,10 +11,9 @@ EXPECTED = 'a percentage (0.5%), an instruction count (20), both ("0.5%,20"), or
 
 # A number with more digits can be infinite, or too long to be read.
 _PART = re.compile(
-    r"\s*(?:(?P<percentage>\d{1,15}(?:\.\d{1,15})?)\s*%"
-    r"|(?P<count>\d{1,3}(?:,\d{3}){1,4}(?=\s*instructions)|\d{1,15})(?:\s*instructions)?)\s*"
+    r"\s*(?:(?P<percentage>\d{1,15}(?:\.\d{1,15})?)\s*%|(?P<count>\d{1,15})(?:\s*instructions)?)\s*"
 )
-_SEPARATOR = re.compile(r"\s*(?:,|and)\s*")
+_THOUSANDS = re.compile(r"(?<=\d),(?=(?:\d{3},)*\d{3}\s*instructions)")
 
 
 @attrs.frozen
@@ -35,23 +34,13 @@ class Effect:
         """
         if text.strip() == "never":
             return NEVER
-        parts: dict[str, float] = {}
-        place = 0
-        while True:
-            match = _PART.match(text, place)
-            if match is None:
+        parts: dict[str | None, float] = {}
+        for part in re.split(",|and", _THOUSANDS.sub("", text)):
+            match = _PART.fullmatch(part)
+            if match is None or match.lastgroup in parts:  # of two of a kind, one would be ignored
                 raise ValueError(f"expected {EXPECTED}")
-            name, value = match.lastgroup, match[match.lastgroup or 0]
-            if name is None or name in parts:  # of two of a kind, one would be ignored
-                raise ValueError(f"expected {EXPECTED}")
-            number = float(value.replace(",", ""))
-            parts[name] = number / 100 if name == "percentage" else int(number)
-            if match.end() == len(text):
-                return cls(parts.get("percentage", 0.0), parts.get("count", 0))
-            separator = _SEPARATOR.match(text, match.end())
-            if separator is None:
-                raise ValueError(f"expected {EXPECTED}")
-            place = separator.end()
+            parts[match.lastgroup] = float(match[match.lastgroup or 0])
+        return cls(parts.get("percentage", 0.0) / 100, int(parts.get("count", 0)))
 
     def of(self, base: int) -> float:
         """The change, in instructions, that is this large for a case that cost ``base``."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import attrs
 
@@ -64,9 +63,6 @@ class ValidationError(DataError):
         if len(self.problems) > _MOST_SHOWN:
             shown.append(f"and {len(self.problems) - _MOST_SHOWN} more")
         super().__init__("\n".join(shown), remedy)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.problems, self.remedy)
 
 
 _MOST_SHOWN = 10

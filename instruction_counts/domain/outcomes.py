@@ -9,10 +9,8 @@ from typing import Annotated
 
 import attrs
 
-from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds
-from instruction_counts.domain.durations import span
+from instruction_counts.domain.bounds import Bounds, Count, Positive, Seconds, span
 from instruction_counts.domain.executed import Executed, ExecutedDigests
-from instruction_counts.domain.intervals import median_interval
 from instruction_counts.domain.metrics import NO_AMOUNTS, Amounts
 
 
@@ -118,33 +116,44 @@ class Times:
     def of(cls, values_s: Sequence[float], runs: int) -> Times:
         """The times ``values_s`` with what sums them up (inclusive quartiles)."""
         values = tuple(values_s)
-        low, high = _quartiles(values)
+        # Inclusive ones: interpolated linearly between order statistics, as numpy does by default.
+        percentiles = (
+            statistics.quantiles(values, n=100, method="inclusive")
+            if len(values) > 1
+            else [values[0]] * 99
+        )
         return cls(
             median_s=statistics.median(values),
-            iqr_s=high - low,
+            iqr_s=percentiles[74] - percentiles[24],
             mean_s=statistics.fmean(values),
             min_s=min(values),
             max_s=max(values),
-            p90_s=_percentile(values, 90),
-            p99_s=_percentile(values, 99),
+            p90_s=percentiles[89],
+            p99_s=percentiles[98],
             median_bounds_s=median_interval(values),
             runs=runs,
             values_s=values,
         )
 
 
-def _percentile(values: tuple[float, ...], percent: int) -> float:
-    """Interpolated linearly between order statistics, as numpy does by default."""
-    if len(values) < 2:
-        return values[0]
-    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]
+def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """A confidence interval of the median, from order statistics: no distribution is assumed.
 
-
-def _quartiles(values: tuple[float, ...]) -> tuple[float, float]:
-    if len(values) < 2:
-        return values[0], values[0]
-    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
-    return low, high
+    The number of values below the median is binomial with p = 1/2 (Conover, Practical Nonparametric
+    Statistics, section 3.2). With fewer than six values there is none at 95%.
+    """
+    count = len(values)
+    # How many values may be on the outer side of either bound, the bound included: as many as keep
+    # both tails within 5% of all 2**count ways to lie.
+    outside, ways, tail = 0, 1, 1
+    while 40 * tail <= 2**count:
+        outside += 1
+        ways = ways * (count - outside + 1) // outside
+        tail += ways
+    if not outside:
+        return None
+    ordered = sorted(values)
+    return ordered[outside - 1], ordered[count - outside]
 
 
 @attrs.frozen

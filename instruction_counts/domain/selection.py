@@ -27,12 +27,8 @@ class Selection:
     autograds: tuple[str, ...] = ()
     num_threads: tuple[int, ...] = ()
 
-    def keeps(self, case: Case) -> bool:
-        """Whether ``case`` is selected."""
-        return self.keeps_key(case.key)
-
     def keeps_key(self, key: CaseKey) -> bool:
-        """The same for a case that is known by its label, its modes and its number of threads."""
+        """Whether the case of that key is selected."""
         return (
             (not self.only or any(matches(glob, key.label) for glob in self.only))
             and (not self.languages or key.language.value in self.languages)
@@ -60,7 +56,7 @@ def select(cases: Sequence[Case], selection: Selection) -> tuple[Case, ...]:
         if not any(matches(glob, case.label) for case in cases):
             problem = f"No case matches --only '{glob}'.{_near(glob, cases)}"
             raise UsageError(problem, "See:", "list")
-    kept = tuple(case for case in cases if selection.keeps(case))
+    kept = tuple(case for case in cases if selection.keeps_key(case.key))
     if not kept:
         asked = " ".join(_options(selection))
         problem = f"No case matches {asked}." if asked else "There are no cases."

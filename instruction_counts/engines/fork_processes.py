@@ -12,8 +12,7 @@ from instruction_counts.engines.entry import Profile
 from instruction_counts.engines.fork_server import ForkServer
 from instruction_counts.engines.server_folder import ServerFolder
 from instruction_counts.system.folders import WorkFolder
-from instruction_counts.system.processes import kill, start
-from instruction_counts.system.worker_process import WorkerProcess
+from instruction_counts.system.worker_process import WorkerProcess, kill, start
 from instruction_counts.system.worker_tasks import COUNTED, modules_of_servers
 
 TIMES, COUNTS = "times", "counts"

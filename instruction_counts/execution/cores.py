@@ -1,20 +1,32 @@
-"""Cores, reserved in contiguous runs so that the threads of a case lie next to each other."""
+"""Cores, reserved in contiguous runs so that the threads of a case lie next to each other.
+
+All processes of a user share them: there is a lock for each core, and one queue. Every lock is the
+system's, so that a process that is gone holds nothing, however it ended.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import attrs
+from filelock import FileLock, Timeout
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.execution.core_locks import CoreLocks
 from instruction_counts.system.folders import make_runtime_folder
 
 _LOOK_UP_S = 0.02
 _PATIENCE_S = 2.0
 """For so long nobody is told: the lanes of two runs change places with every case."""
+
+_COMMAND_CHARACTERS = 60
+_serial = itertools.count(1)
 
 
 def available_cores() -> tuple[int, ...]:
@@ -45,7 +57,7 @@ def parse_cores(text: str, available: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class CorePool:
-    """Lends contiguous cores, each to one lane of all processes that use the same ``locks``.
+    """Lends contiguous cores, each to one lane of all processes whose locks are in ``folder``.
 
     First come, first served, so that nobody starves. ``notice`` learns once, in a line, that
     another process is waited for.
@@ -54,29 +66,19 @@ class CorePool:
     def __init__(
         self,
         cores: tuple[int, ...],
-        locks: CoreLocks,
+        folder: Path,
         notice: Callable[[str], None] = lambda _: None,
         patience_s: float = _PATIENCE_S,
     ) -> None:
-        self._patience_s = patience_s
-        self._cores = tuple(sorted(cores))
-        self._locks, self._notice = locks, notice
+        self.cores = tuple(sorted(cores))
+        self._folder = folder
+        self._notice, self._patience_s = notice, patience_s
         self._said = threading.Event()
-
-    @property
-    def cores(self) -> tuple[int, ...]:
-        """All of them."""
-        return self._cores
-
-    @property
-    def size(self) -> int:
-        """How many cores there are in all."""
-        return len(self._cores)
 
     @property
     def widest(self) -> int:
         """The largest number of contiguous cores that a case can ever get."""
-        return max(len(run) for run in _runs(self._cores))
+        return max(len(run) for run in _runs(self.cores))
 
     @contextlib.contextmanager
     def reserve(
@@ -86,7 +88,7 @@ class CorePool:
         assert count <= self.widest, "refused before anything started"
         with contextlib.ExitStack() as held:
             taken: tuple[int, ...] = ()
-            with self._locks.queue(self._cores) as ticket:
+            with self._queue() as ticket:
                 begin = time.monotonic()
                 while not (taken or is_cancelled()):
                     if ticket.is_first:
@@ -96,26 +98,92 @@ class CorePool:
                         time.sleep(_LOOK_UP_S)
             yield taken
 
+    @contextlib.contextmanager
+    def _queue(self) -> Iterator[_Ticket]:
+        """Stand in the queue, behind whoever waits for one of these cores already."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)  # what is old in /tmp is removed at times
+        # Names sort by arrival: the clock is that of the machine, for all of its processes.
+        arrival = f"{time.monotonic_ns():020d}-{os.getpid()}-{next(_serial)}"
+        wanted = sum(1 << core for core in self.cores)
+        path = self._folder / f"ticket-{arrival}-{wanted:x}"
+        # Under its name it is locked from the first: what is not was left behind.
+        unnamed = path.with_name(f".{path.name}")
+        with FileLock(unnamed, blocking=False):
+            unnamed.rename(path)
+            try:
+                yield _Ticket(path, wanted)
+            finally:
+                path.unlink(missing_ok=True)
+
     def _take(self, count: int, held: contextlib.ExitStack) -> tuple[int, ...]:
         """Cores that are free now, locked until ``held`` ends; none if they do not suffice."""
-        locks = {core: self._locks.attempt(core) for core in self._cores}
-        free = {core: lock for core, lock in locks.items() if lock is not None}
+        locks = {
+            core: FileLock(self._folder / f"core-{core}", blocking=False) for core in self.cores
+        }
+        for lock in locks.values():
+            with contextlib.suppress(Timeout):
+                lock.acquire()
+        free = {core: lock for core, lock in locks.items() if lock.is_locked}
         taken = _fit([*free], count)
         for core, lock in free.items():
             if core in taken:
                 held.callback(lock.release)
+                with contextlib.suppress(OSError):  # a full disk: it is only a remark
+                    self._word(core).write_text(f"{os.getpid()}\n{_command()}", encoding="utf-8")
             else:
                 lock.release()
-        self._locks.sign(taken)
         return taken
 
     def _remark(self, waited_s: float) -> None:
+        """Say once which other process holds one of the cores, none of which is free."""
         if waited_s < self._patience_s or self._said.is_set():
             return
-        holder = self._locks.other_holder(self._cores)
-        if holder is not None:
-            self._said.set()
-            self._notice(f"waiting for a core: {holder}")
+        for core in self.cores:
+            with contextlib.suppress(OSError, ValueError):
+                pid, command = self._word(core).read_text(encoding="utf-8").split("\n", 1)
+                if int(pid) != os.getpid():
+                    self._said.set()
+                    self._notice(f'waiting for a core: held by process {pid}, "{command}"')
+                    return
+
+    def _word(self, core: int) -> Path:
+        """Where who holds a core leaves word for those who wait."""
+        return self._folder / f"holder-{core}"
+
+
+@attrs.frozen
+class _Ticket:
+    """A place in the queue; its file is locked as long as somebody stands there."""
+
+    path: Path
+    wanted: int
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nobody who came earlier waits for one of the same cores."""
+        for path in sorted(self.path.parent.glob("ticket-*")):
+            if path.name >= self.path.name:
+                break
+            if int(path.name.rpartition("-")[2], 16) & self.wanted and not _removed(path):
+                return False
+        return True
+
+
+def _removed(ticket: Path) -> bool:
+    """Remove a ticket that nobody holds; whether that is so."""
+    try:
+        with FileLock(ticket, blocking=False):
+            ticket.unlink(missing_ok=True)
+    except Timeout:
+        return False
+    return True
+
+
+def _command() -> str:
+    """The arguments of this process, shortened."""
+    command = " ".join(sys.argv[1:])
+    is_long = len(command) > _COMMAND_CHARACTERS
+    return f"{command[: _COMMAND_CHARACTERS - 1]}…" if is_long else command
 
 
 def machine_wide(cores: tuple[int, ...], notice: Callable[[str], None]) -> CorePool:
@@ -124,7 +192,7 @@ def machine_wide(cores: tuple[int, ...], notice: Callable[[str], None]) -> CoreP
     Raises:
         UsageError: the folder in which they know of each other cannot be made.
     """
-    return CorePool(cores, CoreLocks(make_runtime_folder()), notice)
+    return CorePool(cores, make_runtime_folder(), notice)
 
 
 def _fit(free: Sequence[int], count: int) -> tuple[int, ...]:

@@ -127,7 +127,7 @@ def _open(asked: Opening) -> LocalLanes:
             engine = make(facts, asked.profile, asked.notice)
             engines[facts.build.name] = stack.enter_context(contextlib.closing(engine))
         stack.pop_all()
-    return LocalLanes(engines, pool, asked.jobs or pool.size, asked.facts, asked.notice)
+    return LocalLanes(engines, pool, asked.jobs or len(pool.cores), asked.facts, asked.notice)
 
 
 ENTRY = LanesEntry("local", "cores of this machine", probe, _open)

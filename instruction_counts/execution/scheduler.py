@@ -14,9 +14,9 @@ from multiprocess.pool import ThreadPool
 
 from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.events import Event, Finished, Started
 from instruction_counts.execution.lanes import Lanes, Measure
+from instruction_counts.execution.order import Budget
 
 Clock = Callable[[], float]
 
@@ -123,18 +123,14 @@ class _Work:
             del self._waiting[: len(taken)]
             return taken
 
-    def _rest(self) -> Sequence[WorkOrder]:
-        """All orders that wait; none waits any more."""
-        with self._taking:
-            taken, self._waiting = self._waiting, []
-            return taken
-
     def _carry_out_case(self, orders: Sequence[WorkOrder]) -> None:
         with self._lanes.lane(orders[0].cores, self._stopping.is_set) as measure:
             if measure is None:
                 return  # stopped while it waited
             if self._budget is not None and self._budget.is_used_up:
-                for order in (*orders, *self._rest()):
+                with self._taking:
+                    orders, self._waiting = [*orders, *self._waiting], []
+                for order in orders:
                     self.events.put(Finished(order, self._budget.outcome))
                 return
             for order in orders:

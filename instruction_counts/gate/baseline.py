@@ -16,8 +16,7 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.analysis.attribution.causes import causes_of_case
-from instruction_counts.analysis.attribution.executed_changes import executed_changes
+from instruction_counts.analysis.attribution.causes import causes_of_case, executed_changes
 from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS

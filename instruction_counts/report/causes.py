@@ -96,11 +96,6 @@ def _bytecodes(cause: Cause) -> str:
 def _remark(cause: Cause) -> str:
     if cause.nameless_in:
         return f"no names in {cause.nameless_in}"
-    moved = cause.inlined or cause.no_longer_inlined
-    if moved:
-        name = short(moved[0], _NAME_WIDTH)
-        what = name if len(moved) == 1 else f"{name} and {len(moved) - 1} more"
-        return f"{what} {'inlined' if cause.inlined else 'no longer inlined'}"
     if cause.base is None:
         return "new"
     if cause.new is None:

@@ -9,22 +9,21 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.attribution.causes import (
-    Inlining,
-    inlinings,
+    executed_on_both,
     nameless_libraries,
     top_causes,
 )
-from instruction_counts.analysis.attribution.executed_changes import executed_on_both
-from instruction_counts.analysis.attribution.function_changes import (
+from instruction_counts.analysis.attribution.functions import (
     CallerChange,
     FunctionChange,
     FunctionKey,
+    shown,
 )
-from instruction_counts.analysis.attribution.functions import shown
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.executed import Executed
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions
@@ -32,7 +31,7 @@ from instruction_counts.domain.records import Record
 from instruction_counts.domain.source_lines import SourceChange
 from instruction_counts.gate import checks
 from instruction_counts.report import source_lines
-from instruction_counts.report.causes import texts
+from instruction_counts.report.causes import texts, title
 from instruction_counts.report.comparison import changed_files
 from instruction_counts.report.document import (
     Block,
@@ -293,16 +292,11 @@ def _python(explained: Explained) -> Iterator[Section]:
         yield Block("", (Line(text),))
         return
     base = known[0] if _is_pair(explained) else Executed((), (), known[-1].python)
-    every = executed_on_both(base, known[-1]).functions
+    every = _executed_causes(base, known[-1], CauseKind.PYTHON)
     items = [
-        _Item(
-            f"{change.file}{f':{change.line}' if change.line else ''} {change.name}",
-            change.base or None,
-            change.new or None,
-            remark="edited" if change.edited else "",
-        )
-        for change in every
-        if change.edited or change.delta
+        _Item(title(cause), *_amounts(cause), remark="edited" if cause.edited else "")
+        for cause in every
+        if cause.edited or cause.change
     ]
     yield _changed(explained, ("python", "by Python function", "bytecodes"), items, len(every))
 
@@ -312,17 +306,17 @@ def _operators(explained: Explained) -> Iterator[Section]:
     if len(known) < len(explained.sides):
         return
     base = known[0] if _is_pair(explained) else Executed((), ())
-    every = executed_on_both(base, known[-1]).operators
-    items = [
-        _Item(
-            f"{change.name}{' (backward)' if change.backward else ''}",
-            change.base or None,
-            change.new or None,
-        )
-        for change in every
-        if change.delta
-    ]
+    every = _executed_causes(base, known[-1], CauseKind.OPERATOR)
+    items = [_Item(title(cause), *_amounts(cause)) for cause in every if cause.change]
     yield _changed(explained, ("operators", "by operator", "calls"), items, len(every))
+
+
+def _executed_causes(base: Executed, new: Executed, kind: CauseKind) -> list[Cause]:
+    return [cause for cause in executed_on_both(base, new) if cause.kind is kind]
+
+
+def _amounts(cause: Cause) -> tuple[int | None, int | None]:
+    return round(cause.base or 0) or None, round(cause.new or 0) or None
 
 
 def _changed(
@@ -381,25 +375,23 @@ def _functions(explained: Explained) -> Iterator[Section]:
         if not found:
             yield Block("", (Line("No function costs more or less than before."),))
             return
-        title = f"by function, {len(found):,} of {len(functions):,} changed"
+        heading = f"by function, {len(found):,} of {len(functions):,} changed"
     else:
         found = [
             (function, attrs.evolve(item, more=(_calls(function.new_calls), *item.more[1:])))
             for function, item in found
             if item.new
         ]
-        title = f"by function ({len(found):,})"
+        heading = f"by function ({len(found):,})"
     found.sort(key=lambda pair: -abs(pair[1].change))
     items = [item for _, item in found]
-    yield _table(explained, "functions", title, "instructions", items, ("calls", "layer"))
+    yield _table(explained, "functions", heading, "instructions", items, ("calls", "layer"))
     if not _is_pair(explained):
         return
-    notes = [Line(move_text(move), indent=2) for move in inlinings(difference)]
     renamed = ", ".join(short(function.key.name, 40) for function, _ in found if function.was)
     if renamed:
-        notes.append(Line(f"With other parameters than in base: {renamed}.", indent=2))
-    if notes:
-        yield Block("", tuple(notes))
+        note = Line(f"With other parameters than in base: {renamed}.", indent=2)
+        yield Block("", (note,))
     explained_functions = [
         (function, callers)
         for function, _ in found[:SHOWN]
@@ -411,11 +403,11 @@ def _functions(explained: Explained) -> Iterator[Section]:
             _item(call.caller, call, old, now)
             for call, old, now in zip(callers, before, after, strict=True)
         ]
-        title = f"callers of {short(function.key.name, _LONGEST_NAME)}, inclusive"
+        heading = f"callers of {short(function.key.name, _LONGEST_NAME)}, inclusive"
         yield _table(
             explained,
             "callers",
-            title,
+            heading,
             "",
             called,
             ("calls", "layer"),
@@ -444,20 +436,11 @@ def calls_text(base: Fraction | None, new: Fraction | None) -> str:
     return " → ".join("?" if calls is None else shown(calls) for calls in (base, new))
 
 
-def move_text(move: Inlining) -> str:
-    """What was inlined into a function, or is no longer."""
-    names = [short(key.name, 40) for key in move.functions]
-    what = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]
-    verb = "are" if len(names) > 1 else "is"
-    how = "inlined into" if move.inlined else "no longer inlined into"
-    return f"{what} {verb} {how} {short(move.caller.name, 40)}: {round(move.delta):+,} in all"
-
-
 # --------------------------------------------------------------------------------------- files
 
 
 def _profiles(explained: Explained) -> dict[str, Any]:
-    """Flame graphs of base, new, what grew and what shrank; of one side alone, its own."""
+    """Flame graphs of base and new; of one side alone, its own."""
     found = speedscope(explained.key.title, explained.difference)
     return found if _is_pair(explained) else {**found, "profiles": found["profiles"][1:2]}
 
@@ -496,7 +479,6 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 library=function.key.library,
                 layer=function.key.layer.value,
                 was=function.was,
-                kind=function.kind.value,
                 base_calls=function.base_calls,
                 new_calls=function.new_calls,
             )
@@ -513,15 +495,6 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 new_calls=call.new_calls,
             )
             for call in difference.calls
-        ],
-        "moves": [
-            {
-                "caller": move.caller.name,
-                "functions": [key.name for key in move.functions],
-                "inlined": move.inlined,
-                "change": move.delta,
-            }
-            for move in (() if base is None else inlinings(difference))
         ],
     }
 
@@ -562,15 +535,20 @@ def _executed_values(explained: Explained) -> dict[str, Any]:
     if new is None or (base is None and len(sides) > 1):
         return {**totals, "functions": None, "operators": None}
     before = base or Executed((), (), new.python)
-    found = executed_on_both(before, new)
     is_known = new.bytecodes is not None and before.python == new.python
-    return {
-        **totals,
-        "functions": [{**attrs.asdict(row), "change": row.delta} for row in found.functions]
-        if is_known
-        else None,
-        "operators": [{**attrs.asdict(row), "change": row.delta} for row in found.operators],
-    }
+    functions = [
+        {"file": cause.where, "line": cause.line, "edited": cause.edited, **_named_change(cause)}
+        for cause in _executed_causes(before, new, CauseKind.PYTHON)
+    ]
+    operators = [
+        {"backward": cause.backward, **_named_change(cause)}
+        for cause in _executed_causes(before, new, CauseKind.OPERATOR)
+    ]
+    return {**totals, "functions": functions if is_known else None, "operators": operators}
+
+
+def _named_change(cause: Cause) -> dict[str, Any]:
+    return {"name": cause.name, "base": cause.base, "new": cause.new, "change": cause.change}
 
 
 def _records(explained: Explained) -> Table:

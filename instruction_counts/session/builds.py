@@ -22,9 +22,9 @@ from instruction_counts.domain.records import ChangedFiles, Complete, Record, Ru
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.engines.entry import Ability, Profile
 from instruction_counts.engines.registry import DEFAULT, engine_named
-from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.events import Observer, Silent
 from instruction_counts.execution.lanes import Lanes, Opening
+from instruction_counts.execution.order import Budget
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import lanes_named
 from instruction_counts.session.measuring import DURATIONS, Exporter, Measured, remaining

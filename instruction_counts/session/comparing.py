@@ -32,8 +32,8 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.selection import Selection
 from instruction_counts.engines.entry import Ability
 from instruction_counts.engines.registry import engine_named
-from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.events import Observer
+from instruction_counts.execution.order import Budget
 from instruction_counts.session.builds import BuildRunner, MeasurementSettings, RunnerOf
 from instruction_counts.session.lazy_store import LazyStore
 from instruction_counts.session.sides import read_side

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from instruction_counts.analysis.attribution.function_changes import FunctionDifference
-from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.attribution.functions import FunctionDifference, difference
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import UsageError

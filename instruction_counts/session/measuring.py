@@ -24,10 +24,9 @@ from instruction_counts.domain.records import (
     as_it_is,
 )
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.events import Event, Finished, Observer
 from instruction_counts.execution.lanes import Lanes
-from instruction_counts.execution.order import longest_first, note_durations, read_durations
+from instruction_counts.execution.order import Budget, longest_first, note_durations, read_durations
 from instruction_counts.execution.scheduler import execute, refused
 from instruction_counts.session.recording import Recorder, Recording
 

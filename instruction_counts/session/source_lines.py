@@ -11,14 +11,12 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from instruction_counts.analysis.attribution.executed_changes import (
-    PythonChange,
-    executed_changes,
-)
+from instruction_counts.analysis.attribution.causes import executed_changes
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.build import default_build
+from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.source_lines import SourceChange, SourceLines
 
@@ -47,8 +45,8 @@ def source_changes(
         return ()
     changes = [
         change
-        for change in executed_changes(before, after).functions
-        if change.edited or not (change.base and change.new)
+        for change in executed_changes(before, after)
+        if change.kind is CauseKind.PYTHON and (change.edited or not (change.base and change.new))
     ]
     asked = []
     for change in changes:
@@ -58,15 +56,15 @@ def source_changes(
     found = _answered(asked, ask)
     return tuple(
         SourceChange(
-            *(change.file, change.name, lines[0], lines[1]),
+            *(change.where, change.name, lines[0], lines[1]),
             remarks=tuple(remark for remark in remarks if remark),
         )
         for change, (lines, remarks) in zip(changes, _in_pairs(found), strict=True)
     )
 
 
-def _functions(change: PythonChange, executed: Executed) -> list[PythonFunction]:
-    called = change.file, change.name
+def _functions(change: Cause, executed: Executed) -> list[PythonFunction]:
+    called = change.where, change.name
     return [
         function
         for function in executed.functions or ()

@@ -10,8 +10,7 @@ from instruction_counts.core.types import Case, CaseKey
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Run
-from instruction_counts.execution.budget import Budget
-from instruction_counts.execution.order import read_durations
+from instruction_counts.execution.order import Budget, read_durations
 from instruction_counts.history.series import all_series
 from instruction_counts.session.measuring import DURATIONS
 from instruction_counts.storage.store import Store

@@ -12,7 +12,6 @@ import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
 from urllib.parse import quote
 
 from sqlalchemy import (
@@ -43,67 +42,47 @@ _ADVISORY_LOCK = 0x69636E74
 
 _MAGIC = b"SQLite format 3\0"
 _ELSEWHERE = "Name another database with --db."
-_RECOVER = "Restore a copy of it, or save what is left into a new one: sqlite3 {} .recover"
 
 
 class Database:
     """A database of the format that this program reads; for several threads and processes.
 
-    A value is made by `at`.
+    It is the one at a path or URL, or the user's own: the one that the environment names, or else
+    in the user's data folder. It is made where there is none.
+
+    Raises:
+        UsageError: ``where`` cannot be a database, or ``must_exist`` and nothing is there.
+        DataError: it cannot be reached or written, is damaged, or has another format.
     """
 
-    def __init__(self, name: str, engine: Engine, path: Path | None, lock_timeout_s: float) -> None:
-        self.name = name
-        """As people know it: the file, or the URL without its password."""
-        self._engine, self._path, self._lock_timeout_s = engine, path, lock_timeout_s
-        self._place: tuple[int, int] | None = None
-        """The device and the number of the file that was opened."""
-
-    @classmethod
-    def at(
-        cls,
+    def __init__(
+        self,
         where: str | Path | None,
         *,
         must_exist: bool = False,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
-    ) -> Self:
-        """The database at a path or URL, or the user's own; made there if there is none.
-
-        The user's own is the one that the environment names, or else in the user's data folder.
-
-        Raises:
-            UsageError: ``where`` cannot be a database, or ``must_exist`` and nothing is there.
-            DataError: it cannot be reached or written, is damaged, or has another format.
-        """
-        database = cls._connected(where, must_exist, lock_timeout_s)
-        try:
-            database.prepare()
-        except BaseException:
-            database.close()
-            raise
-        return database
-
-    @classmethod
-    def _connected(cls, where: str | Path | None, must_exist: bool, lock_timeout_s: float) -> Self:
-        where = where or os.environ.get(DATABASE_VARIABLE) or None
-        if isinstance(where, str) and "://" in where:
-            url = _parsed(where)
-            if url.get_backend_name() != "sqlite":
-                return cls(_shown(url), _server_engine(url, lock_timeout_s), None, lock_timeout_s)
-            where = url.database
-            if not where or where == ":memory:":
-                raise UsageError("a database in memory keeps nothing", _ELSEWHERE)
-        elif where is None:
-            where = _default_path()
-            must_exist = False
-        path = Path(where)
-        _check_file(path, must_exist=must_exist)
-        return cls(str(path), _file_engine(path, lock_timeout_s), path, lock_timeout_s)
-
-    @property
-    def path(self) -> Path | None:
+    ) -> None:
+        where = where or os.environ.get(DATABASE_VARIABLE)
+        self._lock_timeout_s = lock_timeout_s
+        self._place: tuple[int, int] | None = None
+        """The device and the number of the file that was opened."""
+        self.path: Path | None = None
         """The file; None for a server."""
-        return self._path
+        if isinstance(where, str) and "://" in where:
+            url = _url_of_server(where)
+            self.name = _shown(url)
+            """As people know it: the file, or the URL without its password."""
+            self._engine = _server_engine(url, lock_timeout_s)
+        else:
+            self.path = Path(where) if where else make_data_folder("--db") / "runs.db"
+            self.name = str(self.path)
+            _check_file(self.path, must_exist=must_exist and bool(where))
+            self._engine = _file_engine(self.path, lock_timeout_s)
+        try:
+            self._prepare()
+        except BaseException:
+            self.close()
+            raise
 
     def close(self) -> None:
         """Let go of all connections."""
@@ -113,7 +92,7 @@ class Database:
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of the database, whatever others write meanwhile."""
         with self._explained(), self._engine.connect() as connection:
-            if self._path is None:
+            if self.path is None:
                 connection.execution_options(isolation_level="REPEATABLE READ")
             with connection.begin():
                 yield connection
@@ -125,46 +104,34 @@ class Database:
         Raises:
             DataError: above all, the file is no longer the one that was opened.
         """
-        self._require_place()
+        # SQLite would go on in a file that nobody can open any more.
+        if self.path is not None and self._place not in {None, _place_of(self.path)}:
+            raise DataError(
+                f"{self.name} was deleted or replaced while it was in use",
+                "Leave a database in its place while something is measured.",
+            )
         with self._explained(), self._engine.connect() as connection:
             connection.execution_options(alone=True)
             with connection.begin():
                 yield connection
 
-    def give_back_space(self) -> None:
-        """Shrink the file of a database by what was deleted; servers do that themselves."""
-        if self._path is not None:
-            # A step for each page, all of which only a script takes.
-            with (
-                self._explained(),
-                _plain_connection(self._path, self._lock_timeout_s) as connection,
-            ):
-                connection.executescript("PRAGMA incremental_vacuum")
-
-    def prepare(self) -> None:
+    def _prepare(self) -> None:
         """Make the tables where there are none; safe where several processes do."""
-        if not self._is_new:
+        with contextlib.ExitStack() as stack:
+            if self.path is not None and _is_empty(self.path):
+                # On a server one transaction does it all. A file takes more than one.
+                stack.enter_context(self._explained())
+                stack.enter_context(locked(self.path, self._lock_timeout_s))
+                if _is_empty(self.path):
+                    _make_file(self.path)
+            self._place = None if self.path is None else _place_of(self.path)
             with self.reading() as connection:
                 if self._has_tables(connection):
-                    self._note_place()
                     return
-        with contextlib.ExitStack() as stack:
-            # On a server one transaction does it all. A file takes more than one.
-            if self._path is not None:
-                with self._explained():
-                    stack.enter_context(locked(self._path, self._lock_timeout_s))
-                    if self._is_new:
-                        _make_file(self._path, self._lock_timeout_s)
-            self._note_place()
             with self.writing() as connection:
                 if not self._has_tables(connection):  # another process may have been faster
                     METADATA.create_all(connection)
                     connection.execute(insert(store_format), {"version": FORMAT})
-
-    @property
-    def _is_new(self) -> bool:
-        path = self._path
-        return path is not None and (not path.exists() or not path.stat().st_size)
 
     def _has_tables(self, connection: Connection) -> bool:
         """Whether the tables are there; False in an empty database.
@@ -173,15 +140,14 @@ class Database:
             DataError: they have another format, or another program uses the file.
         """
         names = inspect(connection).get_table_names()
-        is_ours = store_format.name in names
-        if is_ours:
+        if store_format.name in names:
             version = connection.execute(select(store_format.c.version)).scalar()
             if version == FORMAT:
                 return True
             found = f"of format {version}"
         elif "alembic_version" in names:
             found = "of an unreleased version of instruction-counts"
-        elif self._path is not None and names:
+        elif self.path is not None and names:
             found = "of another program"
         else:
             return False
@@ -191,43 +157,46 @@ class Database:
             "wrote it.",
         )
 
-    def _note_place(self) -> None:
-        if self._path is not None:
-            self._place = _place_of(self._path)
-
-    def _require_place(self) -> None:
-        # SQLite would go on in a file that nobody can open any more.
-        if self._path is not None and self._place not in {None, _place_of(self._path)}:
-            raise DataError(
-                f"{self.name} was deleted or replaced while it was in use",
-                "Leave a database in its place while something is measured.",
-            )
-
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except (DBAPIError, sqlite3.Error) as error:
+        except (DBAPIError, sqlite3.Error, OSError) as error:
             original = error.orig if isinstance(error, DBAPIError) else error
-            raise _explanation(self.name, original or error, self._lock_timeout_s) from error
-        except TimeoutError as error:
-            raise _is_locked(self.name, self._lock_timeout_s) from error
-        except OSError as error:
-            raise _not_writable(self.name, error.strerror or str(error)) from error
-        except OverflowError as error:
-            raise DataError(
-                f"{self.name} takes no number of more than 64 bits", "Measure it again."
-            ) from error
+            raise self._explanation(original or error) from error
+
+    def _explanation(self, error: BaseException) -> DataError:
+        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        state = getattr(error, "sqlstate", None)
+        text = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        problem, remedy = f"cannot be used: {text}", _ELSEWHERE
+        if isinstance(error, TimeoutError) or code in _LOCKED or state in {"55P03", "40P01"}:
+            problem = f"has been locked by another process for {self._lock_timeout_s:g} s"
+            remedy = "Try again when that one is done."
+        elif code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
+            problem = f"is damaged: {text}"
+            remedy = (
+                "Restore a copy of it, or save what is left into a new one: "
+                f"sqlite3 {self.name} .recover"
+            )
+        elif code == sqlite3.SQLITE_FULL or state == "53100":
+            problem, remedy = f"cannot be written: {text}", "Make room on its disk."
+        elif isinstance(error, OSError) or code in _NOT_WRITABLE:
+            problem = f"cannot be written: {getattr(error, 'strerror', None) or text}"
+            remedy = "Name a file in a folder that you may write to with --db."
+        elif hasattr(error, "sqlstate") and not state:  # no server has said a word
+            problem, remedy = f"cannot be reached: {text}", "Is the server up?"
+        return DataError(f"{self.name} {problem}", remedy)
 
 
-# Where it is
+_LOCKED = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_NOT_WRITABLE = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}
 
 
-def _default_path() -> Path:
-    return make_data_folder("--db") / "runs.db"
+# Servers
 
 
-def _parsed(text: str) -> URL:
+def _url_of_server(text: str) -> URL:
     # What the parser says of a URL may repeat it, with the password.
     try:
         url = make_url(text)
@@ -236,14 +205,12 @@ def _parsed(text: str) -> URL:
             "the URL of the database cannot be read", "Write postgresql://USER@HOST/NAME."
         ) from None
     kind = url.get_backend_name()
-    if kind in {"postgres", "postgresql"}:
-        return url.set(drivername="postgresql+psycopg")
-    if kind != "sqlite":
+    if kind not in {"postgres", "postgresql"}:
         raise UsageError(
             f'runs are not stored in a database of kind "{kind}"',
             "Name a file (SQLite), or write postgresql://USER@HOST/NAME.",
         )
-    return url
+    return url.set(drivername="postgresql+psycopg")
 
 
 def _shown(url: URL) -> str:
@@ -306,13 +273,14 @@ def _begin_on_file(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if alone else "BEGIN")
 
 
-def _plain_connection(path: Path, lock_timeout_s: float) -> contextlib.closing[sqlite3.Connection]:
-    return contextlib.closing(sqlite3.connect(path, timeout=lock_timeout_s))
+def _is_empty(path: Path) -> bool:
+    return not path.exists() or not path.stat().st_size
 
 
-def _make_file(path: Path, lock_timeout_s: float) -> None:
-    with _plain_connection(path, lock_timeout_s) as connection:
-        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
+def _make_file(path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        # The file shrinks by what is deleted.
+        connection.execute("PRAGMA auto_vacuum = FULL")
         # Readers do not wait for a writer, and a commit is one write.
         connection.execute("PRAGMA journal_mode = WAL")
 
@@ -330,49 +298,15 @@ def _check_file(path: Path, *, must_exist: bool) -> None:
         if path.is_dir() or not path.parent.is_dir():
             problem = "is a folder" if path.is_dir() else f"there is no folder {path.parent}"
             raise UsageError(f"{path}: {problem}", "Name a file, in a folder that is there.")
-        if must_exist and not path.exists():
+        if path.exists():
+            with path.open("rb") as stream:
+                if stream.read(len(_MAGIC)) not in {b"", _MAGIC}:  # SQLite takes a byte for nothing
+                    raise DataError(f"{path} is no SQLite database", _ELSEWHERE)
+        elif must_exist:
             raise UsageError(
                 f"{path}: there is no such database",
                 "Name another one with --db, or measure something:",
                 "run",
             )
-        if path.exists():
-            with path.open("rb") as stream:
-                if stream.read(len(_MAGIC)) not in {b"", _MAGIC}:  # SQLite takes a byte for nothing
-                    raise DataError(f"{path} is no SQLite database", _ELSEWHERE)
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror}", _ELSEWHERE) from error
-
-
-# What went wrong
-
-
-def _explanation(name: str, error: BaseException, lock_timeout_s: float) -> DataError:
-    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    state = getattr(error, "sqlstate", None)
-    text = (str(error).strip().splitlines() or [type(error).__name__])[0]
-    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED} or state in {"55P03", "40P01"}:
-        return _is_locked(name, lock_timeout_s)
-    if code in {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}:
-        return DataError(f"{name} is damaged: {text}", _RECOVER.format(name))
-    if code == sqlite3.SQLITE_FULL or state == "53100":
-        return DataError(f"{name} cannot be written: {text}", "Make room on its disk.")
-    if code in {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM}:
-        return _not_writable(name, text)
-    if hasattr(error, "sqlstate") and not state:  # no server has said a word
-        return DataError(f"{name} cannot be reached: {text}", "Is the server up?")
-    return DataError(f"{name}: {text}", _ELSEWHERE)
-
-
-def _is_locked(name: str, lock_timeout_s: float) -> DataError:
-    return DataError(
-        f"{name} has been locked by another process for {lock_timeout_s:g} s",
-        "Try again when that one is done.",
-    )
-
-
-def _not_writable(name: str, reason: str) -> DataError:
-    return DataError(
-        f"{name} cannot be written: {reason}",
-        "Name a file in a folder that you may write to with --db.",
-    )

@@ -1,4 +1,4 @@
-"""Result files: a run as JSON, and the way back.
+"""A run, a record or its details as JSON: result files, and what the database keeps in a column.
 
 History of the schema: 1, the first. docs/reference/result-files.md describes it.
 """
@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import gc
 import json
-import os
-import re
 import secrets
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -23,27 +23,121 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.records import Complete, Record, Run, as_it_is
 from instruction_counts.reading.documents import read_bytes
 from instruction_counts.reading.structure import structured_values
-from instruction_counts.storage.converter import CHECKED, CONVERTER
-from instruction_counts.storage.documents import dumps, no_garbage, parsed
-from instruction_counts.system.files import write_atomically
+from instruction_counts.storage.converter import CONVERTER
+from instruction_counts.system.files import write_output
 from instruction_counts.system.folders import make_data_folder
 
+T = TypeVar("T")
+
 SCHEMA_VERSION = 1
-LARGEST_VARIABLE = "INSTRUCTION_COUNTS_MAX_FILE_MIB"
-"""The environment variable that says how much a result file may hold, unpacked."""
-_LARGEST_MIB = 1024
-"""About 20,000 cases with their costs by function. 2 MB of gzip's can unpack to GBs."""
+_LARGEST_MIB = 2048
+"""About 40,000 cases with their costs by function. 2 MB of gzip's can unpack to GBs."""
 _REMEDY = "Was it written by --output? If so, it is damaged or incomplete: measure again."
 _EDITED = (
     "Was it edited? Restore it, or measure again; only JSON files that --output wrote can be read."
 )
-_GZIP = 16
-"""Added to the size of zlib's window, it asks for gzip's format."""
 
 
-def to_json(run: Run, complete: Complete = as_it_is) -> str:
+# Values as text
+
+
+def dumps(value: Any) -> str:
+    """An attrs value, or one of its parts, as a line of JSON.
+
+    Raises:
+        DataError: it holds a number that JSON does not know.
+    """
+    try:
+        return json.dumps(CONVERTER.unstructure(value), allow_nan=False)
+    except ValueError as error:
+        name = " / ".join(value.label) if isinstance(value, Record) else type(value).__name__
+        raise DataError(
+            f"{name} holds a number that JSON does not know: {error}", "Measure it again."
+        ) from error
+
+
+def parsed(text: str) -> Any:
+    """What a text of JSON holds. Halves of surrogate pairs, which no file takes, become ``?``.
+
+    Raises:
+        ValueError: it is no JSON, or a mapping has a name twice.
+        RecursionError: it is nested too deep.
+    """
+    values = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse)
+    if "\\ud" in text or "\\uD" in text:
+        whole = json.dumps(values, ensure_ascii=False).encode(errors="replace")
+        values = json.loads(whole, object_pairs_hook=_once)
+    return values
+
+
+def loads(text: str, kind: type[T]) -> T:
+    """The value of class ``kind`` that `dumps` was given.
+
+    Raises:
+        ValueError, ValidationError, RecursionError: the text holds something else.
+    """
+    return structured_values(parsed(text), kind.__name__, kind, CONVERTER)
+
+
+def packed(value: Any) -> bytes:
+    """What `dumps` gives, compressed."""
+    return zlib.compress(dumps(value).encode())
+
+
+def unpacked(data: bytes, kind: type[T]) -> T:
+    """The value of class ``kind`` that `packed` was given.
+
+    Raises:
+        zlib.error: it is not compressed; else as `loads`.
+    """
+    return loads(zlib.decompress(data).decode(), kind)
+
+
+@contextlib.contextmanager
+def no_garbage() -> Iterator[None]:
+    """Leave the collection of cycles out while values are made."""
+    # A run can have a million values, and no cycles. Going over all of them again and again would
+    # take four times as long as making them.
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        ((twice, _),) = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f'the name "{twice}" is there twice in a mapping')
+    return found
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+# Result files
+
+
+def to_json(run: Run) -> str:
     """The whole run; `from_json` gives it back."""
-    return "".join(json_parts(run, complete))
+    return "".join(json_parts(run))
+
+
+def json_parts(run: Run, complete: Complete = as_it_is) -> Iterator[str]:
+    """The text of `to_json`, a case at a time."""
+    # With their costs per function, the cases of a large run need not fit in memory.
+    head: dict[str, Any] = CONVERTER.unstructure(attrs.evolve(run, cases=()))
+    del head["cases"]
+    opening = json.dumps({"schema_version": SCHEMA_VERSION, **head}, indent=2, allow_nan=False)
+    opening = opening.removesuffix("\n}")
+    yield f'{opening},\n  "cases": [\n    '
+    for place, record in enumerate(run.cases):
+        yield (",\n    " if place else "") + dumps(complete(record))
+    yield "\n  ]\n}\n"
 
 
 def from_json(text: str, name: str) -> Run:
@@ -63,25 +157,25 @@ def from_json(text: str, name: str) -> Run:
                     f"{SCHEMA_VERSION}",
                     "Use the version of instruction-counts that wrote the file, or measure again.",
                 )
-            return structured_values(values, name, Run, CHECKED, _EDITED)
+            return structured_values(values, name, Run, CONVERTER, _EDITED)
         except ValueError as error:
             raise DataError(f"{name} is not JSON: {error}", _REMEDY) from error
         except RecursionError as error:
             raise DataError(f"{name} is nested too deep", _REMEDY) from error
 
 
-def read_json(path: Path) -> Run:
-    """The run in a JSON file, compressed (``.gz``) or not.
+def read_json(path: Path, largest_mib: int = _LARGEST_MIB) -> Run:
+    """The run in a JSON file, compressed (``.gz``) or not, of at most so many MiB, unpacked.
 
     Raises:
         DataError: the file cannot be read, or holds something else.
     """
-    most = _largest_mib() << 20
+    most = largest_mib << 20
     data = read_bytes(path, most + 1)
     if len(data) > most:
         raise DataError(
-            f"{path} holds more than {most >> 20:,} MiB, unpacked",
-            f"If it is a result file, allow more: {LARGEST_VARIABLE}={2 * (most >> 20)}",
+            f"{path} holds more than {largest_mib:,} MiB, unpacked",
+            "If it is a result file, measure its cases in several runs.",
         )
     try:
         text = data.decode()
@@ -91,44 +185,9 @@ def read_json(path: Path) -> Run:
     return from_json(text, str(path))
 
 
-def _largest_mib() -> int:
-    asked = os.environ.get(LARGEST_VARIABLE) or str(_LARGEST_MIB)
-    if not re.fullmatch("[1-9][0-9]{0,8}", asked):
-        raise UsageError(
-            f"{LARGEST_VARIABLE} is {asked!r}", "Give a whole number of MiB, such as 4096."
-        )
-    return int(asked)
-
-
 def is_file_name(text: str) -> bool:
     """Whether ``text`` can only be a file of `read_json`: no stored run can be called so."""
     return "/" in text or text.endswith((".json", ".json.gz"))
-
-
-def record_to_json(record: Record) -> str:
-    """One case as the JSON object that stands in ``cases``."""
-    return dumps(record)
-
-
-def json_parts(run: Run, complete: Complete = as_it_is) -> Iterator[str]:
-    """The text of `to_json`, a case at a time."""
-    # With their costs per function, the cases of a large run need not fit in memory.
-    head: dict[str, Any] = CONVERTER.unstructure(attrs.evolve(run, cases=()))
-    del head["cases"]
-    opening = json.dumps({"schema_version": SCHEMA_VERSION, **head}, indent=2, allow_nan=False)
-    opening = opening.removesuffix("\n}")
-    yield f'{opening},\n  "cases": [\n    '
-    for place, record in enumerate(run.cases):
-        yield (",\n    " if place else "") + record_to_json(complete(record))
-    yield "\n  ]\n}\n"
-
-
-def compressed_parts(run: Run, complete: Complete = as_it_is) -> Iterator[bytes]:
-    """The same text in gzip's format: a tenth of the size."""
-    compressor = zlib.compressobj(wbits=zlib.MAX_WBITS | _GZIP)
-    for part in json_parts(run, complete):
-        yield compressor.compress(part.encode())
-    yield compressor.flush()
 
 
 def keep(run: Run, complete: Complete) -> Path | None:
@@ -144,13 +203,10 @@ def keep(run: Run, complete: Complete) -> Path | None:
         except DataError:
             return record
 
-    def temporary() -> Path:
-        return Path(tempfile.gettempdir())
-
     name = f"not-stored-{secrets.token_hex(4)}.json.gz"
-    for folder in (functools.partial(make_data_folder, "--db"), temporary):
+    for folder in (functools.partial(make_data_folder, "--db"), tempfile.gettempdir):
         with contextlib.suppress(OSError, UsageError):
-            path = folder() / name
-            write_atomically(path, compressed_parts(run, completed))
+            path = Path(folder()) / name
+            write_output(path, json_parts(run, completed))
             return path
     return None

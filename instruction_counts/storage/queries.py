@@ -7,7 +7,6 @@ import itertools
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any
 
 import attrs
 from sqlalchemy import ColumnElement, Connection, bindparam, func, insert, select, update
@@ -18,7 +17,7 @@ from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details, Status
 from instruction_counts.domain.records import Identity, Record, Run
 from instruction_counts.domain.stored import RunSummary, StoredCount
-from instruction_counts.storage.documents import dumps, loads, packed, parsed, unpacked
+from instruction_counts.storage.json_files import dumps, loads, packed, parsed, unpacked
 from instruction_counts.storage.tables import digest_of, outcomes, runs, searchable, tags
 
 _FAILED = (Status.FAILED, Status.TIMEOUT)
@@ -52,13 +51,24 @@ def understood(name: str, run_id: int) -> Iterator[None]:
 # Runs
 
 
-def head_values(run: Run, state: str) -> dict[str, Any]:
-    """The row of a run: all of it but its cases."""
-    return {
+def put_run(connection: Connection, run: Run, state: str, run_id: int | None = None) -> int:
+    """Store what is known of a run but its cases: of one that is stored, or a new one.
+
+    Raises:
+        UsageError: there is no run ``run_id``.
+    """
+    row = {
         "started_at": searchable(run.started_at),
         "state": state,
         "document": dumps(attrs.evolve(run, cases=())),
     }
+    if run_id is None:
+        key = connection.execute(insert(runs), row).inserted_primary_key
+        assert key is not None, "one row was inserted"
+        return int(key[0])
+    if not connection.execute(update(runs).where(runs.c.id == run_id).values(row)).rowcount:
+        raise no_such_run(run_id)
+    return run_id
 
 
 def read_run(connection: Connection, run_id: int, *, details: bool) -> Run:
@@ -111,7 +121,7 @@ def summaries(connection: Connection, name: str) -> tuple[RunSummary, ...]:
                 state=row.state,
                 engine=head.engine,
                 builds={name: fingerprint.torch for name, fingerprint in head.builds.items()},
-                tags=tuple(sorted(named[row.id])),
+                tags=named[row.id],
                 cases=counts[row.id].total(),
                 failed=sum(counts[row.id][status.value] for status in _FAILED),
                 changed_files=head.changed_files,
@@ -120,10 +130,10 @@ def summaries(connection: Connection, name: str) -> tuple[RunSummary, ...]:
     return tuple(found)
 
 
-def _tags(connection: Connection) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = defaultdict(list)
-    for run_id, name in connection.execute(select(tags.c.run_id, tags.c.name)):
-        found[run_id].append(name)
+def _tags(connection: Connection) -> dict[int, tuple[str, ...]]:
+    found: dict[int, tuple[str, ...]] = defaultdict(tuple)
+    for run_id, name in sorted(connection.execute(select(tags.c.run_id, tags.c.name))):
+        found[run_id] += (name,)
     return found
 
 
@@ -147,11 +157,9 @@ def put_record(connection: Connection, run_id: int, record: Record) -> None:
     if connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is None:
         raise no_such_run(run_id)
     outcome, counted = record.outcome, record.outcome.instructions
-    label = dumps(record.label)
-    modes = {name: mode for name, mode in record.key.as_values.items() if name != "label"}
     values = {
-        **modes,
-        "label": label,
+        **record.key.as_values,
+        "label": dumps(record.label),
         "definition_hash": searchable(record.definition_hash),
         "status": outcome.status.value,
         "per_run": None if counted is None else counted.per_run,
@@ -208,11 +216,8 @@ def put_in_order(connection: Connection, run_id: int, run: Run) -> None:
 
 
 def _numbers(connection: Connection, run_id: int) -> dict[tuple[str, str], int]:
-    rows = connection.execute(
-        select(outcomes.c.build, outcomes.c.case_digest, outcomes.c.id).where(
-            outcomes.c.run_id == run_id
-        )
-    )
+    columns = outcomes.c.build, outcomes.c.case_digest, outcomes.c.id
+    rows = connection.execute(select(*columns).where(outcomes.c.run_id == run_id))
     return {(build, case): number for build, case, number in rows}
 
 
@@ -267,11 +272,12 @@ def stored_counts(
         known = [(key, record) for key, record in found if record.build in head.builds]
         for key, record in sorted(known, key=lambda pair: names.index(pair[1].build)):
             outcome, counted = record.outcome, record.outcome.instructions
+            failure = outcome.failure.message if outcome.failure else ""
             yield StoredCount(
                 case=key,
                 run_id=run_id,
                 started_at=head.started_at,
-                tags=tuple(sorted(named[run_id])),
+                tags=named[run_id],
                 engine=head.engine,
                 build=record.build,
                 fingerprint=head.builds[record.build],
@@ -279,8 +285,6 @@ def stored_counts(
                 status=outcome.status,
                 instructions=None if counted is None else attrs.evolve(counted, windows=()),
                 noise=record.noise,
-                failure=""
-                if outcome.failure is None
-                else outcome.failure.message.partition("\n")[0],
+                failure=failure.partition("\n")[0],
                 has_changed_files=record.build in head.changed_files,
             )

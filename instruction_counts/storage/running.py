@@ -11,33 +11,32 @@ from filelock import FileLock, Timeout
 class RunningRuns:
     """The runs of a database that are going on, each with a locked file beside the database.
 
-    On a server there is none: its runs may go on at any other machine. Nor where files cannot be
-    locked; then nothing is known, and nobody is kept from measuring.
+    Where files cannot be locked nothing is known, and nobody is kept from measuring.
     """
 
-    def __init__(self, database: Path | None) -> None:
-        self._database = None if database is None else database.absolute()
+    def __init__(self, database: Path) -> None:
+        self._database = database.absolute()
         self._held: dict[int, FileLock] = {}
 
     def begin(self, run_id: int) -> None:
         """This process works at the run from now on."""
-        if (lock := self._lock(run_id)) is not None and self._is_taken(lock):
-            self._held[run_id] = lock
+        self._held[run_id] = self._lock(run_id)
 
     def finish(self, run_id: int) -> None:
         """The run is at its end, or deleted."""
-        if (lock := self._held.pop(run_id, None) or self._lock(run_id)) is not None:
-            with contextlib.suppress(OSError):
-                Path(lock.lock_file).unlink(missing_ok=True)
-            lock.release()
+        lock = self._held.pop(run_id, None) or self._lock(run_id)
+        with contextlib.suppress(OSError):
+            Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
 
     def is_abandoned(self, run_id: int) -> bool:
         """Whether nobody works at a run (any more)."""
-        lock = self._lock(run_id)
-        if lock is None or run_id in self._held or not self._is_taken(lock):
+        if run_id in self._held:
             return False
+        lock = self._lock(run_id)
+        is_free = lock.is_locked
         lock.release()
-        return True
+        return is_free
 
     def close(self) -> None:
         """Let go of all, also of those that did not come to their end."""
@@ -45,14 +44,10 @@ class RunningRuns:
             lock.release()
         self._held.clear()
 
-    @staticmethod
-    def _is_taken(lock: FileLock) -> bool:
-        with contextlib.suppress(Timeout, OSError):
-            lock.acquire(timeout=0)
-        return lock.is_locked
-
-    def _lock(self, run_id: int) -> FileLock | None:
-        if self._database is None:
-            return None
+    def _lock(self, run_id: int) -> FileLock:
+        """The lock of a run, which is then held, unless somebody holds it."""
         path = self._database.with_name(f"{self._database.name}.run-{run_id}.lock")
-        return FileLock(path, thread_local=False)
+        lock = FileLock(path, blocking=False, thread_local=False)
+        with contextlib.suppress(Timeout, OSError):
+            lock.acquire()
+        return lock

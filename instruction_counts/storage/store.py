@@ -6,34 +6,31 @@ at once: writers take turns, readers see a state that was whole.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-import sqlite3
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
 import attrs
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, delete, func, insert, select
 
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details
-from instruction_counts.domain.records import Record, Run
+from instruction_counts.domain.records import Identity, Record, Run
 from instruction_counts.domain.stored import RunSummary, StoredCount
 from instruction_counts.storage import queries
 from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
-from instruction_counts.storage.documents import no_garbage
-from instruction_counts.storage.json_files import is_file_name
+from instruction_counts.storage.json_files import is_file_name, no_garbage, packed, unpacked
 from instruction_counts.storage.queries import no_such_run, understood
 from instruction_counts.storage.running import RunningRuns
-from instruction_counts.storage.spool import Spool
 from instruction_counts.storage.tables import runs, tags
 
 RUNNING, COMPLETE, INTERRUPTED = "running", "complete", "interrupted"
 KILLED = "killed"
-"""Not stored, as a process cannot say it of itself."""
+"""Not stored, as a process cannot say it of itself; never said of runs on a server."""
 
 LAST = "last"
 """Names the newest stored run."""
@@ -49,9 +46,12 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._running = RunningRuns(database.path)
-        self._spool = Spool() if database.path is None else None
-        """What a server stores, which may go away while a run needs it."""
+        self.name = database.name
+        """The file, or the URL without its password."""
+        # Runs on a server may go on at any other machine.
+        self._running = None if database.path is None else RunningRuns(database.path)
+        self._spool: dict[tuple[int, Identity], bytes] = {}
+        """Details that a server stores: it may go away while a run needs them."""
 
     @classmethod
     def open(
@@ -61,7 +61,7 @@ class Store:
         must_exist: bool = False,
         lock_timeout_s: float = LOCK_TIMEOUT_S,
     ) -> Self:
-        """The store in a file, at a URL of PostgreSQL or SQLite, or the user's own.
+        """The store in a file, at a URL of PostgreSQL, or the user's own.
 
         It is made where there is none, unless ``must_exist``.
 
@@ -69,7 +69,7 @@ class Store:
             UsageError: there is none, or can be none.
             DataError: it cannot be reached or written, is damaged, or has another format.
         """
-        return cls(Database.at(where, must_exist=must_exist, lock_timeout_s=lock_timeout_s))
+        return cls(Database(where, must_exist=must_exist, lock_timeout_s=lock_timeout_s))
 
     def __enter__(self) -> Self:
         return self
@@ -79,15 +79,10 @@ class Store:
 
     def close(self) -> None:
         """Let go of the database."""
-        self._running.close()
-        if self._spool is not None:
-            self._spool.close()
+        if self._running is not None:
+            self._running.close()
+        self._spool.clear()
         self._database.close()
-
-    @property
-    def name(self) -> str:
-        """The file, or the URL without its password."""
-        return self._database.name
 
     # A run that goes on
 
@@ -95,7 +90,8 @@ class Store:
         """Store a run that starts, with the cases that it has already; returns its number."""
         with self._database.writing() as connection:
             run_id = _insert(connection, run, RUNNING)
-            self._running.begin(run_id)  # before anybody can see it
+            if self._running is not None:
+                self._running.begin(run_id)  # before anybody can see it
         return run_id
 
     def add(self, run_id: int, record: Record) -> Record:
@@ -106,11 +102,8 @@ class Store:
         """
         with self._database.writing() as connection:
             queries.put_record(connection, run_id, record)
-        if self._spool is not None:
-            try:
-                self._spool.put(run_id, record.identity, record.outcome.details)
-            except sqlite3.Error:
-                return record  # there is no room for it but in memory
+        if self._database.path is None:
+            self._spool[run_id, record.identity] = packed(record.outcome.details)
         return record.without_details(run_id)
 
     def add_noises(self, run_id: int, build: str, noises: Mapping[CaseKey, Noise]) -> None:
@@ -124,14 +117,10 @@ class Store:
         These are the final fingerprints and the order of cases. Cases that were not added are.
         """
         with self._database.writing() as connection:
-            state = INTERRUPTED if interrupted else COMPLETE
-            head = queries.head_values(run, state)
-            if not connection.execute(
-                update(runs).where(runs.c.id == run_id).values(head)
-            ).rowcount:
-                raise no_such_run(run_id)
+            queries.put_run(connection, run, INTERRUPTED if interrupted else COMPLETE, run_id)
             queries.put_in_order(connection, run_id, run)
-        self._running.finish(run_id)
+        if self._running is not None:
+            self._running.finish(run_id)
 
     # Whole runs
 
@@ -154,31 +143,21 @@ class Store:
         Raises:
             UsageError: there is no such run.
         """
-        with (
-            self._database.reading() as connection,
-            understood(self.name, run_id),
-            no_garbage(),
-        ):
+        with self._reading(run_id) as connection:
             return queries.read_run(connection, run_id, details=details)
 
     def details(self, run_id: int, build: str, key: CaseKey) -> Details:
         """What is large in the outcome of a case; nothing where it is not stored (any more)."""
-        with (
-            self._database.reading() as connection,
-            understood(self.name, run_id),
-            no_garbage(),
-        ):
+        with self._reading(run_id) as connection:
             return queries.read_details(connection, run_id, build, key)
 
     def completed(self, record: Record) -> Record:
         """The record with its details, which are read from the run that it is stored in."""
         if record.stored_in is None:
             return record
-        if self._spool is not None:
-            with suppress(sqlite3.Error):
-                spooled = self._spool.get(record.stored_in, record.identity)
-                if spooled is not None:
-                    return record.with_details(spooled)
+        spooled = self._spool.get((record.stored_in, record.identity))
+        if spooled is not None:
+            return record.with_details(unpacked(spooled, Details))
         return record.with_details(self.details(record.stored_in, record.build, record.key))
 
     def delete(self, run_id: int) -> None:
@@ -190,16 +169,14 @@ class Store:
         with self._database.writing() as connection:
             if not connection.execute(delete(runs).where(runs.c.id == run_id)).rowcount:
                 raise no_such_run(run_id)
-        self._running.finish(run_id)
-        with suppress(DataError):  # another process may be busy; then a later time will do
-            self._database.give_back_space()
+        if self._running is not None:
+            self._running.finish(run_id)
 
     def summaries(self) -> tuple[RunSummary, ...]:
         """All runs, the newest first."""
         found = self._summaries()
-        killed = {
-            run.id for run in found if run.state == RUNNING and self._running.is_abandoned(run.id)
-        }
+        is_abandoned = self._running.is_abandoned if self._running else lambda _: False
+        killed = {run.id for run in found if run.state == RUNNING and is_abandoned(run.id)}
         if not killed:
             return found
         # One may have come to its end between these two looks.
@@ -222,6 +199,15 @@ class Store:
         if found is None:
             raise no_such_run(run_id)
         return found
+
+    @contextlib.contextmanager
+    def _reading(self, run_id: int) -> Iterator[Connection]:
+        with (
+            self._database.reading() as connection,
+            understood(self.name, run_id),
+            no_garbage(),
+        ):
+            yield connection
 
     # Cases over many runs
 
@@ -265,7 +251,13 @@ class Store:
         Raises:
             UsageError: there is no such run, it can be no tag, or another run has it.
         """
-        _check_tag(name)
+        # It would be taken for a number, an option, a file, or a build of a run.
+        taken = name.isdecimal() or name.startswith("-") or ":" in name or is_file_name(name)
+        if taken or not name.isprintable() or not name or name != name.strip():
+            raise UsageError(
+                f"{name!r} is not a valid tag",
+                "A tag is one or more words, without colons and slashes; no number and no file.",
+            )
         with self._database.writing() as connection:
             if connection.scalar(select(runs.c.id).where(runs.c.id == run_id)) is None:
                 raise no_such_run(run_id)
@@ -289,11 +281,10 @@ class Store:
 
 def _insert(connection: Connection, run: Run, state: str) -> int:
     """Add a run with its records; returns its number."""
-    key = connection.execute(insert(runs), queries.head_values(run, state)).inserted_primary_key
-    assert key is not None, "one row was inserted"
+    run_id = queries.put_run(connection, run, state)
     for record in run.cases:
-        queries.put_record(connection, int(key[0]), record)
-    return int(key[0])
+        queries.put_record(connection, run_id, record)
+    return run_id
 
 
 def _number_of(connection: Connection, text: str) -> int | None:
@@ -301,13 +292,10 @@ def _number_of(connection: Connection, text: str) -> int | None:
     if text.isascii() and text.isdecimal():
         if len(text) > _MOST_DIGITS:
             return None
-        query = select(runs.c.id).where(runs.c.id == int(text))
-    elif not text.isprintable():  # it may be no text for a database
+        return connection.scalar(select(runs.c.id).where(runs.c.id == int(text)))
+    if not text.isprintable():  # it may be no text for a database
         return None
-    else:
-        query = select(tags.c.run_id).where(tags.c.name == text)
-    found = connection.scalar(query)
-    return None if found is None else int(found)
+    return connection.scalar(select(tags.c.run_id).where(tags.c.name == text))
 
 
 def no_such_name(problem: str, similar: Sequence[str]) -> UsageError:
@@ -315,23 +303,3 @@ def no_such_name(problem: str, similar: Sequence[str]) -> UsageError:
     if similar:
         return UsageError(problem, f"Similar tags: {', '.join(similar)}")
     return UsageError(problem, "Stored runs and their tags:", "runs list")
-
-
-def _check_tag(name: str) -> None:
-    """Refuse what would be taken for something else than a tag.
-
-    Raises:
-        UsageError: it is not a valid tag.
-    """
-    if not name or not name.isprintable() or name != name.strip() or set(name) & {":", "/"}:
-        raise UsageError(
-            f"{name!r} is not a valid tag",
-            "A tag is one or more words, without colons and slashes.",
-        )
-    if is_file_name(name):
-        raise UsageError(f'"{name}" is not a valid tag', "It would be taken for a file.")
-    if name.isdecimal() or name.startswith("-"):
-        raise UsageError(
-            f'"{name}" is not a valid tag',
-            "It would be taken for the number of a run, or for an option.",
-        )

@@ -1,6 +1,6 @@
 """The tables of the store.
 
-A run, an outcome and its details are each a document in one column, as `storage.documents` writes
+A run, an outcome and its details are each a document in one column, as `storage.json_files` writes
 them. The other columns are what is searched by: nothing is read back from them.
 
 History: 1, the first.

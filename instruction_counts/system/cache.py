@@ -35,13 +35,6 @@ class Usage:
     bytes: int
 
 
-@attrs.frozen
-class _Entry:
-    path: Path
-    used_ns: int
-    bytes: int
-
-
 def cache_root(environ: Mapping[str, str] = os.environ) -> Path:
     """The user's cache folder, or the one that INSTRUCTION_COUNTS_CACHE names."""
     named = environ.get(VARIABLE, "")
@@ -71,7 +64,6 @@ class Cache:
         self.root = cache_root() if root is None else root.absolute()
         self._limit_bytes = limit_bytes
         self._in_use: set[Path] = set()
-        self._being_made: set[Path] = set()
         take(self.root, f"Set {VARIABLE} to an empty folder that you own.", is_cache=True)
 
     def find(
@@ -103,12 +95,10 @@ class Cache:
         What ``build`` raises is passed on, and nothing is kept. ``while_waiting`` is called again
         and again while another process or thread makes the same entry; it may raise.
         """
-        found = self.find(kind, key, is_current)
-        if found:
+        if found := self.find(kind, key, is_current):
             return found
         with self._locked(kind, key, while_waiting):
-            found = self.find(kind, key, is_current)
-            if found:
+            if found := self.find(kind, key, is_current):
                 return found
             path = self._make(kind, key, build)
         self._trim()
@@ -116,10 +106,11 @@ class Cache:
 
     def usage(self) -> tuple[Usage, ...]:
         """What the cache holds, by kind."""
-        return tuple(_usage_of(kind, list(_entries(self.root / kind))) for kind in self._kinds())
+        sizes = {kind: [*map(_bytes_in, self._entries(kind))] for kind in self._kinds()}
+        return tuple(Usage(kind, len(found), sum(found)) for kind, found in sizes.items())
 
-    def clear(self, kind: str | None = None) -> tuple[Usage, ...]:
-        """Remove the entries of one kind, or all, but those in use here; returns what went.
+    def clear(self, kind: str | None = None) -> None:
+        """Remove the entries of one kind, or all, but those in use here.
 
         Raises:
             UsageError: there is no such kind.
@@ -127,30 +118,24 @@ class Cache:
         if kind is not None and kind not in self._kinds():
             known = ", ".join(self._kinds()) or "nothing"
             raise UsageError(f'the cache has no entries of kind "{kind}"', f"It has: {known}")
-        cleared = []
         for name in self._kinds() if kind is None else (kind,):
             self._sweep(name)
-            idle = [entry for entry in _entries(self.root / name) if entry.path not in self._in_use]
-            for entry in idle:
-                _remove(entry.path)
-            cleared.append(_usage_of(name, idle))
-        return tuple(cleared)
+            for path in self._entries(name):
+                self._remove(path)
 
     def _make(self, kind: str, key: str, build: Callable[[Path], None]) -> Path:
         path = self.root / kind / key
         folder = self.root / kind / f".new-{key}"
         shutil.rmtree(folder, ignore_errors=True)  # of a process that was killed
         folder.mkdir()
-        self._being_made.add(folder)
         try:
             build(folder)
-            _remove(path)  # there, but no longer current
+            self._remove(path)  # there, but no longer current
             _size_file(path).write_text(f"{_bytes_in(folder)}", encoding="utf-8")
             self._in_use.add(path)
             folder.replace(path)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-            self._being_made.discard(folder)
         return path
 
     @contextlib.contextmanager
@@ -166,33 +151,46 @@ class Cache:
             yield
 
     def _trim(self) -> None:
-        kinds = self._kinds()
-        for kind in kinds:
+        entries: list[tuple[int, int, Path]] = []
+        for kind in self._kinds():
             self._sweep(kind)
-        entries = [entry for kind in kinds for entry in _entries(self.root / kind)]
-        excess = sum(entry.bytes for entry in entries) - self._limit_bytes
-        for entry in sorted(entries, key=lambda entry: entry.used_ns):
-            if excess <= 0:
-                return
-            if entry.path not in self._in_use:
-                _remove(entry.path)
-                excess -= entry.bytes
+            for path in self._entries(kind):
+                with contextlib.suppress(OSError):  # removed by another process just now
+                    entries.append((path.stat().st_mtime_ns, _bytes_in(path), path))
+        excess = sum(size for _, size, _ in entries) - self._limit_bytes
+        for _, size, path in sorted(entries):
+            if excess > 0 and self._remove(path):
+                excess -= size
 
     def _sweep(self, kind: str) -> None:
         # What killed processes left behind: nobody holds the lock of such a folder.
-        left = {
-            path for pattern in (".new-*", ".old-*") for path in (self.root / kind).glob(pattern)
-        }
-        for folder in left - self._being_made:
-            key = folder.name.split("-")[1]
-            if not _is_ours(folder, key):
-                continue
-            with contextlib.suppress(TimeoutError), locked(folder.with_name(key), patience_s=0):
-                shutil.rmtree(folder, ignore_errors=True)
+        for pattern in (".new-*", ".old-*"):
+            for folder in (self.root / kind).glob(pattern):
+                key = folder.name.split("-")[1]
+                with contextlib.suppress(TimeoutError):
+                    if _is_ours(folder, key):
+                        with locked(folder.with_name(key), patience_s=0):
+                            shutil.rmtree(folder, ignore_errors=True)
+
+    def _remove(self, path: Path) -> bool:
+        """Remove an entry, unless it is in use here; whether it was removed."""
+        if path in self._in_use:
+            return False
+        # Renamed first, so that nobody finds half of an entry.
+        hidden = path.with_name(f".old-{path.name}-{os.getpid()}")
+        with contextlib.suppress(OSError):
+            path.replace(hidden)
+        _size_file(path).unlink(missing_ok=True)
+        shutil.rmtree(hidden, ignore_errors=True)
+        return True
 
     def _kinds(self) -> tuple[str, ...]:
         folders = (path for path in self.root.iterdir() if path.is_dir() and not path.is_symlink())
         return tuple(sorted(path.name for path in folders if not path.name.startswith(".")))
+
+    def _entries(self, kind: str) -> list[Path]:
+        found = sorted((self.root / kind).glob("[!.]*"))
+        return [path for path in found if _is_ours(path, path.name)]
 
 
 def _is_ours(path: Path, key: str) -> bool:
@@ -201,37 +199,14 @@ def _is_ours(path: Path, key: str) -> bool:
     return path.is_dir() and not path.is_symlink() and lock.is_file()
 
 
-def _entries(folder: Path) -> Iterator[_Entry]:
-    for path in sorted(folder.glob("[!.]*")):
-        if not _is_ours(path, path.name):
-            continue
-        with contextlib.suppress(OSError):  # removed by another process just now
-            yield _Entry(path, path.stat().st_mtime_ns, _bytes_in(path))
-
-
 def _bytes_in(path: Path) -> int:
     return sum(file.lstat().st_size for file in path.rglob("*") if file.is_file())
 
 
 def _size_file(path: Path) -> Path:
+    """Says how large an entry was when it was made: one of which something was cut off is none."""
     return path.with_name(f".{path.name}.bytes")
 
 
 def _is_whole(path: Path) -> bool:
-    try:
-        return _size_file(path).read_text(encoding="utf-8") == f"{_bytes_in(path)}"
-    except ValueError:  # no text
-        return False
-
-
-def _usage_of(kind: str, entries: list[_Entry]) -> Usage:
-    return Usage(kind, len(entries), sum(entry.bytes for entry in entries))
-
-
-def _remove(path: Path) -> None:
-    # Renamed first, so that nobody finds half of an entry.
-    hidden = path.with_name(f".old-{path.name}-{os.getpid()}")
-    with contextlib.suppress(OSError):
-        path.replace(hidden)
-    _size_file(path).unlink(missing_ok=True)
-    shutil.rmtree(hidden, ignore_errors=True)
+    return _size_file(path).read_bytes() == b"%d" % _bytes_in(path)

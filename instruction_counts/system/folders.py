@@ -27,11 +27,6 @@ _WORK_PREFIX = "instruction-counts."
 _WORK_FOLDER = re.compile(re.escape(_WORK_PREFIX) + "[a-z0-9_]{8}")
 _MARK = ".instruction-counts"
 _MARK_TEXT = b"A folder of instruction-counts, format 1.\n"
-_CACHE_TAG = "CACHEDIR.TAG"
-_CACHE_TAG_TEXT = (
-    b"Signature: 8a477f597d28d172789f06886806bc55\n"
-    b"# What lies here can be made again: https://bford.info/cachedir/\n"
-)
 
 
 def default_cache() -> Path:
@@ -72,7 +67,7 @@ def _runtime_folder() -> Path:
         return Path(named).absolute()
     # The one in /run ends with the session of a user, and a run under nohup does not. Directly in
     # /tmp nobody else can move or replace it.
-    return Path(_root() or tempfile.gettempdir()) / f"{_NAME}-{os.getuid()}"
+    return Path(_root()) / f"{_NAME}-{os.getuid()}"
 
 
 def take(path: Path, remedy: str, *, is_cache: bool = False) -> None:
@@ -85,11 +80,9 @@ def take(path: Path, remedy: str, *, is_cache: bool = False) -> None:
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check(path, remedy)
+        # Data that are only read may lie where nothing can be written.
         with contextlib.nullcontext() if is_cache else contextlib.suppress(OSError):
-            # Data that are only read may lie where nothing can be written.
-            _mark(path, _MARK, _MARK_TEXT)
-        if is_cache:
-            _mark(path, _CACHE_TAG, _CACHE_TAG_TEXT)
+            _mark(path / _MARK)
     except OSError as error:
         raise UsageError(
             f"the folder {path} cannot be created: {error.strerror}", remedy
@@ -102,12 +95,12 @@ def _check(path: Path, remedy: str) -> None:
         raise UsageError(f"the folder {path} belongs to another user", remedy)
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise UsageError(f"other users can write to the folder {path}", f"chmod go-w {path}")
-    names = {below.name for below in path.iterdir()}
     # Nobody else calls a folder so; a link of that name may lead anywhere.
     is_named_so = (
         path in {default_cache(), data_folder(), _runtime_folder()} and not path.is_symlink()
     )
-    if names - {_MARK, _CACHE_TAG} and not is_named_so and not _is_marked(path):
+    is_new = all(below.name == _MARK for below in path.iterdir())
+    if not (is_new or is_named_so or _is_marked(path)):
         raise UsageError(
             f"the folder {path} is not empty, and was not made by instruction-counts", remedy
         )
@@ -120,14 +113,12 @@ def _is_marked(path: Path) -> bool:
         return False
 
 
-def _mark(folder: Path, name: str, content: bytes) -> None:
-    path = folder / name
-    if path.exists():
-        return
-    # Never shorter than before: of several processes that begin at once, each sees a mark.
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb", closefd=True) as stream:
-        stream.write(content)
+def _mark(path: Path) -> None:
+    if not path.exists():
+        # Never shorter than before: of several processes that begin at once, each sees a mark.
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write(_MARK_TEXT)
 
 
 # Private folders of one process, which are removed also where it was killed
@@ -142,7 +133,12 @@ class WorkFolder:
     """
 
     def __init__(self) -> None:
-        self.path, self._descriptor = _made()
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=_WORK_PREFIX, dir=_root()))
+            # Until it is locked, another process may sweep it.
+            with contextlib.suppress(FileNotFoundError):
+                self._descriptor = _locked(self.path)
+                return
 
     def restore(self) -> None:
         """Make it again where somebody deleted it."""
@@ -167,23 +163,16 @@ class WorkFolder:
 
 def sweep() -> None:
     """Remove the folders of this user that killed processes left behind."""
-    for path in Path(_root() or tempfile.gettempdir()).iterdir():
+    for path in Path(_root()).iterdir():
         if _WORK_FOLDER.fullmatch(path.name):
             with contextlib.suppress(OSError):  # it is in use, another user's, or gone by now
                 _remove_abandoned(path)
 
 
-def _root() -> str | None:
-    """Where private folders lie whatever TMPDIR says; None where that cannot be written to."""
-    return "/tmp" if os.access("/tmp", os.W_OK | os.X_OK) else None  # noqa: S108 - private folders
-
-
-def _made() -> tuple[Path, int]:
-    while True:
-        path = Path(tempfile.mkdtemp(prefix=_WORK_PREFIX, dir=_root()))
-        # Until it is locked, another process may sweep it.
-        with contextlib.suppress(FileNotFoundError):
-            return path, _locked(path)
+def _root() -> str:
+    """Where private folders lie: whatever TMPDIR says, /tmp, if that can be written to."""
+    is_usable = os.access("/tmp", os.W_OK | os.X_OK)  # noqa: S108 - private folders
+    return "/tmp" if is_usable else tempfile.gettempdir()  # noqa: S108
 
 
 def _locked(path: Path) -> int:

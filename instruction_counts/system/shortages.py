@@ -19,20 +19,10 @@ _REMEDIES = {
 }
 
 
-def remedy_in(text: str) -> str:
-    """The remedy where another program says what the machine is short of; empty for all else."""
-    known = (remedy for number, remedy in _REMEDIES.items() if os.strerror(number) in text)
-    return next(known, "")
-
-
-def shortage_in(text: str) -> str:
-    """What the machine is short of, with the remedy, where another program says that it is."""
-    known = (
-        f"{os.strerror(number)}. {remedy}"
-        for number, remedy in _REMEDIES.items()
-        if os.strerror(number) in text
-    )
-    return next(known, "")
+def shortage_in(text: str) -> tuple[str, str]:
+    """What another program says that the machine is short of, with the remedy; or two empty."""
+    known = ((os.strerror(number), remedy) for number, remedy in _REMEDIES.items())
+    return next(((words, remedy) for words, remedy in known if words in text), ("", ""))
 
 
 def shortage(error: BaseException) -> UsageError | None:

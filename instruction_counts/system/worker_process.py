@@ -1,4 +1,7 @@
-"""A worker process and the channel to it: JSON lines over a pair of pipes, with deadlines."""
+"""A worker process and the channel to it: JSON lines over a pair of pipes, with deadlines.
+
+Also programs that answer nothing: their output is one text, and they end with what they started.
+"""
 
 from __future__ import annotations
 
@@ -61,8 +64,9 @@ class WorkerProcess:
         prefix: Sequence[str] = (),
         script: Sequence[str] = (str(WORKER),),
     ) -> None:
-        if reason := _why_not_started([*prefix, interpreter][0], environment):
-            raise WorkerError(Failure(FailureKind.EXIT, reason))
+        program = [*prefix, interpreter][0]
+        if shutil.which(program, path=environment.get("PATH")) is None:  # a keeper always starts
+            raise _not_started(program, errno.EACCES if Path(program).is_file() else errno.ENOENT)
         read_end, worker_write = os.pipe()
         worker_read, write_end = os.pipe()
         # The keeper has the environment of this program: that of a build may not suit its Python.
@@ -82,8 +86,7 @@ class WorkerProcess:
         except OSError as error:
             os.close(read_end)
             os.close(write_end)
-            message = f"{command[0]} does not start: {error.strerror}"
-            raise WorkerError(Failure(FailureKind.EXIT, message)) from error
+            raise _not_started(command[0], error.errno) from error
         finally:
             os.close(stdin)
             os.close(worker_read)
@@ -136,7 +139,12 @@ class WorkerProcess:
                 raise self._gone()
             self._pending += data
         line, self._pending = self._pending.split(b"\n", 1)
-        return self._parsed(line)
+        with contextlib.suppress(ValueError):
+            message = json.loads(line)
+            if isinstance(message, dict):
+                return message
+        shown = f"the worker answered {line[:80].decode(errors='replace')!r}"
+        raise WorkerError(Failure(FailureKind.EXIT, shown, output=self.output))
 
     def kill(self) -> None:
         """Kill the process and all below it; the keeper does, and ends then."""
@@ -190,28 +198,15 @@ class WorkerProcess:
 
     def _greet(self) -> None:
         hello = self.receive(_HELLO_TIMEOUT_S)
-        if hello.get("protocol") != PROTOCOL_VERSION:
-            spoken = hello.get("protocol")
+        spoken = hello.get("protocol")
+        if spoken != PROTOCOL_VERSION:
             message = f"the worker uses protocol {spoken!r} instead of {PROTOCOL_VERSION}"
             raise WorkerError(Failure(FailureKind.REFUSED, message))
         self.pid = hello.get("pid")
 
-    def _parsed(self, line: bytes) -> dict[str, Any]:
-        try:
-            message = json.loads(line)
-        except ValueError as error:
-            raise WorkerError(self._garbage(line)) from error
-        if not isinstance(message, dict):
-            raise WorkerError(self._garbage(line))
-        return message
-
     def _too_late(self, timeout_s: float) -> WorkerError:
         message = f"no answer within {timeout_s:g} s"
         return WorkerError(Failure(FailureKind.TIMEOUT, message, output=self.output))
-
-    def _garbage(self, line: bytes) -> Failure:
-        shown = line[:80].decode(errors="replace")
-        return Failure(FailureKind.EXIT, f"the worker answered {shown!r}", output=self.output)
 
     def _gone(self) -> WorkerError:
         # The channel closes a moment before the process ends.
@@ -228,12 +223,9 @@ class WorkerProcess:
                 del self._tail[:-_TAIL_BYTES]
 
 
-def _why_not_started(program: str, environment: Mapping[str, str]) -> str:
-    """Why ``program`` cannot be started; empty if it can. The keeper itself always can."""
-    if shutil.which(program, path=environment.get("PATH")) is not None:
-        return ""
-    code = errno.EACCES if Path(program).is_file() else errno.ENOENT
-    return f"{program} does not start: {os.strerror(code)}"
+def _not_started(program: str, code: int | None) -> WorkerError:
+    reason = f"{program} does not start: {os.strerror(code or 0)}"
+    return WorkerError(Failure(FailureKind.EXIT, reason))
 
 
 def _file_of(environment: Mapping[str, str]) -> int:
@@ -287,15 +279,13 @@ def ending(returncode: int | None, output: str) -> Failure:
     if returncode is None:
         return Failure(FailureKind.EXIT, "the process closed its channel", output=output)
     if returncode < 0:
-        try:
-            name = signal.Signals(-returncode).name
-        except ValueError:
-            name = f"signal {-returncode}"
+        names = {number.value: number.name for number in signal.Signals}
+        name = names.get(-returncode, f"signal {-returncode}")
         return Failure(FailureKind.SIGNAL, f"the process was killed by {name}", output=output)
     message = f"the process ended with exit code {returncode}"
-    lacking = shortage_in(output) if returncode else ""
-    if lacking:
-        message = f"{message}: {lacking}"
+    words, remedy = shortage_in(output) if returncode else ("", "")
+    if words:
+        message = f"{message}: {words}. {remedy}"
     return Failure(FailureKind.EXIT, message, output=output)
 
 
@@ -313,3 +303,34 @@ def failure_of(message: Mapping[str, Any], output: str = "") -> Failure:
 def _printable(text: str) -> str:
     # The user's exception may hold surrogates, which no file and no terminal takes.
     return text.encode(errors="replace").decode()
+
+
+# Programs
+
+
+def start(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[str]:
+    """Start a program in a session of its own; what it prints anywhere is its stdout.
+
+    Raises:
+        OSError: it does not start.
+    """
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill it with its session, unless it has ended."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)

@@ -94,13 +94,6 @@ def test_what_was_not_recorded_or_failed_is_not_checked(outcome: Outcome) -> Non
     assert outcome == as_expected(expecting(shape=(7,)), outcome)
 
 
-def test_metadata_expect_nothing() -> None:
-    """They only travel with the case."""
-    metadata = {"expected": [{"name": "z"}], "expected_output": {"z": {}}}
-
-    assert COMPUTED == as_expected(make_case("a", metadata=metadata), COMPUTED)
-
-
 def test_a_run_records_the_failure() -> None:
     """In place of the count."""
     engine = FakeEngine({("a",): [COMPUTED]})

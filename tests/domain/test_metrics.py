@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import pytest
@@ -29,13 +28,6 @@ def test_amounts_are_numbers_of_json(value: Any) -> None:
     """Files have to hold them."""
     with pytest.raises(ValueError, match=r"a is .*, which is no finite number"):
         Amounts({"a": value})
-
-
-def test_amounts_can_be_pickled() -> None:
-    """They travel between processes."""
-    amounts = Amounts({"a": 1})
-
-    assert amounts == pickle.loads(pickle.dumps(amounts))  # noqa: S301 - our own
 
 
 def test_a_name_is_registered_once() -> None:

@@ -1,42 +1,63 @@
-"""What times say beside their median."""
+"""What times say beside their values."""
 
 from __future__ import annotations
+
+import math
+import random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.domain.outcomes import Times
+from instruction_counts.domain.outcomes import Times, median_interval
 
 VALUES = st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=300)
 
 
-@pytest.mark.parametrize(
-    ("values", "p90", "p99"),
-    [([3.0], 3.0, 3.0), ([1.0, 2.0], 1.9, 1.99), ([float(n) for n in range(101)], 90.0, 99.0)],
-)
-def test_a_percentile_lies_between_two_values(values: list[float], p90: float, p99: float) -> None:
-    """On the line from one to the next."""
-    times = Times.of(values, 1)
-
-    assert pytest.approx(p90) == times.p90_s
-    assert pytest.approx(p99) == times.p99_s
-
-
 @given(VALUES)
-def test_percentiles_are_those_of_numpy(values: list[float]) -> None:
+def test_times_are_summed_up_as_numpy_does(values: list[float]) -> None:
     """In any order, however many there are."""
     times = Times.of(values, 1)
+    low, median, high, p90, p99 = np.percentile(values, [25, 50, 75, 90, 99]).tolist()
 
-    assert pytest.approx(np.percentile(values, [90, 99]).tolist()) == [times.p90_s, times.p99_s]
+    assert pytest.approx([median, p90, p99]) == [times.median_s, times.p90_s, times.p99_s]
+    assert pytest.approx(high - low, abs=1e-9) == times.iqr_s
+    assert pytest.approx([np.mean(values), min(values), max(values)]) == [
+        *(times.mean_s, times.min_s, times.max_s)
+    ]
+
+
+# The interval of the median
 
 
 @given(VALUES)
-def test_mean_and_limits_are_those_of_the_values(values: list[float]) -> None:
-    """All of them."""
-    times = Times.of(values, 1)
+def test_the_median_lies_in_its_interval(values: list[float]) -> None:
+    """Whatever the values are."""
+    low, high = median_interval(values) or (0.0, math.inf)
 
-    assert pytest.approx(np.mean(values)) == times.mean_s
-    assert min(values) == times.min_s
-    assert max(values) == times.max_s
+    assert low <= np.median(values) <= high
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        *((count, None) for count in range(1, 6)),
+        *((6, (1, 6)), (8, (1, 8)), (9, (2, 8)), (20, (6, 15)), (50, (18, 33)), (1000, (469, 532))),
+    ],
+)
+def test_intervals_are_those_of_the_textbook(count: int, expected: tuple[int, int] | None) -> None:
+    """The ranks that tables of the sign test give for 95%; few values tell nothing."""
+    assert expected == median_interval([float(value) for value in range(1, count + 1)])
+
+
+def test_the_interval_holds_the_median_as_often_as_it_says() -> None:
+    """In at least 95% of samples of a skewed distribution."""
+    generator = random.Random(1)  # noqa: S311 - not for secrets
+    median = math.log(2)
+    held = 0
+    for _ in range(2000):
+        low, high = median_interval([generator.expovariate(1) for _ in range(25)]) or (0, 0)
+        held += low <= median <= high
+
+    assert held / 2000 >= 0.95

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
-from instruction_counts.domain.outcomes import Failure, FailureKind, Status, Times
+from instruction_counts.domain.outcomes import Failure, FailureKind, Status
 from instruction_counts.domain.records import Record
 from tests.fakes import OK, failed, make_case, make_record
 
@@ -50,32 +48,6 @@ def test_a_record_holds_the_code_that_was_run() -> None:
     assert "x - y" == record.stmt
     assert "x = y = 1" == record.setup
     assert "" == record.global_setup
-
-
-def test_a_record_holds_what_the_definition_says_of_its_case() -> None:
-    """It goes with the results."""
-    assert {"op": "add"} == make_record("a", metadata={"op": "add"}).metadata
-
-
-# Times
-
-
-@pytest.mark.parametrize(
-    ("values", "median", "iqr"),
-    [([3.0], 3.0, 0.0), ([1.0, 2.0], 1.5, 0.5), ([5.0, 1.0, 3.0], 3.0, 2.0), ([2.0] * 4, 2.0, 0.0)],
-)
-def test_times_have_median_and_quartiles(values: list[float], median: float, iqr: float) -> None:
-    """Inclusive ones, so that two values have quartiles too."""
-    times = Times.of(values, 10)
-
-    assert median == times.median_s
-    assert iqr == times.iqr_s
-
-
-@given(st.lists(st.floats(1e-9, 1e3), min_size=1, max_size=20))
-def test_the_quartile_range_is_within_the_range(values: list[float]) -> None:
-    """And never below zero."""
-    assert 0 <= Times.of(values, 1).iqr_s <= max(values) - min(values) + 1e-9
 
 
 # Failures

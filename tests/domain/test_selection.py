@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.core.types import AutogradMode, Case, Label, Language, RuntimeMode
+from instruction_counts.core.types import AutogradMode, Label, Language, RuntimeMode
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection, matches, select
 from tests.fakes import make_case
@@ -81,12 +81,6 @@ def test_a_node_takes_everything_below_it(label: Label, depth: int) -> None:
     assert matches("/".join(label[:depth]), label)
 
 
-@given(LABELS)
-def test_a_star_takes_everything(label: Label) -> None:
-    """It matches the top of every label."""
-    assert matches("*", label)
-
-
 # Modes
 
 
@@ -108,25 +102,6 @@ def test_a_star_takes_everything(label: Label) -> None:
 def test_modes_narrow_the_selection(selection: Selection, expected: list[int]) -> None:
     """Values of one option add up, options narrow each other."""
     assert expected == [CASES.index(case) for case in select(CASES, selection)]
-
-
-@given(
-    st.builds(
-        Selection,
-        st.lists(st.sampled_from(["*", "Pointwise", "*/add"]), max_size=2).map(tuple),
-        st.sets(st.sampled_from([language.value for language in Language])).map(tuple),
-        st.sets(st.sampled_from([runtime.value for runtime in RuntimeMode])).map(tuple),
-        st.sets(st.sampled_from([autograd.value for autograd in AutogradMode])).map(tuple),
-        st.sets(st.integers(1, 2)).map(tuple),
-    )
-)
-def test_a_selection_is_a_part_in_the_same_order_or_an_error(selection: Selection) -> None:
-    """Nothing is invented, moved or doubled, and an empty selection is never returned."""
-    try:
-        kept: tuple[Case, ...] = select(CASES, selection)
-    except UsageError:
-        kept = ()
-    assert kept == tuple(case for case in CASES if selection.keeps(case))
 
 
 # Nothing selected

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.durations import span
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.domain.work import WorkOrder
-from instruction_counts.execution.budget import Budget
 from instruction_counts.execution.events import Finished, Started
+from instruction_counts.execution.order import Budget
 from instruction_counts.execution.scheduler import execute
 from tests.cores import lanes_of
 from tests.fakes import BUILD, FakeClock, FakeEngine, make_case
@@ -109,20 +108,3 @@ def test_a_case_that_started_is_measured_on_all_builds() -> None:
 
     assert [("d", "default"), ("d", "new"), ("a", "default"), ("a", "new")] == measured
     assert 12 == len(outcomes)
-
-
-def test_within_the_budget_nothing_is_skipped() -> None:
-    """A budget that suffices costs nothing."""
-    started, outcomes = carried_out(1000)
-
-    assert 6 == len(started)
-    assert [] == [outcome for outcome in outcomes.values() if outcome.skipped_by_budget]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(60, "60 s"), (90, "90 s"), (2.5, "2.5 s"), (600, "10 min"), (3600, "1 h"), (5400, "90 min")],
-)
-def test_a_budget_is_written_as_people_write_it(seconds: float, text: str) -> None:
-    """In the largest unit that is even."""
-    assert text == span(seconds)

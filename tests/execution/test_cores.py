@@ -1,10 +1,13 @@
-"""Cores: the option that names them, and the pool that lends them in contiguous runs."""
+"""Cores: the option that names them, and the pool that lends them to all processes of a user."""
 
 from __future__ import annotations
 
+import contextlib
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.execution.cores import available_cores, parse_cores
+from instruction_counts.execution.cores import parse_cores
 from tests.cores import PoolOfItsOwn, shared_pool
+from tests.process import ROOT
 from tests.waiting import comes_true
 
 CORES = st.sets(st.integers(0, 12), min_size=1, max_size=8).map(lambda cores: tuple(sorted(cores)))
@@ -25,7 +29,7 @@ def is_contiguous(cores: Sequence[int]) -> bool:
     return list(cores) == list(range(cores[0], cores[0] + len(cores)))
 
 
-# parse_cores
+# The option
 
 
 @pytest.mark.parametrize(
@@ -53,32 +57,16 @@ def test_another_form_is_refused_with_an_example(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "absent"), [("2", "2"), ("0-2", "2"), ("7,9", "7, 9"), ("1-0", "none")]
+    ("text", "absent"),
+    [("2", "2"), ("0-2", "2"), ("7,9", "7, 9"), ("1-0", "none"), ("0-999999999999999", "2")],
 )
 def test_a_core_that_is_not_there_is_refused_with_those_that_are(text: str, absent: str) -> None:
-    """The error names what is missing and what could be named instead."""
+    """The error names what could be named instead; a huge range costs neither memory nor time."""
     with pytest.raises(UsageError, match=f"not available here: {absent}\n  Available: 0, 1"):
         parse_cores(text, (0, 1))
 
 
-def test_a_huge_range_is_refused_without_spelling_it_out() -> None:
-    """A typing error costs neither memory nor time."""
-    with pytest.raises(UsageError, match="not available here: 2"):
-        parse_cores("0-999999999999999", (0, 1))
-
-
-@given(CORES)
-def test_any_list_of_available_cores_is_read_back(cores: tuple[int, ...]) -> None:
-    """What is joined by commas comes out as it went in."""
-    assert cores == parse_cores(",".join(map(str, cores)), tuple(range(13)))
-
-
-def test_the_available_cores_are_at_least_one() -> None:
-    """The process that asks runs on one of them."""
-    assert available_cores()
-
-
-# CorePool
+# The pool of one process
 
 
 @pytest.mark.parametrize(
@@ -89,26 +77,10 @@ def test_the_widest_is_the_longest_contiguous_run(cores: tuple[int, ...], widest
     assert widest == PoolOfItsOwn(*cores).widest
 
 
-def test_the_size_is_the_number_of_cores() -> None:
-    """Gaps do not matter for it."""
-    assert 3 == PoolOfItsOwn(0, 2, 4).size
-
-
 def test_a_reservation_leaves_long_runs_whole() -> None:
     """One core comes from the shortest run that has it."""
     with PoolOfItsOwn(0, 1, 2, 4).reserve(1) as cores:
         assert (4,) == cores
-
-
-def test_cores_come_back_after_use() -> None:
-    """One core serves any number of cases, one after the other."""
-    pool = PoolOfItsOwn(5)
-    seen = []
-    for _ in range(3):
-        with pool.reserve(1) as cores:
-            seen.append(cores)
-
-    assert [(5,)] * 3 == seen
 
 
 def test_cores_come_back_after_an_exception() -> None:
@@ -119,28 +91,6 @@ def test_cores_come_back_after_an_exception() -> None:
 
     with pool.reserve(1) as cores:
         assert (0,) == cores
-
-
-def test_a_wide_case_that_came_first_is_served_first(tmp_path: Path) -> None:
-    """Narrow cases that come later do not starve it, although their cores are free."""
-    pool = shared_pool(tmp_path, 0, 1)
-    order: list[str] = []
-
-    def reserve(name: str, count: int) -> None:
-        with pool.reserve(count):
-            order.append(name)
-
-    with pool.reserve(1):
-        wide = threading.Thread(target=reserve, args=("wide", 2))
-        wide.start()
-        assert comes_true(lambda: len(list(tmp_path.glob("ticket-*"))) == 1)
-        narrow = threading.Thread(target=reserve, args=("narrow", 1))
-        narrow.start()
-        assert comes_true(lambda: len(list(tmp_path.glob("ticket-*"))) == 2)
-    wide.join()
-    narrow.join()
-
-    assert ["wide", "narrow"] == order
 
 
 @settings(max_examples=25)
@@ -166,3 +116,160 @@ def test_no_core_is_lent_twice_and_all_are_contiguous(
         list(lanes.map(reserve, counts))
 
     assert [] == wrong
+
+
+# The queue
+
+
+def waiting_in(folder: Path, number: int) -> bool:
+    """Whether so many wait for cores, now or soon."""
+    return comes_true(lambda: len(list(folder.glob("ticket-*"))) == number)
+
+
+def test_a_wide_case_that_came_first_is_served_first(tmp_path: Path) -> None:
+    """Narrow cases that come later do not starve it, although their cores are free."""
+    pool = shared_pool(tmp_path, 0, 1)
+    order: list[int] = []
+
+    def reserve(count: int) -> None:
+        with pool.reserve(count):
+            order.append(count)
+
+    lanes = [threading.Thread(target=reserve, args=(count,)) for count in (2, 1)]
+    with pool.reserve(1):
+        for number, lane in enumerate(lanes, 1):
+            lane.start()
+            assert waiting_in(tmp_path, number)
+    for lane in lanes:
+        lane.join()
+
+    assert [2, 1] == order
+
+
+def test_who_came_first_is_served_first_by_whatever_process(tmp_path: Path) -> None:
+    """Here each pool stands for a process: the locks do not tell them apart."""
+    served: list[int] = []
+
+    def reserve(number: int) -> None:
+        with shared_pool(tmp_path, 0).reserve(1):
+            served.append(number)
+
+    lanes = [threading.Thread(target=reserve, args=(number,)) for number in range(5)]
+    with shared_pool(tmp_path, 0).reserve(1):
+        for number, lane in enumerate(lanes, 1):
+            lane.start()
+            assert waiting_in(tmp_path, number)
+    for lane in lanes:
+        lane.join()
+
+    assert [0, 1, 2, 3, 4] == served
+
+
+def test_nobody_waits_behind_those_who_want_other_cores(tmp_path: Path) -> None:
+    """As commands that were started with --cores."""
+    lane = threading.Thread(target=lambda: shared_pool(tmp_path, 0).reserve(1).__enter__())
+    with shared_pool(tmp_path, 0).reserve(1):
+        lane.start()
+        assert waiting_in(tmp_path, 1)
+        with shared_pool(tmp_path, 1).reserve(1) as cores:
+            assert (1,) == cores
+    lane.join()
+
+
+def test_a_wait_that_is_cancelled_ends_without_cores(tmp_path: Path) -> None:
+    """An interrupt does not wait for other processes."""
+    pool = shared_pool(tmp_path, 0)
+    with pool.reserve(1), pool.reserve(1, lambda: True) as cores:
+        assert () == cores
+
+    # What is left of a use are lock files, and the last word of who held it.
+    assert ["core-0", "holder-0"] == sorted(path.name for path in tmp_path.iterdir())
+
+
+def test_a_ticket_that_nobody_holds_is_removed(tmp_path: Path) -> None:
+    """Its process was killed while it waited."""
+    left = tmp_path / f"ticket-{0:020d}-1-1-{1:x}"
+    left.touch()
+    with shared_pool(tmp_path, 0).reserve(1) as cores:
+        assert (0,) == cores
+
+    assert not left.exists()
+
+
+# Other processes
+
+HOLDING = """
+import sys
+from pathlib import Path
+from instruction_counts.execution.cores import CorePool
+with CorePool((0,), Path(sys.argv[1])).reserve(1):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def other_process(folder: Path, *args: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that holds core 0 until its input ends."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDING, str(folder), *args],
+        cwd=ROOT,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process:
+        assert "held\n" == process.stdout.readline()
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("killed", [False, True], ids=["it ends", "it is killed"])
+def test_a_core_of_another_process_is_lent_when_that_is_gone(
+    tmp_path: Path, *, killed: bool
+) -> None:
+    """However it went; as long as there is another core, nobody waits."""
+    with other_process(tmp_path) as process:
+        with shared_pool(tmp_path, 0, 1).reserve(1) as cores:
+            assert (1,) == cores
+        if killed:
+            process.kill()
+        else:
+            process.communicate("")
+        with shared_pool(tmp_path, 0).reserve(1) as cores:
+            assert (0,) == cores
+
+
+def test_who_waits_says_once_for_whom(tmp_path: Path) -> None:
+    """With the process and its arguments, shortened."""
+    said: list[str] = []
+    pool = shared_pool(tmp_path, 0, notice=said.append)
+    arguments = f"{tmp_path} --only {100 * 'é'}"[:59] + "…"
+    with other_process(tmp_path, "--only", 100 * "é") as process:
+        for _ in range(2):
+            with pool.reserve(1, lambda: bool(said)):
+                pass
+
+    assert [f'waiting for a core: held by process {process.pid}, "{arguments}"'] == said
+
+
+def test_nobody_is_told_of_lanes_of_the_same_process(tmp_path: Path) -> None:
+    """They take turns all the time."""
+    said: list[str] = []
+    pool = shared_pool(tmp_path, 0, notice=said.append)
+    with pool.reserve(1):
+        lane = threading.Thread(target=lambda: pool.reserve(1).__enter__())
+        lane.start()
+        assert waiting_in(tmp_path, 1)
+        time.sleep(0.05)
+    lane.join()
+
+    assert [] == said
+
+
+def test_a_disk_that_is_full_costs_only_the_remark(tmp_path: Path) -> None:
+    """Who holds a core is then not known to the others."""
+    (tmp_path / "holder-0").symlink_to("/dev/full")
+    with shared_pool(tmp_path, 0).reserve(1) as cores:
+        assert (0,) == cores

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import os
-import subprocess
 import sys
 import threading
-import time
 import types
-from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 
 import attrs
 import pytest
 
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.outcomes import FailureKind, Outcome, Status
+from instruction_counts.domain.outcomes import Failure, FailureKind, Outcome, Status
 from instruction_counts.domain.work import WorkOrder
 from instruction_counts.execution.events import Event, Finished, Started
 from instruction_counts.execution.scheduler import execute, refused
@@ -32,6 +28,7 @@ from tests.fakes import (
     make_order,
     make_orders,
 )
+from tests.process import ROOT, called
 
 LABEL = ("add",)
 MAY_PASS = [FailureKind.EXIT, FailureKind.SIGNAL, FailureKind.TIMEOUT]
@@ -50,21 +47,18 @@ def outcomes(events: list[Event]) -> dict[WorkOrder, Outcome]:
 
 
 @pytest.mark.parametrize(("cores", "jobs"), [((0,), 1), ((0,), 3), ((0, 1), 2), ((0, 2, 3), 8)])
-def test_every_order_is_finished_once(cores: tuple[int, ...], jobs: int) -> None:
+def test_every_order_is_started_and_then_finished_once(cores: tuple[int, ...], jobs: int) -> None:
     """Whatever the number of lanes and cores."""
     orders = make_orders(20)
     events = run(orders, FakeEngine(), cores, jobs)
+    started, finished = (
+        {event.order: place for place, event in enumerate(events) if type(event) is kind}
+        for kind in (Started, Finished)
+    )
 
-    assert Counter(orders) == Counter(e.order for e in events if isinstance(e, Finished))
-
-
-def test_every_order_is_started_before_it_is_finished() -> None:
-    """A display can count what runs."""
-    events = run(make_orders(6), FakeEngine())
-    started = {event.order: place for place, event in enumerate(events) if type(event) is Started}
-    ended = {event.order: place for place, event in enumerate(events) if type(event) is Finished}
-
-    assert all(started[order] < ended[order] for order in ended)
+    assert 40 == len(events)
+    assert set(orders) == finished.keys()
+    assert all(started[order] < finished[order] for order in orders)
 
 
 def test_no_orders_give_no_events() -> None:
@@ -73,22 +67,15 @@ def test_no_orders_give_no_events() -> None:
 
 
 @pytest.mark.parametrize("kind", FailureKind)
-def test_a_failure_is_an_outcome(kind: FailureKind) -> None:
-    """It costs its own case and nothing else."""
-    orders = [make_order("bad"), make_order("good")]
-    ended = outcomes(run(orders, FakeEngine({("bad",): [failed(kind)]})))
+def test_a_failure_is_an_outcome_and_only_what_may_pass_is_tried_again(kind: FailureKind) -> None:
+    """It costs its own case and nothing else; an exception comes again with the same code."""
+    orders = [make_order("bad", retries=1), make_order("good", retries=1)]
+    engine = FakeEngine({("bad",): [failed(kind)]})
+    ended = outcomes(run(orders, engine))
 
     bad = Status.TIMEOUT if kind is FailureKind.TIMEOUT else Status.FAILED
     assert [bad, Status.OK] == [ended[order].status for order in orders]
-
-
-@pytest.mark.parametrize("kind", FailureKind)
-def test_only_what_may_pass_is_tried_again(kind: FailureKind) -> None:
-    """An exception comes again with the same code; a killed process may not."""
-    engine = FakeEngine({LABEL: [failed(kind), OK]})
-    run([make_order(*LABEL, retries=1)], engine)
-
-    assert (2 if kind in MAY_PASS else 1) == len(engine.calls)
+    assert (3 if kind in MAY_PASS else 2) == len(engine.calls)
 
 
 @pytest.mark.parametrize(
@@ -182,17 +169,6 @@ def test_engines_can_carry_out_more_at_the_end() -> None:
     assert not engine.closed.is_set()
 
 
-def test_closing_early_returns_soon() -> None:
-    """An interrupt does not wait for cases: these would take five minutes."""
-    engine = HangingEngine([("case", "0"), ("case", "1")])
-    events = execute(make_orders(10), lanes_of(engine, 0, 1, number=2))
-    next(events)
-    begin = time.monotonic()
-    events.close()
-
-    assert time.monotonic() - begin < 150
-
-
 def test_closing_early_leaves_no_lane_behind() -> None:
     """Those that wait for an order or for cores start nothing more; every thread has ended."""
     before = set(threading.enumerate())
@@ -276,29 +252,19 @@ def test_what_needs_too_many_cores_is_refused(cores: tuple[int, ...], too_wide: 
 
 def test_a_refusal_gives_its_reason() -> None:
     """The case is skipped, and says how many cores there are and how many it needs."""
+    reason = Failure(FailureKind.REFUSED, "needs 4 contiguous cores, but this run has 2")
     outcome = refused(make_order(num_threads=4), lanes_of({}, 0, 1))
 
-    assert outcome is not None
-    assert outcome.failure is not None
-    assert Status.SKIPPED == outcome.status
-    assert "needs 4 contiguous cores, but this run has 2" == outcome.failure.message
-
-
-def test_folders_are_private_and_empty_at_first() -> None:
-    """Other users see nothing of a case; another try finds nothing of the one before."""
-    engine = FakeEngine({LABEL: [failed(FailureKind.EXIT), OK]})
-    run([make_order(*LABEL, retries=1)], engine)
-
-    assert [0o700, 0o700] == [call.folder_mode for call in engine.calls]
-    assert [(), ()] == [call.folder_content for call in engine.calls]
+    assert Outcome(Status.SKIPPED, failure=reason) == outcome
 
 
 @pytest.mark.parametrize("answer", [OK, failed(), failed(FailureKind.TIMEOUT)])
-def test_folders_are_gone_afterwards(answer: Outcome) -> None:
-    """With everything that was left in them."""
-    engine = FakeEngine({LABEL: [answer]})
+def test_folders_are_private_empty_at_first_and_gone_afterwards(answer: Outcome) -> None:
+    """Other users see nothing of a case; another try finds nothing of the one before."""
+    engine = FakeEngine({LABEL: [failed(FailureKind.EXIT), answer]})
     run([make_order(*LABEL, retries=1)], engine)
 
+    assert [(0o700, ())] * 2 == [(call.folder_mode, call.folder_content) for call in engine.calls]
     assert [] == [call.folder for call in engine.calls if os.path.lexists(call.folder)]
 
 
@@ -324,14 +290,7 @@ os._exit(0)  # the threads that did start wait for ever
 
 def test_lanes_that_cannot_start_end_the_engines() -> None:
     """The error says why."""
-    root = Path(__file__).resolve().parents[2]
-    done = subprocess.run(
-        [sys.executable, "-c", NO_ROOM_FOR_THREADS],
-        cwd=root,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = called([sys.executable, "-c", NO_ROOM_FOR_THREADS], ROOT)
 
     assert ("can't start new thread True\n", "") == (done.stdout, done.stderr)
 

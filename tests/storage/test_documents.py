@@ -102,10 +102,8 @@ def test_a_run_comes_back_from_json_as_it_was(run: Run) -> None:
 def test_a_field_that_a_file_does_not_have_is_as_by_default() -> None:
     """One that is added later can be read from files and databases that were written before."""
     text = changed(lambda data: data["cases"][0]["outcome"].pop("executed_digests"))
-    (first, *_) = from_json(text, "earlier.json").cases
 
-    assert first.outcome.executed_digests is None
-    assert EXAMPLE.cases[0].outcome.executed == first.outcome.executed
+    assert from_json(text, "earlier.json").cases[0].outcome.executed_digests is None
 
 
 LARGE = 2**63
@@ -114,63 +112,39 @@ LARGE = 2**63
 @pytest.mark.parametrize(
     ("place", "value", "expected"),
     [
-        ("label", "text", "a list"),
         ("label", [], "at least one string"),
         ("label[1]", 3, "a string"),
-        ("num_threads", "2", "a whole number"),
-        ("num_threads", 1.5, "a whole number"),
         ("num_threads", True, "a whole number"),
         ("num_threads", 0, "at least 1"),
-        ("stmt", None, "a string"),
         ("language", "Rust", "one of python, c++"),
         ("runtime", "jit", "one of eager, torchscript, compiled, explicit"),
         ("metadata", [], "a mapping"),
         ("subject", "add", "a mapping"),
         ("subject.kind", [], "one of operator, layer, model"),
         ("subject.kind", "tensor", "one of operator, layer, model"),
-        ("subject.shapes", [2, 3], "a mapping"),
         ("subject.shapes.input", 2, "a list"),
-        ("expected", {}, "a list"),
-        ("expected[0].shape", 2, "a list"),
         ("expected[0].sum", "1", "a number"),
         ("noise.server_spread", 1.5, "at most 1"),
-        ("noise.layouts", -1, "at least 0"),
         ("outcome", [], "a mapping"),
         ("outcome.status", "fine", "one of ok, failed"),
         ("outcome.duration_s", -1.0, "at least 0"),
         ("outcome.duration_s", 10**400, "a number"),
-        ("outcome.attempts", 0, "at least 1"),
         ("outcome.metrics.flops", "2", "a number"),
         ("outcome.metrics.flops", LARGE, "64 bits"),
-        ("outcome.metrics.bytecodes", 10**30, "64 bits"),
-        ("outcome.metrics.bytecodes", 6, "5, by what was executed"),
-        ("outcome.metrics.operator_calls", 3, "2, by what was executed"),
-        ("outcome.executed_digests", {"operators": "x"}, "digests of what was executed"),
         ("outcome.executed.functions.bytecodes[0]", LARGE, "64 bits"),
         ("outcome.executed.operators.backward[0]", 0, "true or false"),
-        ("outcome.instructions.exact", "no", "true or false"),
-        ("outcome.instructions.per_run", 10**400, "64 bits"),
         ("outcome.instructions.per_run", LARGE, "64 bits"),
-        ("outcome.instructions.per_run", -1, "at least 0: less than nothing"),
-        ("outcome.instructions.spread", 99_999_999, "at most 26,697"),
-        ("outcome.instructions.loop", -1, "at least 0"),
-        ("outcome.instructions.windows", [], "at least one window"),
         ("outcome.instructions.windows[0].runs", 0, "at least 1"),
-        ("outcome.instructions.windows[0].instructions", -1, "at least 0"),
         ("outcome.times.values_s[0]", "x", "a number"),
         ("outcome.times.values_s[1]", -1, "at least 0"),
         ("outcome.times.median_s", 0, "more than 0"),
         ("outcome.times.median_bounds_s", [1.0], ""),
-        ("outcome.functions", 3, "a mapping"),
-        ("outcome.functions.runs", 0, "at least 1"),
         ("outcome.functions.costs", [], "a mapping"),
-        ("outcome.functions.costs.exclusive[0]", "50", "a whole number"),
         ("outcome.functions.costs.inclusive[0]", 1.5, "a whole number"),
         ("outcome.functions.costs.function[0]", None, "a string"),
         ("outcome.functions.calls.callee[0]", 2, "a position in costs, less than 2"),
         ("outcome.functions.calls.caller[0]", -1, "at least 0"),
         ("outcome.functions.calls.calls[0]", LARGE, "64 bits"),
-        ("outcome.output.tensors[0].nans", -1, "at least 0"),
         ("outcome.output.tensors[0].sample", "AAA", "eight bytes in base64"),
         ("outcome.output.tensors[0].sample", "AAAA", "eight bytes in base64"),
         ("outcome.output.tensors[0].sample", "é", "eight bytes in base64"),
@@ -201,10 +175,7 @@ def test_what_is_wrong_or_impossible_is_refused_with_its_place(
         (lambda data: data["cases"].append("text"), "$.cases[3]\n"),
         (lambda data: data["cases"][1].update(more=1), '$.cases[1].more\n  found     a field "mor'),
         (lambda data: data["cases"][1].pop("outcome"), 'expected  a field "outcome"'),
-        (lambda data: data["builds"]["default"].pop("torch"), "$.builds.default\n"),
-        (lambda data: data["machine"].update(copy_bytes_per_s=-1), "$.machine.copy_bytes_per_s"),
         (lambda data: data["changed_files"]["default"].pop("number"), "$.changed_files.default\n"),
-        (lambda data: data["package_folders"].update(default=3), "$.package_folders.default\n"),
         (
             lambda data: data["cases"][0]["outcome"]["functions"]["costs"]["file"].pop(),
             "$.cases[0].outcome.functions.costs\n",
@@ -286,7 +257,7 @@ def nested(depth: int) -> str:
     [
         "[" * 100_000,
         '{"schema_version": ' + "[" * 10_000,
-        *map(nested, [501, 700, 900, 1100, 5000]),
+        *map(nested, [501, 900, 5000]),
     ],
 )
 @pytest.mark.faults
@@ -296,15 +267,14 @@ def test_a_file_that_is_nested_too_deep_is_refused(text: str) -> None:
         from_json(text, "deep.json")
 
 
-@pytest.mark.parametrize("depth", [1, 100, 500])
-def test_what_can_be_read_can_be_written(depth: int) -> None:
+def test_what_can_be_read_can_be_written() -> None:
     """A run that was taken in can always be given back."""
-    run = from_json(nested(depth), "deep.json")
+    run = from_json(nested(500), "deep.json")
 
     assert run == from_json(to_json(run), "again.json")
 
 
-@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000])
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "9" * 5000])
 @pytest.mark.parametrize(
     "put",
     [

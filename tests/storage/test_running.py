@@ -54,15 +54,6 @@ def test_a_number_can_come_again(path: Path) -> None:
     assert not RunningRuns(path).is_abandoned(7)
 
 
-def test_nothing_is_known_of_runs_on_a_server() -> None:
-    """They may go on at any other machine."""
-    runs = RunningRuns(None)
-    runs.begin(7)
-    runs.close()
-
-    assert not runs.is_abandoned(7)
-
-
 def test_where_no_file_can_be_made_nothing_is_known(tmp_path: Path) -> None:
     """A run does not fail because of it."""
     runs = RunningRuns(tmp_path / "none" / "runs.db")

@@ -16,10 +16,7 @@ from instruction_counts.domain.bounds import Bounds
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     FunctionCosts,
-    Instructions,
-    Outcome,
     TensorValue,
-    Window,
 )
 from instruction_counts.domain.records import Record, Run
 
@@ -65,17 +62,10 @@ def _value(hint: Any, default: Any = None) -> Any:
     return {bool: default is not True, **_OF_TYPES}[hint]
 
 
-def _record(name: str) -> Record:
-    record = whole(
-        Record, label=(name,), subject=whole(SUBJECTS[name]), definition_hash="0123456789abcdef"
-    )
-    executed = record.outcome.executed
-    assert executed is not None
-    outcome = attrs.evolve(record.outcome, executed_digests=executed.digests)
-    return attrs.evolve(record, outcome=outcome)
-
-
-WHOLE = whole(Run, cases=tuple(map(_record, SUBJECTS)))
+WHOLE = whole(
+    Run,
+    cases=tuple(whole(Record, label=(name,), subject=whole(SUBJECTS[name])) for name in SUBJECTS),
+)
 
 
 # Anything in any field
@@ -129,13 +119,6 @@ def _bounded(kind: type, bounds: Bounds) -> st.SearchStrategy[Any]:
     return numbers.filter(bounds.hold)
 
 
-def _possible_count(counted: Instructions) -> Instructions:
-    windows = counted.windows or (Window(1, 1),)
-    per_run = max(counted.per_run, -counted.loop)
-    most = max(per_run + counted.loop, 3 * windows[0].instructions // windows[0].runs)
-    return attrs.evolve(counted, windows=windows, per_run=per_run, spread=min(counted.spread, most))
-
-
 def _possible_calls(functions: FunctionCosts) -> FunctionCosts:
     known = len(functions.costs)
     calls = functions.calls if known else ()
@@ -148,14 +131,7 @@ def _possible_calls(functions: FunctionCosts) -> FunctionCosts:
     )
 
 
-def _possible_outcome(outcome: Outcome) -> Outcome:
-    executed = outcome.executed
-    return outcome if executed is None else attrs.evolve(outcome, executed_digests=executed.digests)
-
-
 _POSSIBLE: Mapping[Any, Callable[[Any], Any]] = {
-    Instructions: _possible_count,
-    Outcome: _possible_outcome,
     FunctionCosts: _possible_calls,
     TensorValue: lambda tensor: attrs.evolve(
         tensor, sample=base64.b64encode(tensor.sample.encode() * 8).decode()

@@ -3,7 +3,6 @@
 import multiprocessing
 import os
 import re
-import signal
 import time
 from collections.abc import Callable
 from multiprocessing.process import BaseProcess
@@ -54,12 +53,6 @@ def test_the_variable_names_the_folder(tmp_path: Path) -> None:
     """Without it, it is a folder of ours in the user's cache folder."""
     assert tmp_path == cache_root({VARIABLE: str(tmp_path)})
     assert "instruction-counts" == cache_root({}).name
-
-
-def test_backups_leave_the_cache_out(cache: Cache) -> None:
-    """By the tag that they know."""
-    tag = (cache.root / "CACHEDIR.TAG").read_text()
-    assert tag.startswith("Signature: 8a477f597d28d172789f06886806bc55\n")
 
 
 @pytest.mark.parametrize(
@@ -151,27 +144,20 @@ class TestProcesses:
 
     @pytest.mark.faults
     def test_a_killed_process_holds_nobody_up(self, cache: Cache) -> None:
-        """Neither its lock nor its half-made folder is in the way."""
+        """Neither its lock nor its half-made folder is in the way; the next one sweeps."""
 
         def build(folder: Path) -> None:
             (folder / "half").write_text("half")
             time.sleep(600)
 
-        process = started(lambda: cache.entry("cases", "k", build))
-        assert comes_true(lambda: list((cache.root / "cases").glob(".new-*/half")))
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        made = cache.entry("cases", "k", writing("text"))
+        processes = [started(lambda key=key: cache.entry("cases", key, build)) for key in "ab"]
+        assert comes_true(lambda: 2 == len(list((cache.root / "cases").glob(".new-*/half"))))
+        for process in processes:
+            process.kill()
+            process.join()
+        (cache.root / "cases" / ".old-b-123").mkdir()
+        made = cache.entry("cases", "a", writing("text"))
         assert ["file"] == [path.name for path in made.iterdir()]
-
-    @pytest.mark.faults
-    def test_what_killed_processes_left_is_swept(self, cache: Cache) -> None:
-        """Making any entry removes the half-made folders that nobody is making."""
-        for name in (".new-other", ".old-other-123"):
-            (cache.root / "cases" / name).mkdir(parents=True)
-        (cache.root / "cases" / ".other.lock").touch()  # made before them, and left
-        cache.entry("cases", "k", writing("text"))
         assert [] == [*cache.root.glob("*/.new-*"), *cache.root.glob("*/.old-*")]
 
     def test_sweeping_spares_what_another_process_makes(self, cache: Cache, tmp_path: Path) -> None:
@@ -219,18 +205,13 @@ class TestSize:
         return cache.root
 
     @pytest.mark.parametrize(
-        ("limit", "left"), [(400, "abcd"), (399, "bcd"), (250, "cd"), (100, "d"), (0, "d")]
+        ("limit", "left"), [(400, "abcd"), (399, "acd"), (250, "ad"), (100, "d"), (0, "d")]
     )
     def test_the_least_recently_used_entries_go(self, filled: Path, limit: int, left: str) -> None:
-        """As many as the limit asks for, but never the new one."""
+        """As many as the limit asks for, but never the new one; to find one is to use it."""
+        Cache(filled).find("cases", "a")
         Cache(filled, limit).entry("cases", "d", writing("x" * 100))
         assert left == "".join(sorted(path.name for path in filled.glob("cases/[!.]*")))
-
-    def test_using_an_entry_makes_it_recent(self, filled: Path) -> None:
-        """An entry that was found again outlives those made after it."""
-        Cache(filled).find("cases", "a")
-        Cache(filled, 300).entry("cases", "d", writing("x" * 100))
-        assert ["a", "c", "d"] == sorted(path.name for path in filled.glob("cases/[!.]*"))
 
     def test_entries_in_use_stay(self, filled: Path) -> None:
         """What this process has used may be needed again, whatever the limit, and when clearing."""
@@ -238,14 +219,16 @@ class TestSize:
         cache.find("cases", "a")
         cache.entry("headers", "d", writing("x"))
         (filled / "cases" / ".new-e").mkdir()
-        assert (Usage("cases", 1, 100), Usage("headers", 1, 1)) == cache.usage()
-        assert (Usage("cases", 0, 0), Usage("headers", 0, 0)) == cache.clear()
-        assert (Usage("cases", 1, 100), Usage("headers", 1, 1)) == cache.usage()
+        in_use = cache.usage()
+        cache.clear()
+
+        assert (Usage("cases", 1, 100), Usage("headers", 1, 1)) == in_use == cache.usage()
 
     def test_clearing_a_kind_leaves_the_others(self, filled: Path) -> None:
-        """It returns what it removed."""
+        """As after an update of the compiler."""
         Cache(filled).entry("headers", "d", writing("x"))
-        assert (Usage("cases", 3, 300),) == Cache(filled).clear("cases")
+        Cache(filled).clear("cases")
+
         assert (Usage("cases", 0, 0), Usage("headers", 1, 1)) == Cache(filled).usage()
 
     @pytest.mark.faults
@@ -268,7 +251,7 @@ class TestSize:
 
         left = {str(path.relative_to(filled)) for path in filled.rglob("[!.]*")}
         assert {
-            *("CACHEDIR.TAG", "cases", "cases/notes", "cases/notes/a.txt", "cases/link"),
+            *("cases", "cases/notes", "cases/notes/a.txt", "cases/link"),
             *("mine", "mine/b.txt", "linked"),
         } == left
         assert (outside / "k").is_dir()

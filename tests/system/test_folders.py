@@ -71,7 +71,7 @@ def test_a_folder_that_holds_something_else_is_refused(
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        # A cache of another program has the same tag.
+        # A cache of another program has a tag.
         ("CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55\n"),
         # What would be in a folder of another format is not known.
         (".instruction-counts", "A folder of instruction-counts, format 9.\n"),

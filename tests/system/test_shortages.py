@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from instruction_counts.system.shortages import remedy_in, shortage
+from instruction_counts.system.shortages import shortage, shortage_in
 
 pytestmark = pytest.mark.faults
 
@@ -54,14 +54,18 @@ def test_any_other_error_is_not_explained(error: BaseException) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "remedy"),
+    ("text", "words", "remedy"),
     [
-        ("python does not start: Resource temporarily unavailable", "ulimit -u"),
-        ("fork: Cannot allocate memory", "ulimit -v"),
-        ("python does not start: Permission denied", ""),
+        ("x: Resource temporarily unavailable.", "Resource temporarily unavailable", "ulimit -u"),
+        ("fork: Cannot allocate memory", "Cannot allocate memory", "ulimit -v"),
+        ("python does not start: Permission denied", "", ""),
     ],
 )
-def test_what_another_program_is_short_of_is_found_in_its_words(text: str, remedy: str) -> None:
+def test_what_another_program_is_short_of_is_found_in_its_words(
+    text: str, words: str, remedy: str
+) -> None:
     """It has no error number to tell it by."""
-    assert remedy in remedy_in(text)
-    assert bool(remedy) is bool(remedy_in(text))
+    found = shortage_in(text)
+
+    assert words == found[0]
+    assert remedy in found[1]

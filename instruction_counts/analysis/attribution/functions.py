@@ -10,117 +10,154 @@ from __future__ import annotations
 import math
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
 import attrs
 
-from instruction_counts.analysis.attribution.function_changes import (
-    CallerChange,
-    FunctionChange,
-    FunctionDifference,
-    FunctionKey,
-)
 from instruction_counts.analysis.attribution.layers import Layer, layer_of
 from instruction_counts.analysis.attribution.names import normalised, normalised_library, stem
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.domain.records import Record
 
-_Edge: TypeAlias = tuple[FunctionKey, FunctionKey]
+_NOTHING = Fraction()
+
+
+@attrs.frozen(order=True, cache_hash=True)
+class FunctionKey:
+    """What a function is called on both sides, by normalised names."""
+
+    name: str
+    library: str
+    layer: Layer = attrs.field(order=False)
 
 
 @attrs.frozen
-class _Spent:
-    """One side per iteration, by names that can be found on another side, too."""
+class FunctionChange:
+    """The exclusive instructions of a function per iteration, and the calls into it."""
 
-    costs: Mapping[FunctionKey, Fraction]
-    calls: Mapping[_Edge, tuple[Fraction, Fraction]]
-    """How many from one function to another, with their instructions."""
-    into: Mapping[FunctionKey, Fraction] = attrs.field(init=False)
-    """Calls of each function that is called."""
-
-    @into.default
-    def _into(self) -> Mapping[FunctionKey, Fraction]:
-        into: dict[FunctionKey, Fraction] = defaultdict(Fraction)
-        for (_, callee), (number, _) in self.calls.items():
-            into[callee] += number
-        return into
-
-    @classmethod
-    def of(cls, costs: FunctionCosts | None) -> _Spent:
-        """The sums over what has one name."""
-        if costs is None:
-            return cls({}, {})
-        _check(costs)
-        keys = [
-            FunctionKey(
-                normalised(cost.function, cost.library),
-                normalised_library(cost.library),
-                layer_of(cost.function, cost.library),
-            )
-            for cost in costs.costs
-        ]
-        exclusive: dict[FunctionKey, int] = defaultdict(int)
-        for key, function in zip(keys, costs.costs, strict=True):
-            exclusive[key] += function.exclusive
-        calls: dict[_Edge, list[int]] = defaultdict(lambda: [0, 0])
-        for call in costs.calls:
-            sums = calls[keys[call.caller], keys[call.callee]]
-            sums[0] += call.calls
-            sums[1] += call.instructions
-        runs = costs.runs
-        return cls(
-            {key: Fraction(cost, runs) for key, cost in exclusive.items()},
-            {edge: (Fraction(n, runs), Fraction(cost, runs)) for edge, (n, cost) in calls.items()},
-        )
-
-    def with_names(self, names: Mapping[FunctionKey, FunctionKey]) -> _Spent:
-        """The same with other names for some functions."""
-        return _Spent(
-            {names.get(key, key): cost for key, cost in self.costs.items()},
-            {
-                (names.get(caller, caller), names.get(callee, callee)): call
-                for (caller, callee), call in self.calls.items()
-            },
-        )
+    key: FunctionKey
+    base: Fraction | None
+    """None where the function is not executed."""
+    new: Fraction | None
+    base_calls: Fraction | None = None
+    """Calls into it per iteration; None where they are not known."""
+    new_calls: Fraction | None = None
+    was: str = ""
+    """The name in base, where its parameters are others in new."""
 
     @property
-    def knows_calls(self) -> bool:
-        """Whether calls were stored, if there were any."""
-        return bool(self.calls) or not self.costs
+    def delta(self) -> Fraction:
+        """Instructions per iteration that new has more."""
+        return (self.new or _NOTHING) - (self.base or _NOTHING)
 
-    def calls_into(self, key: FunctionKey) -> Fraction | None:
-        """Calls of a function; None where they are not known."""
-        return self.into.get(key, Fraction()) if self.knows_calls else None
-
-    def call(self, edge: _Edge) -> tuple[Fraction, Fraction] | tuple[None, None]:
-        """Calls from one function to another, with their instructions; None where not known."""
-        return self.calls.get(edge, (Fraction(), Fraction())) if self.knows_calls else (None, None)
-
-
-def _check(costs: FunctionCosts) -> None:
-    # The rows of a file are taken as they are, which is what makes reading large files quick.
-    wrong = next(_wrong(costs), None)
-    if wrong is not None:
-        raise DataError(f"the costs of a case are damaged: {wrong}", "Measure it again.")
+    @property
+    def more_calls(self) -> Fraction:
+        """Calls per iteration that new has more; 0 where they are not known on a side."""
+        if self.base_calls is None or self.new_calls is None:
+            return _NOTHING
+        return self.new_calls - self.base_calls
 
 
-def _wrong(costs: FunctionCosts) -> Iterator[str]:
-    if not isinstance(costs.runs, int) or costs.runs < 1:
-        yield f"they are over {costs.runs} runs"
-    for cost in costs.costs:
-        names = (cost.function, cost.library, cost.file)
-        if not isinstance(cost.exclusive, int) or not all(isinstance(name, str) for name in names):
-            yield f"{cost.exclusive!r} is the cost of {names}"
-    places = range(len(costs.costs))
-    for call in costs.calls:
-        numbers = (call.caller, call.callee, call.calls, call.instructions)
-        if not all(isinstance(number, int) for number in numbers):
-            yield f"{numbers} is no call"
-        elif call.caller not in places or call.callee not in places:
-            yield f"the call {numbers} names a function that is not there"
+@attrs.frozen
+class Share:
+    """What one layer or one library spends in a run."""
+
+    title: str
+    base: Fraction
+    new: Fraction
+
+    @property
+    def delta(self) -> Fraction:
+        """Instructions per iteration that new has more."""
+        return self.new - self.base
+
+
+@attrs.frozen
+class CallerChange:
+    """The calls from one function to another, per iteration, with all that happens below them."""
+
+    caller: FunctionKey
+    callee: FunctionKey
+    base_calls: Fraction | None
+    """None where base was stored without calls."""
+    new_calls: Fraction | None
+    base: Fraction | None
+    new: Fraction | None
+
+    @property
+    def delta(self) -> Fraction:
+        """Instructions per iteration that new has more; 0 where they are not known on a side."""
+        if self.base is None or self.new is None:
+            return _NOTHING
+        return self.new - self.base
+
+
+@attrs.frozen
+class FunctionDifference:
+    """Two sides of a case, per iteration."""
+
+    functions: tuple[FunctionChange, ...]
+    """All functions of both sides, the largest change first."""
+    calls: tuple[CallerChange, ...] = ()
+    """The largest change first; empty where no side has them."""
+
+    @property
+    def delta(self) -> Fraction:
+        """The sum of all changes."""
+        return sum((function.delta for function in self.functions), _NOTHING)
+
+    def by_layer(self) -> tuple[Share, ...]:
+        """The layers, the largest change first."""
+        return self._shares(lambda key: key.layer.value)
+
+    def by_library(self) -> tuple[Share, ...]:
+        """The libraries, the largest change first."""
+        return self._shares(lambda key: key.library)
+
+    def without(self, layer: Layer) -> FunctionDifference:
+        """The functions of all other layers, without calls."""
+        return FunctionDifference(
+            tuple(function for function in self.functions if function.key.layer is not layer)
+        )
+
+    def callers(self, key: FunctionKey) -> tuple[CallerChange, ...]:
+        """Who calls a function, the largest change first; not the function itself.
+
+        Empty where calls are not known on a side.
+        """
+        return tuple(
+            call
+            for call in self.calls
+            if call.callee == key != call.caller and None not in {call.base, call.new}
+        )
+
+    def _shares(self, title: Callable[[FunctionKey], str]) -> tuple[Share, ...]:
+        sums: dict[str, list[Fraction]] = defaultdict(lambda: [_NOTHING, _NOTHING])
+        for function in self.functions:
+            base_and_new = sums[title(function.key)]
+            base_and_new[0] += function.base or 0
+            base_and_new[1] += function.new or 0
+        shares = (Share(name, *base_and_new) for name, base_and_new in sums.items())
+        return tuple(sorted(shares, key=lambda share: (*_size(share), share.title)))
+
+
+def _size(change: FunctionChange | CallerChange | Share) -> tuple[Fraction, Fraction]:
+    return -abs(change.delta), -max(change.base or _NOTHING, change.new or _NOTHING)
+
+
+def shown(amount: Fraction) -> str:
+    """An amount per iteration for people: ``1``, ``0.5``, ``1,234.33``."""
+    if amount.denominator == 1:
+        return f"{amount.numerator:,}"
+    return f"{float(amount):,.2f}".rstrip("0").rstrip(".")
+
+
+# ---------------------------------------------------------------------------------- two sides
+
+_Edge: TypeAlias = tuple[FunctionKey, FunctionKey]
 
 
 def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> FunctionDifference:
@@ -132,15 +169,12 @@ def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> Functio
     before, after = _Spent.of(base), _Spent.of(new)
     names = _renamed(before.costs, after.costs)
     old_names = {key: old.name for old, key in names.items()}
-    before = before.with_names(names)
+    if names:
+        before = _Spent.of(base, names)
     functions = [
         FunctionChange(
-            key,
-            before.costs.get(key),
-            after.costs.get(key),
-            before.calls_into(key),
-            after.calls_into(key),
-            old_names.get(key, ""),
+            *(key, before.costs.get(key), after.costs.get(key)),
+            *(before.calls_into(key), after.calls_into(key), old_names.get(key, "")),
         )
         for key in {**after.costs, **before.costs}
     ]
@@ -151,6 +185,86 @@ def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> Functio
     functions.sort(key=lambda function: (*_size(function), function.key))
     calls.sort(key=lambda call: (*_size(call), call.callee, call.caller))
     return FunctionDifference(tuple(functions), tuple(calls))
+
+
+@attrs.frozen
+class _Spent:
+    """One side per iteration, by names that can be found on another side, too."""
+
+    costs: Mapping[FunctionKey, Fraction]
+    calls: Mapping[_Edge, tuple[Fraction, Fraction]]
+    """How many from one function to another, with their instructions."""
+    into: Mapping[FunctionKey, Fraction]
+    """Calls of each function that is called."""
+    knows_calls: bool = True
+    """Whether calls were stored, if there were any."""
+
+    @classmethod
+    def of(
+        cls, costs: FunctionCosts | None, names: Mapping[FunctionKey, FunctionKey] | None = None
+    ) -> _Spent:
+        """The sums over what has one name; ``names`` are other names for some functions."""
+        if costs is None:
+            return cls({}, {}, {})
+        _check(costs)
+        found = [
+            FunctionKey(
+                normalised(cost.function, cost.library),
+                normalised_library(cost.library),
+                layer_of(cost.function, cost.library),
+            )
+            for cost in costs.costs
+        ]
+        keys = [names.get(key, key) for key in found] if names else found
+        exclusive: dict[FunctionKey, int] = defaultdict(int)
+        for key, cost in zip(keys, costs.costs, strict=True):
+            exclusive[key] += cost.exclusive
+        calls: dict[_Edge, list[int]] = defaultdict(lambda: [0, 0])
+        into: dict[FunctionKey, int] = defaultdict(int)
+        for call in costs.calls:
+            sums = calls[keys[call.caller], keys[call.callee]]
+            sums[0] += call.calls
+            sums[1] += call.instructions
+            into[keys[call.callee]] += call.calls
+        runs = costs.runs
+        return cls(
+            {key: Fraction(cost, runs) for key, cost in exclusive.items()},
+            {edge: (Fraction(n, runs), Fraction(cost, runs)) for edge, (n, cost) in calls.items()},
+            {key: Fraction(n, runs) for key, n in into.items()},
+            bool(calls) or not exclusive,
+        )
+
+    def calls_into(self, key: FunctionKey) -> Fraction | None:
+        """Calls of a function; None where they are not known."""
+        return self.into.get(key, _NOTHING) if self.knows_calls else None
+
+    def call(self, edge: _Edge) -> tuple[Fraction, Fraction] | tuple[None, None]:
+        """Calls from one function to another, with their instructions; None where not known."""
+        return self.calls.get(edge, (_NOTHING, _NOTHING)) if self.knows_calls else (None, None)
+
+
+def _check(costs: FunctionCosts) -> None:
+    # The rows of a file are taken as they are, which is what makes reading large files quick.
+    places = range(len(costs.costs))
+    wrong: list[object] = [
+        cost
+        for cost in costs.costs
+        if not isinstance(cost.exclusive, int)
+        or not all(isinstance(name, str) for name in (cost.function, cost.library, cost.file))
+    ]
+    wrong += [
+        call
+        for call in costs.calls
+        if not isinstance(call.calls, int)
+        or not isinstance(call.instructions, int)
+        or not all(
+            isinstance(place, int) and place in places for place in (call.caller, call.callee)
+        )
+    ]
+    if not isinstance(costs.runs, int) or costs.runs < 1:
+        wrong.append(f"they are over {costs.runs} runs")
+    if wrong:
+        raise DataError(f"the costs of a case are damaged: {wrong[0]}", "Measure it again.")
 
 
 def _renamed(
@@ -173,18 +287,6 @@ def _by_stem(keys: Iterable[FunctionKey]) -> dict[FunctionKey, list[FunctionKey]
     return groups
 
 
-def _size(change: FunctionChange | CallerChange) -> tuple[Fraction, Fraction]:
-    nothing = Fraction()
-    return -abs(change.delta), -max(change.base or nothing, change.new or nothing)
-
-
-def shown(amount: Fraction) -> str:
-    """An amount per iteration for people: ``1``, ``0.5``, ``1,234.33``."""
-    if amount.denominator == 1:
-        return f"{amount.numerator:,}"
-    return f"{float(amount):,.2f}".rstrip("0").rstrip(".")
-
-
 # ------------------------------------------------------------------------------------- layers
 
 
@@ -202,7 +304,7 @@ def apportioned(shares: Mapping[Layer, Fraction], total: int) -> dict[Layer, int
 
     Empty where the shares add up to nothing. What comes to 0 is left out.
     """
-    whole = sum(shares.values(), Fraction())
+    whole = sum(shares.values(), _NOTHING)
     if whole <= 0:
         return {}
     exact = {layer: shares[layer] * total / whole for layer in Layer if layer in shares}

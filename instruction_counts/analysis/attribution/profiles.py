@@ -10,28 +10,25 @@ are merged. Nothing is lost: the weights add up to the count.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 import attrs
 
 from instruction_counts import __version__
-from instruction_counts.analysis.attribution.function_changes import (
+from instruction_counts.analysis.attribution.functions import (
     CallerChange,
     FunctionDifference,
     FunctionKey,
+    rounded,
 )
-from instruction_counts.analysis.attribution.functions import rounded
 from instruction_counts.analysis.attribution.layers import Layer
 from instruction_counts.analysis.attribution.names import printable
 
 _PROGRAM = f"instruction-counts {__version__}"
 _SCHEMA = "https://www.speedscope.app/file-format-schema.json"
-
-_SIDES = ("base", "new")
 
 _SMALLEST_STACK = 0.5
 """Instructions per iteration, of a stack and of all above it."""
@@ -40,60 +37,30 @@ _MOST_STACKS = 20_000
 """A stack holds at least this part of the count, so that large cases make no huge files."""
 
 
-def _settled(costs: Sequence[int], libraries: Sequence[str]) -> list[int]:
-    """The costs with negative ones taken off the largest of the same library, else of all.
-
-    A function costs less than nothing where the empty loop spent more in it than the case did.
-    """
-    settled = [max(0, cost) for cost in costs]
-    largest = sorted(range(len(costs)), key=lambda place: -costs[place])
-    for place in (place for place, cost in enumerate(costs) if cost < 0):
-        debt = -costs[place]
-        mine = [other for other in largest if libraries[other] == libraries[place]]
-        for other in (*mine, *largest):
-            paid = min(debt, settled[other])
-            settled[other] -= paid
-            debt -= paid
-    return settled
-
-
 # ------------------------------------------------------------------------------ speedscope
 
 
 def speedscope(title: str, difference: FunctionDifference) -> dict[str, Any]:
-    """The document, of weights in whole instructions per iteration.
-
-    Those of base and new add up to their counts, those of what grew and what shrank to the sums of
-    the positive and of the negative changes of functions.
-    """
+    """The document: a graph of each side, whose weights add up to its whole instructions."""
     frames: dict[FunctionKey, int] = {}
-    stacked = {side: any(_amount(call, side) for call in difference.calls) for side in _SIDES}
-    both = all(stacked.values())
-    graphs = [(side, stacked[side], _side(difference, side)) for side in _SIDES]
-    for what, sign, side in (("grew", 1, "new"), ("shrank", -1, "base")):
-        graphs.append(
-            (f"difference: {what}", both, _change(difference, sign, side if both else ""))
-        )
+    profiles = [_profile(side, _graph(difference, side), frames) for side in ("base", "new")]
     return {
         "$schema": _SCHEMA,
         "exporter": _PROGRAM,
         "name": printable(title),
-        "profiles": [
-            _profile(name if stacks else f"{name} (flat: stored without calls)", graph, frames)
-            for name, stacks, graph in graphs
-        ],
+        "profiles": profiles,
         "shared": {"frames": [{"name": key.name, "file": key.library} for key in frames]},
     }
 
 
-def _profile(name: str, graph: _Graph, frames: dict[FunctionKey, int]) -> dict[str, Any]:
+def _profile(side: str, graph: _Graph, frames: dict[FunctionKey, int]) -> dict[str, Any]:
     stacks = list(_stacks(graph))
     total = round(sum(graph.costs.values()))
     weights = rounded([weight for _, weight in stacks], total)
     kept = [(stack, weight) for (stack, _), weight in zip(stacks, weights, strict=True) if weight]
     return {
         "type": "sampled",
-        "name": name,
+        "name": side if graph.callers else f"{side} (flat: stored without calls)",
         "unit": "none",
         "startValue": 0,
         "endValue": total,
@@ -113,51 +80,39 @@ class _Graph:
     callers: Mapping[FunctionKey, Mapping[FunctionKey, Fraction]]
 
 
-def _amount(call: CallerChange, field: str, sign: int = 1) -> Fraction:
-    amount: Fraction | None = getattr(call, field)
-    return max((amount or Fraction()) * sign, Fraction())
-
-
-def _side(difference: FunctionDifference, side: str) -> _Graph:
+def _graph(difference: FunctionDifference, side: str) -> _Graph:
+    """A side; callers share by the instructions of their calls, or by calls if all have none."""
     costs = {function.key: getattr(function, side) for function in difference.functions}
     spent = {key: cost for key, cost in costs.items() if cost is not None}
-    return _graph(spent, difference.calls, {side: 1, f"{side}_calls": 1})
-
-
-def _change(difference: FunctionDifference, sign: int, side: str) -> _Graph:
-    """What grew (1) or shrank (-1), shared among callers by what grew or shrank below each."""
-    spent = {
-        function.key: max(sign * function.delta, Fraction()) for function in difference.functions
-    }
-    weights = {"delta": sign, side: 1, f"{side}_calls": 1}
-    return _graph(spent, difference.calls if side else (), weights)
-
-
-def _graph(
-    spent: Mapping[FunctionKey, Fraction],
-    calls: Iterable[CallerChange],
-    weights: Mapping[str, int],
-) -> _Graph:
-    """A graph whose callers share by the first of ``weights`` that is not 0 for all of them.
-
-    These are fields of a call, each with a sign.
-    """
-    denominator = math.lcm(*(cost.denominator for cost in spent.values()))
-    whole = [int(cost * denominator) for cost in spent.values()]
-    settled = _settled(whole, [key.library for key in spent])
     into: dict[FunctionKey, list[CallerChange]] = defaultdict(list)
-    for call in calls:
+    for call in difference.calls:
         if call.caller != call.callee:
             into[call.callee].append(call)
     callers: dict[FunctionKey, dict[FunctionKey, Fraction]] = {}
     for callee, edges in into.items():
-        for field, sign in weights.items():
-            shares = {edge.caller: _amount(edge, field, sign) for edge in edges}
-            if any(shares.values()):
-                callers[callee] = {caller: share for caller, share in shares.items() if share}
+        for field in (side, f"{side}_calls"):
+            shares = {edge.caller: getattr(edge, field) or Fraction() for edge in edges}
+            positive = {caller: share for caller, share in shares.items() if share > 0}
+            if positive:
+                callers[callee] = positive
                 break
-    costs = zip(spent, settled, strict=True)
-    return _Graph({key: Fraction(cost, denominator) for key, cost in costs}, callers)
+    return _Graph(_settled(spent), callers)
+
+
+def _settled(spent: Mapping[FunctionKey, Fraction]) -> dict[FunctionKey, Fraction]:
+    """The costs with negative ones taken off the largest of the same library, else of all.
+
+    A function costs less than nothing where the empty loop spent more in it than the case did.
+    """
+    settled = {key: max(cost, Fraction()) for key, cost in spent.items()}
+    largest = sorted(spent, key=lambda key: -spent[key])
+    for key in (key for key, cost in spent.items() if cost < 0):
+        debt = -spent[key]
+        for other in sorted(largest, key=lambda other: other.library != key.library):
+            paid = min(debt, settled[other])
+            settled[other] -= paid
+            debt -= paid
+    return settled
 
 
 def _stacks(graph: _Graph) -> Iterator[tuple[tuple[FunctionKey, ...], float]]:
@@ -216,29 +171,23 @@ def _depth_first(
     """The order in which functions are left, and the calls that do not lead back."""
     order: list[FunctionKey] = []
     kept: list[tuple[FunctionKey, FunctionKey]] = []
-    open_keys: set[FunctionKey] = set()
-    seen: set[FunctionKey] = set()
-    path: list[tuple[FunctionKey, Iterator[FunctionKey]]] = []
-
-    def enter(key: FunctionKey) -> None:
-        targets = callees.get(key, {})
-        heaviest_first = sorted(targets, key=lambda callee: (-targets[callee], callee))
-        seen.add(key)
-        open_keys.add(key)
-        path.append((key, iter(heaviest_first)))
-
-    for start in starts:
-        if start not in seen:
-            enter(start)
-        while path:
-            key, rest = path[-1]
-            callee = next(rest, None)
-            if callee is None:
-                path.pop()
-                open_keys.remove(key)
+    entered: set[FunctionKey] = set()
+    left: set[FunctionKey] = set()
+    path: list[tuple[FunctionKey | None, Iterator[FunctionKey]]] = [(None, iter(starts))]
+    while path:
+        key, rest = path[-1]
+        callee = next(rest, None)
+        if callee is None:
+            path.pop()
+            if key is not None:
                 order.append(key)
-            elif callee not in open_keys:
-                kept.append((key, callee))
-                if callee not in seen:
-                    enter(callee)
+                left.add(key)
+            continue
+        if key is not None and (callee in left or callee not in entered):
+            kept.append((key, callee))
+        if callee not in entered:
+            entered.add(callee)
+            targets = callees.get(callee, {})
+            heaviest_first = sorted(targets, key=lambda key: (-targets[key], key))
+            path.append((callee, iter(heaviest_first)))
     return order, kept

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import attrs
 
-from instruction_counts.analysis.attribution.causes import causes_of_case
-from instruction_counts.analysis.attribution.executed_changes import executed_changes
+from instruction_counts.analysis.attribution.causes import causes_of_case, executed_changes
 from instruction_counts.analysis.attribution.functions import difference, steady_change
 from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS, program
 from instruction_counts.analysis.verdicts.difference import (

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from instruction_counts.analysis.attribution.function_changes import FunctionChange
-from instruction_counts.analysis.attribution.functions import difference
+from instruction_counts.analysis.attribution.functions import FunctionChange, difference
 from instruction_counts.analysis.verdicts.changes import program
 from instruction_counts.analysis.verdicts.comparison import causes_of
 from instruction_counts.analysis.verdicts.difference import (

@@ -14,8 +14,7 @@ import attrs
 
 from instruction_counts.domain.outcomes import Failure, FailureKind
 from instruction_counts.engines.cpp.diagnosis import OUTPUT_CHARACTERS
-from instruction_counts.system.processes import kill, start
-from instruction_counts.system.worker_process import ending
+from instruction_counts.system.worker_process import ending, kill, start
 
 _KILLED = re.compile(r"fatal error: (?P<signal>\w+) signal terminated program")
 

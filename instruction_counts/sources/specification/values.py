@@ -13,9 +13,8 @@ import attrs
 from instruction_counts.builds.configured import Builds
 from instruction_counts.core.api import GroupedBenchmark
 from instruction_counts.core.types import Label
-from instruction_counts.domain.bounds import Bounds, Count, Positive
+from instruction_counts.domain.bounds import DURATION, Bounds, Count, Positive, seconds_of
 from instruction_counts.domain.build import Build
-from instruction_counts.domain.durations import EXPECTED, seconds_of
 from instruction_counts.reading.nodes import one_of
 from instruction_counts.reading.structure import (
     Check,
@@ -237,7 +236,7 @@ class File:
     benchmarks: Annotated[tuple[Any, ...], Check(len, "at least one benchmark", "none")]
     name: Text = ""
     builds: Builds = ()
-    timeout: Annotated[float, Parsed(seconds_of, EXPECTED)] | None = None
+    timeout: Annotated[float, Parsed(seconds_of, DURATION)] | None = None
     seed: Annotated[int, Bounds(0, LARGEST_SEED)] = 0
     reporters: tuple[Literal["screen"] | Reporter, ...] | None = None
 

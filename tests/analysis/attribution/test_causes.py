@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
+from typing import Any
 
-from instruction_counts.analysis.attribution.causes import causes_of_case, inlinings, top_causes
-from instruction_counts.analysis.attribution.executed_changes import (
-    ExecutedChanges,
-    OperatorChange,
-    PythonChange,
+import attrs
+import pytest
+
+from instruction_counts.analysis.attribution.causes import (
+    causes_of_case,
+    executed_changes,
+    executed_on_both,
+    top_causes,
 )
-from instruction_counts.analysis.attribution.functions import difference
-from instruction_counts.domain.causes import CauseKind
+from instruction_counts.analysis.attribution.functions import FunctionDifference, difference
+from instruction_counts.domain.causes import Cause, CauseKind
+from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
 from instruction_counts.report.causes import texts
-from tests.analysis.attribution.made import costs
 from tests.builders import CPU, costs_of
 
-FORWARD = PythonChange("torch/nn/modules/linear.py", 130, "Linear.forward", 20, 30, edited=True)
-CONTIGUOUS = OperatorChange("aten::contiguous", backward=False, base=0, new=1)
+EDITED = Cause(CauseKind.PYTHON, "Linear.forward", 20, 30, where="linear.py", edited=True)
+CONTIGUOUS = Cause(CauseKind.OPERATOR, "aten::contiguous", 0, 1)
 
 
 def side(evaluate: int, add: int) -> FunctionCosts:
@@ -39,35 +41,28 @@ NATIVE = difference(side(100, 100), side(900, 107))
 @pytest.mark.parametrize(
     ("executed", "native", "expected"),
     [
+        # What the interpreter costs more is shared by the Python functions, and not named as well.
         (
-            ExecutedChanges((FORWARD,), (CONTIGUOUS,)),
+            [EDITED, CONTIGUOUS],
             NATIVE,
-            {
-                "Linear.forward": CauseKind.PYTHON,
-                "aten::contiguous": CauseKind.OPERATOR,
-                "add": CauseKind.NATIVE,
-            },
+            [("Linear.forward", 800), ("aten::contiguous", 0), ("add", 7)],
         ),
-        # The interpreter's functions are named where no Python function changed.
         (
-            ExecutedChanges((), (CONTIGUOUS,)),
-            NATIVE,
-            {
-                "aten::contiguous": CauseKind.OPERATOR,
-                "evaluate": CauseKind.NATIVE,
-                "add": CauseKind.NATIVE,
-            },
+            [EDITED, attrs.evolve(EDITED, name="same", new=20), CONTIGUOUS],
+            difference(side(100, 100), side(1200, 100)),
+            [("Linear.forward", 1000), ("same", 100), ("aten::contiguous", 0)],
         ),
-        (ExecutedChanges((FORWARD,)), None, {"Linear.forward": CauseKind.PYTHON}),
+        ([CONTIGUOUS], NATIVE, [("aten::contiguous", 0), ("evaluate", 800), ("add", 7)]),
+        ([EDITED], None, [("Linear.forward", 0)]),
     ],
 )
 def test_what_people_can_open_comes_first(
-    executed: ExecutedChanges, native: object, expected: dict[str, CauseKind]
+    executed: list[Cause], native: FunctionDifference | None, expected: list[tuple[str, int]]
 ) -> None:
-    """Functions before operators, and these before native functions, which need not be known."""
-    found = causes_of_case(executed, native)  # type: ignore[arg-type]
+    """Functions before operators, and these before native functions; with their instructions."""
+    found = causes_of_case(executed, native)
 
-    assert list(expected.items()) == [(cause.name, cause.kind) for cause in found]
+    assert expected == [(cause.name, cause.instructions) for cause in found]
 
 
 def test_the_largest_changes_are_the_causes() -> None:
@@ -100,55 +95,90 @@ def test_a_library_without_names_is_one_cause(
     assert expected == (cause.kind.value, cause.nameless_in)
 
 
-# Inlining
+# What is executed
+
+FORWARD = PythonFunction("torch/nn/modules/linear.py", 130, "Linear.forward", "aa", 20)
+CALL = PythonFunction("torch/nn/modules/module.py", 1520, "Module._call_impl", "cc", 40)
+ADD = OperatorCalls("aten::add", backward=False, calls=1)
+BASE = Executed((CALL, FORWARD), (ADD,), "3.11")
+LAMBDAS = (attrs.evolve(FORWARD, name="<lambda>"), attrs.evolve(FORWARD, name="<lambda>", line=9))
+PLACE = "torch/nn/modules/linear.py:130 Linear.forward"
 
 
-@given(costs(), costs())
-def test_moves_tell_each_function_once(base: FunctionCosts, new: FunctionCosts) -> None:
-    """So that no change is reported twice."""
-    moves = inlinings(difference(base, new))
-    reported = [key for move in moves for key in (move.caller, *move.functions)]
-
-    assert len(set(reported)) == len(reported)
+def changed(**fields: Any) -> Executed:
+    """With other fields of `Linear.forward`."""
+    return attrs.evolve(BASE, functions=(CALL, attrs.evolve(FORWARD, **fields)))
 
 
-BELOW = [("caller", "below", 1, 20)]
-APART = costs_of(
-    {"caller": 100, "callee": 30, "below": 20},
-    [("caller", "callee", 1, 50), ("callee", "below", 1, 20)],
-)
-INLINED = costs_of({"caller": 125, "below": 20}, BELOW)
+@pytest.mark.parametrize("sides", [(BASE, BASE), (None, BASE), (BASE, None), (None, None)])
+def test_nothing_changes_between_equal_sides_or_where_one_is_not_known(
+    sides: tuple[Executed | None, Executed | None],
+) -> None:
+    """It may have executed anything."""
+    assert executed_changes(*sides) == ()
 
 
 @pytest.mark.parametrize(
     ("base", "new", "expected"),
     [
-        (APART, INLINED, ("-5 caller (callee inlined)",)),
-        (INLINED, APART, ("+5 caller (callee no longer inlined)",)),
-        # Its caller has to cost about as much more.
-        (APART, costs_of({"caller": 101, "below": 20}, BELOW), ("-30 callee (gone)", "+1 caller")),
-        # However many are inlined into each other.
+        (BASE, changed(bytecodes=30, digest="bb"), (f"{PLACE}  20 → 30 bytecodes",)),
+        # It can cost other instructions.
+        (BASE, changed(digest="bb"), (f"{PLACE}  edited, 20 bytecodes as before",)),
+        # The line is that of the file that is there now; an edit above it is none of it.
         (
-            costs_of({"f": 100, "g": 30, "h": 20}, [("f", "g", 1, 50), ("g", "h", 1, 20)]),
-            costs_of({"f": 145}, [("f", "f", 0, 0)]),
-            ("-5 f (g and 1 more inlined)",),
+            BASE,
+            changed(bytecodes=30, line=140),
+            (f"{PLACE.replace('130', '140')}  20 → 30 bytecodes",),
         ),
-        # Which of several callers has it is not known.
+        (BASE, changed(line=140), ()),
+        (attrs.evolve(BASE, functions=(CALL,)), BASE, (f"{PLACE}  0 → 20 bytecodes",)),
+        # Functions of one name in one file can trade places.
         (
-            costs_of({"f": 10, "g": 10, "h": 20}, [("f", "h", 1, 10), ("g", "h", 1, 10)]),
-            costs_of({"f": 20, "g": 21}),
-            ("-20 h (gone)", "+11 g", "+10 f"),
+            attrs.evolve(BASE, functions=LAMBDAS),
+            attrs.evolve(BASE, functions=tuple(attrs.evolve(f, line=7) for f in LAMBDAS[::-1])),
+            (),
         ),
-        # The search for a caller that is left ends.
+        # Operators of the backward pass are apart.
         (
-            costs_of({"f": 5, "g": 6}, [("f", "g", 1, 6), ("g", "f", 1, 5)]),
-            costs_of({"h": 11}),
-            ("+11 h (new)", "-6 g (gone)", "-5 f (gone)"),
+            BASE,
+            attrs.evolve(
+                BASE, operators=(attrs.evolve(ADD, calls=3), OperatorCalls("aten::mul", True, 1))
+            ),
+            ("+2 aten::add", "+1 aten::mul (backward)"),
+        ),
+        # Bytecodes of two versions of Python are not held against each other.
+        (
+            BASE,
+            attrs.evolve(changed(bytecodes=30), python="3.13", operators=()),
+            ("-1 aten::add",),
         ),
     ],
 )
-def test_a_function_that_is_inlined_on_one_side_is_one_change_with_its_caller(
-    base: FunctionCosts, new: FunctionCosts, expected: tuple[str, ...]
+def test_what_changed_is_named_as_people_open_it(
+    base: Executed, new: Executed, expected: tuple[str, ...]
 ) -> None:
-    """The caller did not get dearer, and the callee is not gone."""
-    assert expected == texts(top_causes(difference(base, new)))
+    """Functions with file and line, operators with their calls."""
+    assert expected == texts(executed_changes(base, new))
+
+
+def test_edited_functions_come_before_what_they_call_more_often() -> None:
+    """The cause before its consequence; and before what is new."""
+    more_calls = attrs.evolve(CALL, bytecodes=400)
+    edited = attrs.evolve(FORWARD, bytecodes=21, digest="bb")
+    added = attrs.evolve(FORWARD, name="added", bytecodes=900)
+    found = executed_changes(BASE, attrs.evolve(BASE, functions=(more_calls, edited, added)))
+
+    assert [(change.name, change.edited) for change in found] == [
+        ("Linear.forward", True),
+        ("added", False),
+        ("Module._call_impl", False),
+    ]
+
+
+def test_all_that_either_side_executes_can_be_asked_for() -> None:
+    """What changed first, then the largest."""
+    found = executed_on_both(BASE, changed(bytecodes=21))
+
+    assert [("Linear.forward", 1), ("Module._call_impl", 0), ("aten::add", 0)] == [
+        (cause.name, cause.change) for cause in found
+    ]

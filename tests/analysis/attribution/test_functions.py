@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.analysis.attribution.causes import inlinings, top_causes
-from instruction_counts.analysis.attribution.function_changes import ChangeKind, FunctionDifference
+from instruction_counts.analysis.attribution.causes import top_causes
 from instruction_counts.analysis.attribution.functions import (
+    FunctionDifference,
     apportioned,
     difference,
     layer_counts,
@@ -35,7 +35,7 @@ def test_sides_and_changes_add_up(base: FunctionCosts, new: FunctionCosts) -> No
     calls = [Fraction(sum(call.calls for call in side.calls), side.runs) for side in (base, new)]
 
     assert total(new) - total(base) == found.delta
-    for parts in (found.by_layer(), found.by_library(), [found]):
+    for parts in (found.by_layer(), found.by_library()):
         assert total(base) == sum(part.base for part in parts)
         assert total(new) == sum(part.new for part in parts)
     assert calls == [
@@ -60,25 +60,16 @@ def test_each_function_is_there_once_and_the_largest_change_first(
 
 @given(costs())
 def test_nothing_changes_between_a_side_and_itself(side: FunctionCosts) -> None:
-    """No function, no move and no cause."""
+    """No function, and no cause."""
     found = difference(side, side)
 
-    assert ((), (), ()) == (found.changed, inlinings(found), top_causes(found))
-
-
-@given(costs(), costs())
-def test_the_way_back_is_the_opposite(base: FunctionCosts, new: FunctionCosts) -> None:
-    """Layer by layer."""
-    there, back = difference(base, new), difference(new, base)
-
-    assert {share.title: share.delta for share in there.by_layer()} == {
-        share.title: -share.delta for share in back.by_layer()
-    }
+    assert {0} >= {function.delta for function in found.functions}
+    assert () == top_causes(found)
 
 
 @given(costs(), costs())
 def test_a_difference_can_do_without_any_layer(base: FunctionCosts, new: FunctionCosts) -> None:
-    """Nothing refers to what was left out."""
+    """Nothing is left of it, and all of the others."""
     whole = difference(base, new)
     for layer in Layer:
         rest = whole.without(layer)
@@ -86,36 +77,9 @@ def test_a_difference_can_do_without_any_layer(base: FunctionCosts, new: Functio
         assert whole.delta - rest.delta == sum(
             function.delta for function in whole.functions if function.key.layer is layer
         )
-        top_causes(rest)
-
-
-def test_calls_from_and_to_a_layer_go_with_it() -> None:
-    """They would name functions that are not there."""
-    found = difference(
-        costs_of({"f": 1, "malloc": 31}, [("f", "malloc", 1, 31)]), costs_of({"f": 2, "malloc": 31})
-    )
-
-    assert found.calls
-    assert () == found.without(Layer.ALLOCATOR).calls
 
 
 # Functions
-
-
-@pytest.mark.parametrize(
-    ("base", "new", "expected"),
-    [
-        ({}, {"f": 5}, ChangeKind.ENTERED),
-        ({"f": 5}, {}, ChangeKind.LEFT),
-        ({"f": 5}, {"f": 6}, ChangeKind.CHANGED),
-        ({"f": 5}, {"f": 5}, ChangeKind.SAME),
-    ],
-)
-def test_a_function_enters_leaves_changes_or_stays(
-    base: dict[str, int], new: dict[str, int], expected: ChangeKind
-) -> None:
-    """By the sides that it is on."""
-    assert expected is difference(costs_of(base), costs_of(new)).functions[0].kind
 
 
 @pytest.mark.parametrize(
@@ -151,7 +115,7 @@ def test_a_function_of_another_library_is_another_one() -> None:
     """Inline functions are compiled into each library that uses them."""
     found = difference(costs_of({"f": 5}, library="a.so"), costs_of({"f": 5}, library="b.so"))
 
-    assert {ChangeKind.ENTERED, ChangeKind.LEFT} == {change.kind for change in found.functions}
+    assert [(None, 5), (5, None)] == [(change.base, change.new) for change in found.functions][::-1]
 
 
 def test_a_name_with_functions_of_two_layers_is_two() -> None:

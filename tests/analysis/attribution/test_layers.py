@@ -10,10 +10,7 @@ from hypothesis import strategies as st
 
 from instruction_counts.analysis.attribution.layers import Layer, layer_of
 from instruction_counts.engines.callgrind.reading import read
-
-FIXTURES = Path(__file__).parents[2] / "fixtures" / "callgrind"
-STORED = sorted(set(FIXTURES.glob("*.out")) - {FIXTURES / "four_parts.out"})
-
+from tests.analysis.attribution.made import STORED
 
 FUNCTIONS = {
     Layer.INTERPRETER: """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instruction_counts.domain.durations import seconds_of
+from instruction_counts.domain.bounds import seconds_of, span
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,12 @@ def test_units_multiply(number: int, unit: tuple[str, int]) -> None:
     """As everywhere."""
     name, factor = unit
     assert number * factor == seconds_of(f"{number}{name}")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(60, "60 s"), (90, "90 s"), (2.5, "2.5 s"), (600, "10 min"), (3600, "1 h"), (5400, "90 min")],
+)
+def test_a_budget_is_written_as_people_write_it(seconds: float, text: str) -> None:
+    """In the largest unit that is even."""
+    assert text == span(seconds)
