@@ -62,19 +62,18 @@ class Bisection:
     """The builds that were tried and are broken, with the reason."""
 
 
-def bisect(builds: int, measurer: Measurer, *, thorough: bool = False) -> Bisection:
+def bisect(builds: int, measurer: Measurer) -> Bisection:
     """Search ``builds`` builds for changes.
 
     All are found whose intervals have ends that differ. Changes that cancel each other out can be
-    missed; ``thorough`` looks into every interval, and so measures every build.
+    missed.
     """
-    return _Search(measurer, thorough).over(builds)
+    return _Search(measurer).over(builds)
 
 
 @attrs.define
 class _Search:
     measurer: Measurer
-    thorough: bool
     _tried: dict[int, str | None] = attrs.field(factory=dict)
 
     def over(self, builds: int) -> Bisection:
@@ -97,11 +96,11 @@ class _Search:
 
     def _changes(self, before: int, after: int) -> Iterator[Change]:
         """The changes between two measured builds."""
-        if not self.thorough and not self.measurer.differ(before, after):
+        if not self.measurer.differ(before, after):
             return
         middle = self._middle(before, after)
         if middle is None:
-            if self.measurer.differ(before, after) and self.measurer.verify(before, after):
+            if self.measurer.verify(before, after):
                 yield Change(before, after, tuple(range(before + 1, after)))
             return
         found = [*self._changes(before, middle), *self._changes(middle, after)]

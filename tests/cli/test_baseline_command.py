@@ -22,8 +22,8 @@ from tests.builders import counted
 from tests.cli.program import Program
 from tests.cli.workplace import Workplace
 from tests.fakes import failed
+from tests.process import ROOT, called
 
-ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "docs" / "examples"
 LIMITS = Workplace.LIMITS
 LONG = "x" * 250
@@ -99,83 +99,68 @@ def test_a_stored_run_is_accepted_and_checked(name: str, place: Workplace) -> No
 
 
 @pytest.mark.parametrize(
-    ("changes", "code"),
+    ("changes", "args", "code", "said"),
     [
-        ({}, 0),
-        ({"tight": 500}, 0),
-        ({"tight": 1050}, 0),
-        ({"tight": 1500}, 3),
-        ({"loose": 1500}, 0),
-        ({"added": 1}, 0),
-        ({"tight": Outcome(Status.SKIPPED)}, 0),
-        ({"tight": failed()}, 4),
-        ({"tight": failed(), "same": 1500}, 3),
+        # Wins pass, soft limits are reported, hard ones fail, and so do cases that fail.
+        ({}, ["LIMITS"], 0, "PASSES: 3 cases"),
+        ({"tight": 500}, ["LIMITS"], 0, "PASSES"),
+        ({"tight": 1050}, ["LIMITS"], 0, "PASSES"),
+        ({"tight": 1500}, ["LIMITS"], 3, "FAILS"),
+        ({"loose": 1500}, ["LIMITS"], 0, "PASSES"),
+        ({"tight": Outcome(Status.SKIPPED)}, ["LIMITS"], 0, "PASSES"),
+        ({"tight": failed()}, ["LIMITS"], 4, "failed in"),
+        ({"tight": failed(), "same": 1500}, ["LIMITS"], 3, "FAILS"),
+        # Without limits whatever got worse fails, as in `compare`; it can be chosen what fails.
+        ({"loose": 1010}, [], 3, "FAILS"),
+        ({"loose": 1500}, ["LIMITS", "--fail-on", "never"], 0, ""),
+        ({"loose": 1500}, ["LIMITS", "--fail-on", "regression"], 0, ""),
+        ({"loose": 1500}, ["LIMITS", "--fail-on", "any"], 3, ""),
+        # What has no baseline is not silently unguarded; what is not selected is not missing.
+        ({"added": 1}, ["LIMITS"], 0, "NOT GUARDED"),
+        ({"added": 1}, [], 0, "1 not guarded"),
+        ({"tight": 9000}, ["--only", "*/same"], 0, "PASSES: 1 case\n"),
+        # A run without counts says nothing of what a baseline holds.
+        (dict.fromkeys(BASE, Outcome(Status.OK)), [], 1, "nothing was compared"),
+        ({}, ["--build", f"new={sys.executable}"], 1, "both a run and a build"),
+        # Files are refused before anything is measured.
+        ({}, [f"--output={LONG}.md"], 1, "cannot be written"),
+        ({}, ["--output=c.xlsx"], 1, "unknown format"),
+        ({}, ["--output=no/c.md"], 1, "there is no folder no"),
     ],
 )
 def test_one_exit_code_says_all(
-    changes: dict[str, int | Outcome], code: int, place: Workplace
+    changes: dict[str, int | Outcome], args: list[str], code: int, said: str, place: Workplace
 ) -> None:
-    """Wins pass, soft limits are reported, hard ones fail, and so do cases that fail."""
-    assert code == place.check({**BASE, **changes}, place.limits)
+    """And the text says why."""
+    given = [place.limits if arg == "LIMITS" else arg for arg in args]
 
-
-def test_without_limits_whatever_got_worse_fails(place: Workplace) -> None:
-    """As in `compare`."""
-    assert 3 == place.check({**BASE, "loose": 1010})
-
-
-@pytest.mark.parametrize(("option", "code"), [("never", 0), ("regression", 0), ("any", 3)])
-def test_it_can_be_chosen_what_fails(option: str, code: int, place: Workplace) -> None:
-    """Limits, whatever got worse, or nothing."""
-    assert code == place.check({**BASE, "loose": 1500}, place.limits, "--fail-on", option)
+    assert code == place.check({**BASE, **changes}, *given)
+    assert said in place.shown
 
 
 @pytest.mark.parametrize(
-    ("facts", "args", "code"),
+    ("facts", "args", "code", "said"),
     [
-        ({"torch": "2.14.0"}, [], 0),
-        ({"libc": "glibc-2.41"}, [], 1),
-        ({"libc": "glibc-2.41"}, ["--allow-different"], 0),
-        ({"allocator": "steady"}, ["--allow-different"], 1),
+        ({"torch": "2.14.0"}, [], 0, "PASSES"),
+        ({"libc": "glibc-2.41"}, [], 1, "C library: glibc-2.36 in the baseline, glibc-2.41 now"),
+        ({"python": "3.13.1"}, [], 1, "Python: 3.11.7 in the baseline, 3.13.1 now"),
+        ({"libc": "glibc-2.41"}, ["--allow-different"], 0, "PASSES"),
+        ({"allocator": "steady"}, ["--allow-different"], 1, "now"),
     ],
 )
 def test_other_conditions_are_refused(
-    facts: dict[str, str], args: list[str], code: int, place: Workplace
+    facts: dict[str, str], args: list[str], code: int, said: str, place: Workplace
 ) -> None:
-    """Some can be allowed."""
+    """With both values; some can be allowed."""
     assert code == place.check(BASE, *args, **facts)
-
-
-def test_each_condition_that_differs_is_named(place: Workplace) -> None:
-    """With both of its values."""
-    place.check(BASE, libc="glibc-2.41", python="3.13.1")
-
-    assert "C library: glibc-2.36 in the baseline, glibc-2.41 now" in place.shown
-    assert "Python: 3.11.7 in the baseline, 3.13.1 now" in place.shown
-
-
-def test_cases_without_a_baseline_are_shown(place: Workplace) -> None:
-    """They are not silently unguarded."""
-    place.check({**BASE, "added": 1})
-
-    assert "NOT GUARDED" in place.shown
-    assert "1 not guarded" in place.shown
-
-
-def test_a_part_of_a_baseline_can_be_checked(place: Workplace) -> None:
-    """What is not selected is not missing."""
-    assert 0 == place.check({**BASE, "tight": 9000}, "--only", "*/same")
-    assert "PASSES: 1 case\n" in place.shown
-
-
-CRASH = failed()
+    assert said in place.shown
 
 
 @pytest.mark.parametrize(
     ("counts", "codes"),
     [
         ([1100, 1104, 1106, 1101, 1100, 1101], [0, 0, 3, 3, 0, 0]),
-        ([1106, CRASH, 1101], [3, 4, 3]),  # a crash in between launders nothing
+        ([1106, failed(), 1101], [3, 4, 3]),  # a crash in between launders nothing
     ],
 )
 def test_what_failed_fails_until_it_is_within_its_limit(
@@ -192,47 +177,20 @@ def test_what_failed_fails_until_it_is_within_its_limit(
     assert codes == [place.check({**BASE, "tight": outcome}, *where) for outcome in outcomes]
 
 
-def test_a_skipped_case_is_reported_as_not_guarded(place: Workplace) -> None:
-    """With the reason, everywhere; there were too few cores, say."""
-    refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
-    files = [place.folder / name for name in ("c.md", "junit.xml")]
-    options = [f"--output={file}" for file in files]
-    place.check({**BASE, "tight": Outcome(Status.SKIPPED, failure=refused)}, *options)
-    shown = [place.shown, *(path.read_text() for path in files)]
-
-    assert "PASSES: 3 cases; 1 not guarded" in place.shown
-    assert all("skipped: needs 64 contiguous cores" in text for text in shown)
-
-
 def test_a_check_is_written_for_people_and_for_machines(place: Workplace) -> None:
-    """Markdown, JSON and JUnit XML."""
+    """Markdown, JSON and JUnit XML; a skipped case is not guarded, with the reason."""
+    refused = Failure(FailureKind.REFUSED, "needs 64 contiguous cores, and this run has 2")
     files = [place.folder / name for name in ("c.md", "c.json", "junit.xml")]
-    options = [f"--output={file}" for file in files]
-    place.check({**BASE, "tight": 1500}, place.limits, *options)
-    suite = ET.fromstring(files[2].read_text())[0]  # noqa: S314 - it was written here
+    changes = {"tight": 1500, "same": Outcome(Status.SKIPPED, failure=refused)}
+    place.check({**BASE, **changes}, place.limits, *(f"--output={file}" for file in files))
+    markdown, as_json, junit = (file.read_text() for file in files)
 
-    assert files[0].read_text().startswith("**FAILS: 1 of 3 cases")
-    assert json.loads(files[1].read_text())["fails"] is True
-    assert "1" == suite.get("failures")
-
-
-@pytest.mark.parametrize(
-    "option", [f"--output={LONG}.md", "--output=c.xlsx", "--output=no/c.md", "--output=no/j.xml"]
-)
-def test_a_file_that_cannot_be_written_is_refused_first(option: str, place: Workplace) -> None:
-    """Before anything is measured."""
-    assert 1 == place.check(BASE, option)
-
-
-def test_a_check_of_times_alone_does_not_pass(place: Workplace) -> None:
-    """A run without counts says nothing of what a baseline holds."""
-    assert 1 == place.check(dict.fromkeys(BASE, Outcome(Status.OK)))
-    assert "nothing was compared" in place.shown
-
-
-def test_a_run_and_a_build_are_one_too_many(place: Workplace) -> None:
-    """It is not clear what is to be checked."""
-    assert 1 == place.check(BASE, "--build", f"new={sys.executable}")
+    assert markdown.startswith("**FAILS: 1 of 3 cases")
+    assert json.loads(as_json)["fails"] is True
+    assert "1" == ET.fromstring(junit)[0].get("failures")  # noqa: S314 - it was written here
+    assert "1 not guarded" in place.shown
+    for text in (place.shown, markdown, junit):
+        assert "skipped: needs 64 contiguous cores" in text
 
 
 # Showing and linting
@@ -281,21 +239,12 @@ def steps() -> list[str]:
 
 def shell(script: str, folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     """The script, as a runner of GitHub runs it."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-e", "-o", "pipefail", "-c", script],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PATH": path,
-            "INSTRUCTION_COUNTS_DB": str(folder / "runs.db"),
-            "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
-            **variables,
-        },
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    given = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "INSTRUCTION_COUNTS_DB": str(folder / "runs.db"),
+        "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
+    }
+    return called(["bash", "-e", "-o", "pipefail", "-c", script], folder, {**given, **variables})
 
 
 @pytest.mark.parametrize(("count", "code", "verdict"), [(1000, 0, "PASSES"), (1500, 3, "FAILS")])

@@ -72,7 +72,6 @@ def test_wrong_usage_exits_with_2(args: list[str], program: Program) -> None:
         (["run", "--no-counts", "--no-times"], "leave nothing to measure"),
         (["run", "--output", "r.xlsx"], "--output r.xlsx: unknown format"),
         (["run", "--output", "/nowhere/r.json"], "there is no folder /nowhere"),
-        (["run", "--output", "/proc/r.json"], "--output /proc/r.json cannot be written"),
         (["run", "--callgrind-out", "/proc/zz/x"], "--callgrind-out /proc/zz/x"),
         (["run", "--cores", "many"], '--cores "many" is not a list of cores'),
         (["run", "--cores", "9999"], "not available here: 9999"),
@@ -96,7 +95,7 @@ def test_an_error_in_use_exits_with_1(args: list[str], expected: str, program: P
     assert expected in program.error(*args)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"schema_version": 9}', '{"schema_version": 1}'])
+@pytest.mark.parametrize("text", ["", '{"schema_version": 9}', '{"schema_version": 1}'])
 def test_a_damaged_file_to_resume_from_exits_with_1(
     text: str, tmp_path: Path, program: Program
 ) -> None:

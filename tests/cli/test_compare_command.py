@@ -58,11 +58,6 @@ def test_stored_runs_are_compared(names: tuple[str, str], tmp_path: Path, progra
     assert 3 == program(*names, "--db", path).code
 
 
-def test_files_are_compared_without_a_database(files: Files, program: Program) -> None:
-    """None is made, nor is one needed."""
-    assert 3 == program(*files, "--db", "/nowhere/runs.db").code
-
-
 @pytest.mark.parametrize(
     ("effect", "code"), [("60%", 0), ("49%", 3), ("501", 0), ("500", 3), ("49%,501", 0)]
 )
@@ -70,7 +65,9 @@ def test_changes_below_the_minimum_effect_are_no_regression(
     effect: str, code: int, files: Files, program: Program
 ) -> None:
     """Both of its parts have to be reached."""
-    assert code == program(*files, "--min-effect", effect, "--only", "*/worse").code
+    more = ["--only", "*/worse", "--db", "/nowhere/runs.db"]  # files need none
+
+    assert code == program(*files, "--min-effect", effect, *more).code
 
 
 def test_many_cases_are_cut_short(files: Files, program: Program) -> None:
@@ -152,12 +149,6 @@ def test_definitions_select_among_what_is_stored(
     )
 
     assert "1 case: 1 better" in program.output(*files, "--definitions", definitions)
-
-
-def test_definitions_that_are_not_there_are_named_also_for_stored_runs(
-    files: Files, program: Program
-) -> None:
-    """They were ignored."""
     assert "nix.py" in program.error(*files, "--definitions", "nix.py")
 
 

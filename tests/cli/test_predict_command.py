@@ -74,21 +74,13 @@ def mixed(tmp_path: Path) -> str:
     return str(path)
 
 
-@pytest.mark.parametrize("others", [[], ["--model", "With"]])
-def test_a_model_without_backward_is_not_shown_as_one_with_it(
-    mixed: str, others: list[str], program: Program
-) -> None:
+def test_a_model_without_backward_is_not_shown_as_one_with_it(mixed: str, program: Program) -> None:
     """Where it is asked for, nothing is printed, and the remedy is how to measure it."""
-    err = program.error(mixed, "--autograd", "backward", *others, "--model", "Without")
-
-    assert "has no layers of Without in python, backward" in err
-    assert "--backward" in err
-
-
-def test_models_that_were_not_measured_so_do_not_hide_those_that_were(
-    mixed: str, program: Program
-) -> None:
-    """Where none is asked for by its name, they are named beside the others."""
+    for others in ([], ["--model", "With"]):
+        err = program.error(mixed, "--autograd", "backward", *others, "--model", "Without")
+        assert "has no layers of Without in python, backward" in err
+        assert "--backward" in err
+    # Where none is asked for by its name, it does not hide those that were measured so.
     answer = program(mixed, "--autograd", "backward")
 
     assert 0 == answer.code

@@ -114,19 +114,10 @@ def test_a_run_goes_into_a_file_of_its_own(specification: Path) -> None:
     assert all(re.fullmatch(form, file.name) for file in (*first, *second))
 
 
-@pytest.mark.parametrize("command", ["list", "show"])
-def test_commands_that_run_nothing_take_a_specification(
-    specification: Path, command: str, program: Program
-) -> None:
-    """As any other definitions."""
-    label = ["Add/2"] if command == "show" else []
-
-    shown = program.output(command, *label, "--definitions", str(specification))
-    assert {"list": "Add/2\n", "show": "Add / 2 · "}[command] in shown
-
-
 def test_mistakes_end_a_command_with_their_places(specification: Path, program: Program) -> None:
-    """Without a traceback."""
+    """Without a traceback; what is right is listed and shown as any other definitions."""
+    assert "Add/2\n" in program.output("list", "--definitions", str(specification))
+    assert "Add / 2 · " in program.output("show", "Add/2", "--definitions", str(specification))
     specification.write_text(SPECIFICATION.replace("statement:", "statment:"), encoding="utf-8")
     said = program.error("list", "--definitions", str(specification))
 
