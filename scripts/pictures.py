@@ -33,7 +33,7 @@ FORMAT = re.sub(r"@font-face \{\{.*?\}\}", "", CONSOLE_SVG_FORMAT, flags=re.DOTA
 EAGER = ("--language", "python", "--runtime", "eager", "--autograd", "forward")
 COMMANDS = {
     "run": ("run", "--only", "Pointwise/Math/add", "--no-times"),
-    "compare": ("compare", "base", "new", "--builds", "builds.yaml", "--only", "MatMul/*", *EAGER),
+    "compare": ("compare", "base", "new", "--build", "builds.yaml", "--only", "MatMul/*", *EAGER),
     "explain": ("explain", "2:base", "2:new", "MatMul/mm", *EAGER, "--limit", "6"),
 }
 

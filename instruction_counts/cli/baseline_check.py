@@ -10,7 +10,7 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import ExitCode, exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, Gating, check_options, gate_options
+from instruction_counts.cli.measuring import Asked, check_options, fail_on_option, gate_option
 from instruction_counts.cli.options import (
     FILE,
     flag,
@@ -23,6 +23,8 @@ from instruction_counts.cli.options import (
 from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import default_build
 from instruction_counts.domain.errors import UsageError
+from instruction_counts.gate.gate import FailOn
+from instruction_counts.gate.limits import Limits
 from instruction_counts.report.gate import check_document
 from instruction_counts.session.checking import Check, CheckRequest, check_build, check_run
 from instruction_counts.session.lazy_store import LazyStore
@@ -32,7 +34,8 @@ from instruction_counts.session.lazy_store import LazyStore
 @click.argument("file", type=FILE)
 @click.argument("run", required=False)
 @check_options
-@gate_options
+@gate_option
+@fail_on_option
 @time_budget_option
 @layouts_option("verifies nothing")
 @flag(
@@ -51,7 +54,8 @@ def check(
     file: Path,
     run: str | None,
     asked: Asked,
-    gating: Gating,
+    limits: Limits | None,
+    fail_on: str,
     time_budget: float | None,
     layouts: int | None,
     previous: Path | None,
@@ -78,8 +82,8 @@ def check(
         raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
     request = attrs.evolve(
         CheckRequest.of(file, asked.selection, previous),
-        limits=gating.limits,
-        fail_on=gating.fail_on,
+        limits=limits,
+        fail_on=FailOn(fail_on),
         allow_different=allow_different,
     )
     with LazyStore(asked.db) as runs:

@@ -10,12 +10,13 @@ from instruction_counts.cli import console
 from instruction_counts.cli.baseline_check import check
 from instruction_counts.cli.exit_codes import ExitCode
 from instruction_counts.cli.help import Group
-from instruction_counts.cli.options import FILE, case_options, flag, option, store_option
+from instruction_counts.cli.measuring import gate_option
+from instruction_counts.cli.options import FILE, case_options, flag, store_option
 from instruction_counts.cli.output import Outputs, check_folder, output_options
 from instruction_counts.domain.selection import Selection
 from instruction_counts.gate import lint as linting
 from instruction_counts.gate.baseline import read_baseline, to_json
-from instruction_counts.gate.limits import read_limits
+from instruction_counts.gate.limits import Limits
 from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, baseline_document, lint_document
 from instruction_counts.session.checking import accept_run, selected_cases
@@ -78,11 +79,11 @@ def show(file: Path, selection: Selection, outputs: Outputs) -> None:
 
 @baseline_command.command("lint")
 @click.argument("file", type=FILE)
-@option("--gate limits", "FILE.yaml", "Limits to check with the baseline.", type=FILE)
+@gate_option
 @output_options()
-def lint(file: Path, limits: Path | None, outputs: Outputs) -> int:
+def lint(file: Path, limits: Limits | None, outputs: Outputs) -> int:
     """List the problems of a baseline and its limits; exits with 1 if there are any."""
     baseline = read_baseline(file)
-    remarks = linting.lint(baseline, read_limits(limits) if limits is not None else None)
+    remarks = linting.lint(baseline, limits)
     outputs.write(lint_document(remarks, str(file)))
     return ExitCode.ERROR if remarks else ExitCode.OK

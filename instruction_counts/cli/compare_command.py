@@ -7,7 +7,7 @@ import click
 from instruction_counts.cli import console
 from instruction_counts.cli.exit_codes import exit_code
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.measuring import Asked, Gating, gate_options, run_options
+from instruction_counts.cli.measuring import Asked, fail_on_option, gate_option, run_options
 from instruction_counts.cli.options import (
     layouts_option,
     limit_option,
@@ -18,7 +18,8 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.gate.gate import apply_limits
+from instruction_counts.gate.gate import FailOn, apply_limits
+from instruction_counts.gate.limits import Limits
 from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.gate import case_tests, limits_block
 from instruction_counts.session.comparing import ComparisonRequest, compare_sides
@@ -34,7 +35,8 @@ from instruction_counts.session.sides import named_sides
 @layouts_option("verifies nothing")
 @limit_option("Cases shown per verdict")
 @output_options("tests")
-@gate_options
+@gate_option
+@fail_on_option
 @time_budget_option
 def compare_command(
     base: str,
@@ -44,7 +46,8 @@ def compare_command(
     layouts: int | None,
     limit: int | None,
     outputs: Outputs,
-    gating: Gating,
+    limits: Limits | None,
+    fail_on: str,
     time_budget: float | None,
 ) -> int:
     """Compare two builds: BASE and NEW.
@@ -73,12 +76,12 @@ def compare_command(
             defined_only=asked.names_definitions,
         )
         compared = compare_sides(sides[0], sides[1], request, runs, console)
-    gate = apply_limits(compared.comparison, gating.limits, gating.fail_on)
+    gate = apply_limits(compared.comparison, limits, FailOn(fail_on))
     document = comparison_document(
         compared.comparison,
         compared.names_of(names),
         case_tests(gate),
-        limits_block(gate) if gating.limits is not None else None,
+        limits_block(gate) if limits is not None else None,
     )
     outputs.write(document, limit)
     return exit_code(

@@ -21,7 +21,7 @@ _GROUPS = {
         *("listing", "build", "build_cmd"),
     ),
     "Measuring": ("jobs", "no_counts", "no_times", "time_budget", "layouts"),
-    "Verdicts": ("min_effect", "limits_file", "fail_on", "previous"),
+    "Verdicts": ("min_effect", "limits", "fail_on", "previous"),
     "Results": ("output", "form", "limit", "resume", "on_step", "db", "save", "save_file"),
     "Options": (),
     "Advanced": (

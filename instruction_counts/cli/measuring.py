@@ -11,8 +11,8 @@ import click
 
 from instruction_counts.cli.options import (
     DURATION,
-    FILE,
     Decorator,
+    Written,
     build_options,
     choice,
     flag,
@@ -29,7 +29,7 @@ from instruction_counts.engines.registry import DEFAULT, engines, require
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import kinds_of_lanes
 from instruction_counts.gate.gate import FailOn
-from instruction_counts.gate.limits import Limits, read_limits
+from instruction_counts.gate.limits import read_limits
 from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import STANDARD, Definitions
 
@@ -160,37 +160,17 @@ check_options = asking(selection_options, build_options, counting_options, store
 
 # What fails
 
-
-@attrs.frozen
-class Gating:
-    """What a comparison is checked against."""
-
-    limits: Limits | None
-    fail_on: FailOn
-
-
-def _gating(limits_file: Path | None, fail_on: str) -> Gating:
-    return Gating(read_limits(limits_file) if limits_file else None, FailOn(fail_on))
-
-
-gate_options = gathered(
-    "gating",
-    (
-        option(
-            "--gate limits_file",
-            "FILE.yaml",
-            "File of limits: the allowed increase per case  [default: none]",
-            type=FILE,
-        ),
-        choice(
-            "--fail-on",
-            [when.value for when in FailOn],
-            "When to fail: regression, any, never. A regression is beyond a hard limit; any case "
-            "that got worse fails with any.",
-            metavar="WHEN",
-            default=FailOn.REGRESSION.value,
-        ),
-    ),
-    _gating,
+gate_option = option(
+    "--gate limits",
+    "FILE.yaml",
+    "File of limits: the allowed increase per case  [default: none]",
+    type=Written("file", lambda text: read_limits(Path(text))),
 )
-"""The options that say what fails; the command gets ``gating``."""
+fail_on_option = choice(
+    "--fail-on",
+    [when.value for when in FailOn],
+    "When to fail: regression, any, never. A regression is beyond a hard limit; any case that got "
+    "worse fails with any.",
+    metavar="WHEN",
+    default=FailOn.REGRESSION.value,
+)
