@@ -2,17 +2,52 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 
 import attrs
 
-from instruction_counts.analysis.attribution.functions import layer_counts
-from instruction_counts.analysis.attribution.layers import Layer as TorchLayer
 from instruction_counts.core.facts import Layer, Model
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record
+
+
+@attrs.frozen
+class Amount:
+    """What an iteration costs; None where that was not measured."""
+
+    instructions: int | None
+    time_s: float | None
+
+    @classmethod
+    def of(cls, record: Record | None) -> Amount:
+        """The count and the median time of a case that succeeded."""
+        if record is None or record.outcome.status is not Status.OK:
+            return cls(None, None)
+        counted, times = record.outcome.instructions, record.outcome.times
+        return cls(
+            None if counted is None else counted.per_run, None if times is None else times.median_s
+        )
+
+    @classmethod
+    def of_all(cls, layers: Iterable[tuple[Record, int]]) -> Amount:
+        """The sums over layers, each as often as it is called."""
+        amounts = [(cls.of(record), calls) for record, calls in layers]
+        counts = [one.instructions * n for one, n in amounts if one.instructions is not None]
+        times = [one.time_s * n for one, n in amounts if one.time_s is not None]
+        return cls(sum(counts) if counts else None, sum(times) if times else None)
+
+
+@attrs.frozen
+class TypeCost:
+    """All layers of one type: ``Conv2d``, ``add``."""
+
+    type: str
+    calls: int
+    unique: int
+    cost: Amount
 
 
 @attrs.frozen
@@ -21,7 +56,7 @@ class MeasuredModel:
 
     model: str
     layers: tuple[tuple[Record, int], ...]
-    whole: Record | None
+    whole_record: Record | None
     """The model itself, measured like any other case."""
     autograd: AutogradMode = AutogradMode.FORWARD
     """What was asked for; layers without it are there with their forward pass."""
@@ -29,18 +64,70 @@ class MeasuredModel:
     @property
     def has_autograd(self) -> bool:
         """Whether anything of the model was measured as it was asked for."""
-        return self.whole is not None or len(self.forward_only) < len(self.layers)
+        return self.whole_record is not None or any(
+            record.autograd is self.autograd for record, _ in self.layers
+        )
+
+    @functools.cached_property
+    def present(self) -> tuple[tuple[Record, int], ...]:
+        """The layers that were measured."""
+        return tuple(layer for layer in self.layers if Amount.of(layer[0]) != Amount(None, None))
+
+    @property
+    def missing(self) -> tuple[Record, ...]:
+        """Layers that were not measured, and are not in the sum."""
+        return tuple(record for record, calls in self.layers if (record, calls) not in self.present)
 
     @property
     def forward_only(self) -> tuple[Record, ...]:
-        """Layers that count with another pass than was asked for."""
-        return tuple(record for record, _ in self.layers if record.autograd is not self.autograd)
+        """Layers in a sum of forward and backward that have no backward."""
+        return tuple(record for record, _ in self.present if record.autograd is not self.autograd)
 
     @property
-    def instructions(self) -> int:
-        """Of one run: of the whole where it was counted, else of its layers."""
-        return count_of(self.whole) or sum(
-            (count_of(record) or 0) * calls for record, calls in self.layers
+    def types(self) -> tuple[TypeCost, ...]:
+        """The layers that were measured by their types, the most expensive first."""
+        by_type: dict[str, list[tuple[Record, int]]] = {}
+        for record, calls in self.present:
+            by_type.setdefault(_type_of(record), []).append((record, calls))
+        types = [
+            TypeCost(name, sum(calls for _, calls in layers), len(layers), Amount.of_all(layers))
+            for name, layers in by_type.items()
+        ]
+        types.sort(key=lambda found: (-(found.cost.instructions or 0), -(found.cost.time_s or 0)))
+        return tuple(types)
+
+    @property
+    def calls(self) -> int:
+        """Of all layers that were measured."""
+        return sum(calls for _, calls in self.present)
+
+    @functools.cached_property
+    def sum_of_layers(self) -> Amount:
+        """What the layers add up to, each as often as it is called."""
+        return Amount.of_all(self.present)
+
+    @functools.cached_property
+    def whole(self) -> Amount:
+        """As it was measured."""
+        return Amount.of(self.whole_record)
+
+    @property
+    def unexplained(self) -> Amount:
+        """What the whole model costs beyond its layers; negative where they cost more."""
+        whole, layers = self.whole, self.sum_of_layers
+        instructions = time_s = None
+        if whole.instructions is not None and layers.instructions is not None:
+            instructions = whole.instructions - layers.instructions
+        if whole.time_s is not None and layers.time_s is not None:
+            time_s = whole.time_s - layers.time_s
+        return Amount(instructions, time_s)
+
+    @property
+    def total(self) -> Amount:
+        """What shares are shares of: the whole where it was measured, else the sum."""
+        return Amount(
+            self.whole.instructions or self.sum_of_layers.instructions,
+            self.whole.time_s or self.sum_of_layers.time_s,
         )
 
 
@@ -48,10 +135,9 @@ def models_in(records: Iterable[Record]) -> tuple[str, ...]:
     """The models that layers or whole models name, in order."""
     found: dict[str, None] = {}
     for record in records:
-        found.update(dict.fromkeys(uses_of(record)))
-        name = _whole_of(record)
-        if name is not None:
-            found[name] = None
+        found.update(dict.fromkeys(_uses_of(record)))
+        if isinstance(record.subject, Model):
+            found[record.subject.name] = None
     return tuple(found)
 
 
@@ -65,6 +151,10 @@ def measured(
 
     Where backward is asked for, a layer that has none counts with its forward pass.
     """
+
+    def preference(record: Record) -> tuple[bool, int]:
+        return record.autograd is not autograd, record.num_threads
+
     chosen: dict[tuple[str, ...], Record] = {}
     for record in records:
         if record.language is not language or record.runtime is RuntimeMode.JIT:
@@ -72,19 +162,19 @@ def measured(
         if record.autograd not in {autograd, AutogradMode.FORWARD}:
             continue
         other = chosen.get(record.label)
-        if other is None or _preference(record, autograd) < _preference(other, autograd):
+        if other is None or preference(record) < preference(other):
             chosen[record.label] = record
-    layers = [(record, uses_of(record).get(model, 0)) for record in chosen.values()]
-    whole = [
+    wholes = (
         record
         for record in chosen.values()
-        if _whole_of(record) == model and record.autograd is autograd
-    ]
-    used = tuple((record, calls) for record, calls in layers if calls)
-    return MeasuredModel(model, used, next(iter(whole), None), autograd)
+        if record.subject == Model(model) and record.autograd is autograd
+    )
+    used = [(record, _uses_of(record)[model]) for record in chosen.values()]
+    layers = tuple((record, calls) for record, calls in used if calls)
+    return MeasuredModel(model, layers, next(wholes, None), autograd)
 
 
-def uses_of(record: Record) -> Mapping[str, int]:
+def _uses_of(record: Record) -> Counter[str]:
     """How often each model calls this layer in one run; empty for other cases."""
     found: Counter[str] = Counter()
     if isinstance(record.subject, Layer):
@@ -93,33 +183,11 @@ def uses_of(record: Record) -> Mapping[str, int]:
     return found
 
 
-def type_of(record: Record) -> str:
-    """The type of a layer: ``Conv2d``, ``add``."""
+def _type_of(record: Record) -> str:
     return record.subject.type if isinstance(record.subject, Layer) else record.label[-1]
 
 
-def count_of(record: Record | None) -> int | None:
-    """Instructions per run, where the case was counted."""
-    if record is None or record.outcome.status is not Status.OK:
-        return None
-    counted = record.outcome.instructions
-    return None if counted is None else counted.per_run
-
-
-def time_of(record: Record | None) -> float | None:
-    """The median time in seconds, where the case was timed."""
-    if record is None or record.outcome.status is not Status.OK:
-        return None
-    times = record.outcome.times
-    return None if times is None else times.median_s
-
-
-def _whole_of(record: Record) -> str | None:
-    return record.subject.name if isinstance(record.subject, Model) else None
-
-
-def _preference(record: Record, autograd: AutogradMode) -> tuple[bool, int]:
-    return record.autograd is not autograd, record.num_threads
+# ------------------------------------------------------------------------- what a change means
 
 
 @attrs.frozen
@@ -151,130 +219,10 @@ class Models:
         if record is None or not change:
             return ()
         found = []
-        for model, calls in uses_of(record).items():
-            cost = self._cost(model, record.language, record.autograd)
-            if cost:
-                found.append(ModelImpact(model, calls, change * calls / cost))
+        for model, calls in _uses_of(record).items():
+            key = model, record.language, record.autograd
+            if key not in self._costs:
+                self._costs[key] = measured(self._records, *key).total.instructions or 0
+            if self._costs[key]:
+                found.append(ModelImpact(model, calls, change * calls / self._costs[key]))
         return tuple(found)
-
-    def _cost(self, model: str, language: Language, autograd: AutogradMode) -> int:
-        key = model, language, autograd
-        if key not in self._costs:
-            self._costs[key] = measured(self._records, model, language, autograd).instructions
-        return self._costs[key]
-
-
-@attrs.frozen
-class Amount:
-    """What an iteration costs; None where that was not measured."""
-
-    instructions: int | None
-    time_s: float | None
-
-
-@attrs.frozen
-class TypeCost:
-    """All layers of one type."""
-
-    type: str
-    calls: int
-    unique: int
-    cost: Amount
-
-
-@attrs.frozen
-class Prediction:
-    """The layers of a model, the most expensive type first."""
-
-    model: str
-    types: tuple[TypeCost, ...]
-    layers: Amount
-    """Their sum."""
-    whole: Amount
-    """As it was measured."""
-    missing: tuple[Record, ...]
-    """Layers that were not measured, and are not in the sum."""
-    forward_only: tuple[Record, ...] = ()
-    """Layers in a sum of forward and backward that have no backward."""
-    beyond: tuple[tuple[TorchLayer, int], ...] = ()
-    """Where in PyTorch the unexplained instructions lie, the largest part first.
-
-    They add up to them. Empty where the functions of a count are not known.
-    """
-
-    @property
-    def calls(self) -> int:
-        """Of all layers that were measured."""
-        return sum(prediction.calls for prediction in self.types)
-
-    @property
-    def unexplained(self) -> Amount:
-        """What the whole model costs beyond its layers; negative where they cost more."""
-        instructions = time_s = None
-        if self.whole.instructions is not None and self.layers.instructions is not None:
-            instructions = self.whole.instructions - self.layers.instructions
-        if self.whole.time_s is not None and self.layers.time_s is not None:
-            time_s = self.whole.time_s - self.layers.time_s
-        return Amount(instructions, time_s)
-
-    @property
-    def total(self) -> Amount:
-        """What shares are shares of: the whole where it was measured, else the sum."""
-        return Amount(
-            self.whole.instructions or self.layers.instructions,
-            self.whole.time_s or self.layers.time_s,
-        )
-
-
-def predict(measured: MeasuredModel) -> Prediction:
-    """Add up the layers of a model, each as often as it is called."""
-    present = [layer for layer in measured.layers if count_of(layer[0]) or time_of(layer[0])]
-    missing = tuple(record for record, _ in measured.layers if (record, _) not in present)
-    by_type: dict[str, list[tuple[Record, int]]] = {}
-    for record, calls in present:
-        by_type.setdefault(type_of(record), []).append((record, calls))
-    types = [
-        TypeCost(name, sum(calls for _, calls in ones), len(ones), _sum(ones))
-        for name, ones in by_type.items()
-    ]
-    types.sort(
-        key=lambda prediction: (
-            -(prediction.cost.instructions or 0),
-            -(prediction.cost.time_s or 0),
-        )
-    )
-    whole = Amount(count_of(measured.whole), time_of(measured.whole))
-    forward_only = tuple(name for name in measured.forward_only if name not in missing)
-    return Prediction(
-        measured.model,
-        tuple(types),
-        _sum(present),
-        whole,
-        missing,
-        forward_only,
-        _beyond(measured.whole, present),
-    )
-
-
-def _beyond(
-    whole: Record | None, present: Sequence[tuple[Record, int]]
-) -> tuple[tuple[TorchLayer, int], ...]:
-    spent = layer_counts(whole) if whole is not None and present else {}
-    if not spent:
-        return ()
-    beyond = Counter(spent)
-    for record, calls in present:
-        spent = layer_counts(record)
-        if not spent and count_of(record):
-            return ()
-        beyond.subtract({layer: count * calls for layer, count in spent.items()})
-    parts = [(layer, beyond[layer]) for layer in TorchLayer if beyond[layer]]
-    return tuple(sorted(parts, key=lambda part: -abs(part[1])))
-
-
-def _sum(ones: Iterable[tuple[Record, int]]) -> Amount:
-    counts = [(count_of(record), calls) for record, calls in ones]
-    times = [(time_of(record), calls) for record, calls in ones]
-    instructions = [count * calls for count, calls in counts if count is not None]
-    seconds = [time * calls for time, calls in times if time is not None]
-    return Amount(sum(instructions) if instructions else None, sum(seconds) if seconds else None)

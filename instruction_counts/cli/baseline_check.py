@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
 import click
 
 from instruction_counts.cli import console
@@ -27,7 +26,7 @@ from instruction_counts.gate.gate import FailOn
 from instruction_counts.gate.limits import Limits
 from instruction_counts.report.gate import check_document
 from instruction_counts.session.checking import Check, CheckRequest, check_build, check_run
-from instruction_counts.session.lazy_store import LazyStore
+from instruction_counts.session.sides import LazyStore
 
 
 @click.command("check", cls=Command)
@@ -80,8 +79,8 @@ def check(
     build = only_build(asked.builds, "a check")
     if time_budget is not None and run is not None:
         raise UsageError("--time-budget: nothing is measured", "Drop it, or the run.")
-    request = attrs.evolve(
-        CheckRequest.of(file, asked.selection, previous),
+    request = CheckRequest.of(
+        *(file, asked.selection, previous),
         limits=limits,
         fail_on=FailOn(fail_on),
         allow_different=allow_different,
@@ -110,7 +109,7 @@ def conclude(found: Check, outputs: Outputs, limit: int | None = None) -> ExitCo
     document = check_document(found.gate, interrupted=found.interrupted)
     if found.interrupted:
         console.show(document, limit)
-        console.error("Interrupted: this is what was found until then, and no file was written.")
+        console.error("Interrupted: this is what was found so far; no file was written.")
         return ExitCode.INTERRUPTED
     outputs.write(document, limit)
     found.require_comparison()

@@ -14,13 +14,12 @@ from instruction_counts.cli.measuring import gate_option
 from instruction_counts.cli.options import FILE, case_options, flag, store_option
 from instruction_counts.cli.output import Outputs, check_folder, output_options
 from instruction_counts.domain.selection import Selection
-from instruction_counts.gate import lint as linting
 from instruction_counts.gate.baseline import read_baseline, to_json
-from instruction_counts.gate.limits import Limits
+from instruction_counts.gate.limits import Limits, problems
 from instruction_counts.report.format import plural
 from instruction_counts.report.gate import acceptance_document, baseline_document, lint_document
 from instruction_counts.session.checking import accept_run, selected_cases
-from instruction_counts.session.lazy_store import LazyStore
+from instruction_counts.session.sides import LazyStore
 from instruction_counts.system.files import check_writable, write_output
 
 
@@ -84,6 +83,6 @@ def show(file: Path, selection: Selection, outputs: Outputs) -> None:
 def lint(file: Path, limits: Limits | None, outputs: Outputs) -> int:
     """List the problems of a baseline and its limits; exits with 1 if there are any."""
     baseline = read_baseline(file)
-    remarks = linting.lint(baseline, limits)
+    remarks = problems(baseline, limits)
     outputs.write(lint_document(remarks, str(file)))
     return ExitCode.ERROR if remarks else ExitCode.OK

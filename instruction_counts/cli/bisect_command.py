@@ -31,8 +31,9 @@ from instruction_counts.domain.build import Build
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.report.history import bisection
-from instruction_counts.session.bisecting import BisectionRequest, find_changes, only_case
-from instruction_counts.session.made_builds import check_build_command, made_build
+from instruction_counts.session.bisecting import find_changes, only_case
+from instruction_counts.session.build_series import check_build_command, made_build
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.watching import listed
 from instruction_counts.storage.store import Store
 
@@ -70,7 +71,7 @@ def bisect_command(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     selection = attrs.evolve(asked.selection, only=(label,))
     only_case(asked.definitions, selection)
-    request = BisectionRequest(asked.definitions, selection, asked.measuring, min_effect, layouts)
+    request = ComparisonRequest(asked.definitions, selection, asked.measuring, min_effect, layouts)
     makers = _makers(build, listing, build_cmd)
     with Store.open(asked.db) as store:
         found = find_changes(makers, request, store, console)
@@ -115,6 +116,5 @@ def _made(texts: Iterator[str], build_cmd: str | None) -> Iterator[tuple[str, Ca
         else:
             raise UsageError(
                 f'"{text}" is not NAME=PYTHON',
-                "For example: new=.venv/bin/python. With commits, say how to make their builds: "
-                "--build-cmd.",
+                "With commits, say how to make their builds: --build-cmd.",
             )

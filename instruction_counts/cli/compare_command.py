@@ -23,8 +23,7 @@ from instruction_counts.gate.limits import Limits
 from instruction_counts.report.comparison import comparison_document
 from instruction_counts.report.gate import case_tests, limits_block
 from instruction_counts.session.comparing import ComparisonRequest, compare_sides
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.sides import named_sides
+from instruction_counts.session.sides import LazyStore, named_sides
 
 
 @click.command("compare", cls=Command)
@@ -63,7 +62,7 @@ def compare_command(
       python main.py compare before.json after.json --output report.md
     """  # noqa: D301 - \b keeps click from reflowing the examples
     if base == new:
-        raise UsageError(f"both sides are {base}", "Name two runs, files or builds.")
+        raise UsageError(f"base and new are both {base}", "Name two runs, files or builds.")
     names = [base] if new is None else [base, new]
     with LazyStore(asked.db) as runs:
         sides = named_sides(names, asked.builds, runs)

@@ -8,10 +8,18 @@ import click
 
 from instruction_counts.cli import console
 from instruction_counts.cli.help import Command
-from instruction_counts.cli.options import FILE, build_options, choice, flag, option, several
-from instruction_counts.domain.build import Build, default_build
+from instruction_counts.cli.options import (
+    FILE,
+    build_options,
+    choice,
+    flag,
+    only_build,
+    option,
+    several,
+)
+from instruction_counts.domain.build import Build
 from instruction_counts.report import models as report
-from instruction_counts.session.models import GenerationRequest, generate
+from instruction_counts.session.models import generate
 from instruction_counts.sources.models.layers import TraceMode
 
 
@@ -69,7 +77,6 @@ def generate_command(
       python main.py run --definitions definitions/generated/models.py --output result.json
       python main.py predict result.json
     """  # noqa: D301 - \b keeps click from reflowing the examples
-    builds = builds or (default_build(),)
-    request = GenerationRequest(models, inputs, TraceMode(level, training, backward, real_data))
-    found = generate(request, builds, output, force=force)
-    console.show(report.generated(found))
+    build = only_build(builds, "generate")
+    mode = TraceMode(level, training, backward, real_data)
+    console.show(report.generated(generate(models, inputs, mode, build, output, force=force)))

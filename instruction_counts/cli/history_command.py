@@ -19,7 +19,7 @@ from instruction_counts.cli.output import Outputs, output_options
 from instruction_counts.domain.effects import Effect
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report import history as report
-from instruction_counts.session.histories import HistoryRequest, history_of
+from instruction_counts.session.histories import history_of
 from instruction_counts.storage.store import Store
 
 
@@ -55,7 +55,6 @@ def history_command(
       python main.py history 'MatMul/*' --since 2026-01-31 --tag 'nightly*' --format csv
     """  # noqa: D301 - \b keeps click from reflowing the examples
     selection = attrs.evolve(selection, only=(label,))
-    request = HistoryRequest(selection, since, tags=tag, min_effect=min_effect)
     with Store.open(db, must_exist=True) as store:
-        found = history_of(request, store)
+        found = history_of(selection, store, since=since, tags=tag, min_effect=min_effect)
     outputs.write(report.history(found.series, found.causes))

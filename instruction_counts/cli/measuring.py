@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -11,8 +10,8 @@ import click
 
 from instruction_counts.cli.options import (
     DURATION,
+    FILE,
     Decorator,
-    Written,
     build_options,
     choice,
     flag,
@@ -24,7 +23,7 @@ from instruction_counts.cli.options import (
 from instruction_counts.domain.build import Build, default_build
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.selection import Selection
-from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import DEFAULT, engines, require
 from instruction_counts.execution.registry import DEFAULT as DEFAULT_LANES
 from instruction_counts.execution.registry import kinds_of_lanes
@@ -34,7 +33,7 @@ from instruction_counts.session.builds import MeasurementSettings
 from instruction_counts.sources.definitions import STANDARD, Definitions
 
 if TYPE_CHECKING:
-    from instruction_counts.sources.specification.values import Specification
+    from instruction_counts.sources.specification.reading import Specification
 
 allocator_option = choice(
     "--allocator",
@@ -59,7 +58,7 @@ _OPTIONS = (
         ["avx2", "default"],
         "Instruction set for both times and counts (Valgrind has no AVX-512).",
     ),
-    option("--jobs", "N", "Parallel lanes  [default: one per core]", type=click.IntRange(min=1)),
+    option("--jobs", "N", "Parallel workers  [default: one per core]", type=click.IntRange(min=1)),
     option("--cores", "LIST", "Cores to use: 0-1,3  [default: all]"),
     option(
         "--timeout timeout_s",
@@ -164,7 +163,8 @@ gate_option = option(
     "--gate limits",
     "FILE.yaml",
     "File of limits: the allowed increase per case  [default: none]",
-    type=Written("file", lambda text: read_limits(Path(text))),
+    type=FILE,
+    callback=lambda _context, _option, file: file and read_limits(file),
 )
 fail_on_option = choice(
     "--fail-on",

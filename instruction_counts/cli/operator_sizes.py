@@ -26,7 +26,7 @@ from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.selection import Selection
 from instruction_counts.report import operators as report
 from instruction_counts.session.builds import MeasurementSettings
-from instruction_counts.session.operators import SizesRequest, measure_sizes
+from instruction_counts.session.operators import measure_sizes
 from instruction_counts.sources.operators.calls import Overrides
 from instruction_counts.sources.operators.entries import DTYPES
 from instruction_counts.storage.store import Store
@@ -47,7 +47,7 @@ from instruction_counts.storage.store import Store
     "Shape of one input, with N in it: input=N,64. Default: what the entry suggests, or else the "
     "first size of the first input is N, wherever it occurs.",
 )
-@choice("--dtype", DTYPES, "Of the inputs. Default: float32.")
+@choice("--dtype", DTYPES, "dtype of the inputs  [default: float32]")
 @mode_options
 @build_options
 @counting_options
@@ -78,9 +78,14 @@ def sizes(
     """  # noqa: D301 - \b keeps click from reflowing the examples
     build = only_build(builds, "sizes")
     overrides = Overrides(dtypes=(dtype,) if dtype else ())
-    request = SizesRequest(operator, selection, sizes_text or "", inputs, overrides, operators_file)
     with Store.open(db) as store:
-        found = measure_sizes(request, build, measuring, store, console)
+        found = measure_sizes(
+            *(operator, selection, build, measuring, store, console),
+            sizes=sizes_text or "",
+            scale=inputs,
+            overrides=overrides,
+            file=operators_file,
+        )
     outputs.write(report.sizes(found))
     failed = any(record.outcome.status is not Status.OK for record in found.run.cases)
     return exit_code(failed_cases=failed, is_sound=found.is_sound)

@@ -37,7 +37,7 @@ def check_folder(path: Path, named: str) -> None:
         UsageError: there is none.
     """
     if not path.parent.is_dir():
-        raise UsageError(f"{named}: there is no folder {path.parent}", "Make it first.")
+        raise UsageError(f"{named}: there is no folder {path.parent}", "Create it first.")
 
 
 @attrs.frozen

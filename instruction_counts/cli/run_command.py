@@ -12,10 +12,10 @@ from instruction_counts.cli.help import Command
 from instruction_counts.cli.measuring import Asked, run_options
 from instruction_counts.cli.options import EXISTING_FILE, flag, option, time_budget_option
 from instruction_counts.cli.output import Outputs, output_options
-from instruction_counts.engines.entry import Ability
+from instruction_counts.engines.engine import Ability
 from instruction_counts.engines.registry import require
 from instruction_counts.report.run import run_document
-from instruction_counts.session.running import RunRequest, run_cases
+from instruction_counts.session.builds import BuildRunner
 from instruction_counts.sources.definitions import load_cases
 from instruction_counts.storage.json_files import json_parts, read_json
 from instruction_counts.storage.store import Store
@@ -73,13 +73,12 @@ def run_command(
     cases = load_cases(asked.definitions, asked.selection)
     specification = asked.specification
     exporters = outputs.exporters(run_document, stored_run.result_files(specification))
-    request = RunRequest(
-        *(cases, asked.builds, asked.measuring, skip_unavailable, resources or None),
-        *(callgrind_out, time_budget),
-        done=read_json(resume) if resume else None,
-    )
+    done = read_json(resume) if resume else None
     with Store.open(asked.db) as store:
-        measured = run_cases(request, store, console, exporters.values())
+        runner = BuildRunner.of(asked.builds, asked.measuring, console, store)
+        orders = runner.orders(cases, skip=skip_unavailable, resources=resources or None)
+        files = exporters.values()
+        measured = runner.run(orders, files, done, time_budget, callgrind_out)
         on_screen = specification is None or specification.reporters.screen
         document = run_document(measured.run, with_tables=on_screen)
         outputs.show(document, None, lambda: json_parts(measured.run, store.completed))

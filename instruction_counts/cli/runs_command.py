@@ -15,8 +15,7 @@ from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.report import runs as report
 from instruction_counts.report.run import run_document
 from instruction_counts.report.visible import visible_line
-from instruction_counts.session.lazy_store import LazyStore
-from instruction_counts.session.sides import find_whole_run, load_run, stored_number
+from instruction_counts.session.sides import LazyStore, find_whole_run, load_run, stored_number
 from instruction_counts.storage.json_files import json_parts, read_json
 from instruction_counts.storage.store import Store
 
@@ -36,7 +35,7 @@ def list_runs(db: str | None, outputs: Outputs) -> None:
     if summaries or outputs.destinations:
         outputs.write(report.runs_document(summaries))
     else:
-        console.note(f"{store.name} holds no runs yet; `run` and `runs import` store them.")
+        console.note(f"{store.name} contains no runs yet; `run` and `runs import` store them.")
 
 
 @runs_command.command("show")
@@ -78,7 +77,9 @@ def delete(names: tuple[str, ...], force: bool, db: str | None) -> None:
         titles = {number: _title(runs.opened(), number) for number in numbers}
         if not force:
             if not sys.stdin.isatty():
-                raise UsageError("nobody can be asked here whether to delete", "Add --force.")
+                raise UsageError(
+                    "cannot ask whether to delete: standard input is not a terminal", "Add --force."
+                )
             console.note("\n".join(titles.values()))
             if not click.confirm("Delete for good?", err=True):
                 console.note("Nothing was deleted.")

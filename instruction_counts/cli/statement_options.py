@@ -10,7 +10,7 @@ from instruction_counts.cli.options import choice, flag, gathered, option, sever
 from instruction_counts.core.labels import by_option
 from instruction_counts.core.types import RuntimeMode
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 
 _STDIN = "-"
 _RUNTIMES = [name for name in by_option(RuntimeMode) if name != RuntimeMode.EXPLICIT.option]
@@ -20,14 +20,14 @@ _OPTIONS = (
     click.argument("stmts", nargs=-1, required=True, metavar="STMT..."),
     several("-s --setup", "CODE", "Code that runs once before. Each is a line."),
     flag("--cpp", "STMT and --setup are C++."),
-    several("--cpp-stmt", "CODE", "C++ twin of STMT. Several: of each STMT, in their order."),
+    several("--cpp-stmt", "CODE", "C++ equivalent of STMT: one per STMT, in their order."),
     several("--cpp-setup", "CODE", "Setup of --cpp-stmt."),
     several("--global-setup", "CODE", "Top of the C++ file, such as #include lines."),
     flag("--backward", "Measure forward and backward together."),
     option(
         "--gradient",
         "NAME",
-        "Variable that --backward starts from, where the output is no scalar.",
+        "Variable that --backward starts from, if the output is not a scalar.",
     ),
     choice(
         "--runtime",
@@ -96,7 +96,7 @@ def _typed() -> str:
     try:
         return sys.stdin.buffer.read().decode() if sys.stdin is not None else ""
     except UnicodeDecodeError as error:
-        raise UsageError("standard input is no text in UTF-8", "Give it in UTF-8.") from error
+        raise UsageError("standard input is not UTF-8 text", "Encode it as UTF-8.") from error
 
 
 statement_options = gathered("asked", _OPTIONS, _statements)

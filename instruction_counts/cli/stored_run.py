@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 from instruction_counts.cli import console
 from instruction_counts.cli.output import Exporter
 from instruction_counts.domain.errors import DataError, UsageError
-from instruction_counts.domain.stored import RunSummary
-from instruction_counts.session.builds import MeasuredRun
+from instruction_counts.domain.records import RunSummary
+from instruction_counts.session.measuring import MeasuredRun
 from instruction_counts.storage.store import Store
 from instruction_counts.system.program import program_name
 
 if TYPE_CHECKING:
-    from instruction_counts.sources.specification.values import Specification
+    from instruction_counts.sources.specification.reading import Specification
 
 
 def result_files(specification: Specification | None) -> tuple[Path, ...]:

@@ -25,7 +25,8 @@ from instruction_counts.cli.options import (
 from instruction_counts.cli.output import check_folder
 from instruction_counts.cli.step_reporting import StepReporting
 from instruction_counts.domain.effects import Effect
-from instruction_counts.session.made_builds import check_build_command
+from instruction_counts.session.build_series import check_build_command
+from instruction_counts.session.comparing import ComparisonRequest
 from instruction_counts.session.watching import WatchRequest, watch
 from instruction_counts.storage.store import Store
 
@@ -81,10 +82,8 @@ def watch_command(
         check_build_command(build_cmd)
     for file in output:
         check_folder(file, f"--output {file}")
-    request = WatchRequest(
-        *(listing, build_cmd, asked.definitions, asked.selection, asked.measuring),
-        *(min_effect, layouts, state_file),
-    )
+    how = (asked.definitions, asked.selection, asked.measuring, min_effect, layouts)
+    request = WatchRequest(listing, build_cmd, ComparisonRequest(*how), state_file)
     with Store.open(asked.db) as store:
         found = watch(request, store, StepReporting(output, on_step), console, every)
     return exit_code(regression=bool(found))

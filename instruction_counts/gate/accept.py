@@ -16,9 +16,10 @@ from instruction_counts.domain.metrics import BYTECODES, OPERATOR_CALLS, Amounts
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
-from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, kept_execution
+from instruction_counts.gate.baseline import Baseline, BaselineCase, Head, KeptExecution
 
 _NAMED = 3
+_OF_THE_PROGRAM = {BYTECODES.name, OPERATOR_CALLS.name}
 
 
 @attrs.frozen
@@ -56,26 +57,28 @@ def accept(
     """
     records = _counted(side)
     old = before or Baseline(Head.of(side), {})
-    mine = attrs.evolve(old, cases=selected)
     absent = tuple(key for key in selected if key not in side.records)
     uncounted = tuple(key for key in selected if key in side.records and key not in records)
-    dropped = frozenset(absent if prune else ())
-    staying = [key for key in old.cases if key not in records and key not in dropped]
-    if staying:
-        _refuse_mixture(old, side, len(staying), allow_different=allow_different)
+    replaced = {*records, *(absent if prune else ())}
+    cases = {key: case for key, case in old.cases.items() if key not in replaced}
+    if cases:
+        _refuse_mixture(old, side, len(cases), allow_different=allow_different)
     # Only what was accepted is compared: what was skipped is no case that is missing.
-    comparison = mine.compared(attrs.evolve(side, records=records), "baseline", complete)
-    cases = {key: old.cases[key] for key in staying}
+    mine, accepted = attrs.evolve(old, cases=selected), attrs.evolve(side, records=records)
+    comparison = mine.compared(accepted, "baseline", complete)
     kept = []
     for difference in comparison.differences:
-        record, was = records.get(difference.key), selected.get(difference.key)
-        if record is None:
-            continue
-        if was is not None and difference.verdict in _NOISE and difference.change:
-            cases[difference.key] = _kept(was, complete(record))
-            kept.append(difference.key)
-        else:
-            cases[difference.key] = _case(complete(record), was)
+        key, was = difference.key, selected.get(difference.key)
+        if (
+            key in records
+            and was is not None
+            and difference.verdict in _NOISE
+            and difference.change
+        ):
+            cases[key] = _kept(was, complete(records[key]))
+            kept.append(key)
+        elif key in records:
+            cases[key] = _case(complete(records[key]), was)
     after = Baseline(Head.of(side), cases)
     return Acceptance(before, after, comparison, tuple(kept), absent, uncounted)
 
@@ -91,9 +94,12 @@ def _kept(was: BaselineCase, record: Record) -> BaselineCase:
     most, noise = was.instructions, record.noise or Noise()
     spread = max(was.spread, counted.spread, math.ceil(noise.server_spread * most))
     moved = math.ceil(noise.layout_spread * most) if noise.layouts else 0
-    executed = kept_execution(record)
+    executed = KeptExecution.of(record.outcome.executed)
     if executed is not None:
-        was = attrs.evolve(was, executed=executed, metrics=_metrics(was, record))
+        metrics = {name: n for name, n in was.metrics.items() if name not in _OF_THE_PROGRAM}
+        amounts = record.outcome.metrics.items()
+        metrics |= {name: amount for name, amount in amounts if name in _OF_THE_PROGRAM}
+        was = attrs.evolve(was, executed=executed, metrics=Amounts(metrics))
     return attrs.evolve(
         was,
         spread=min(spread, most),
@@ -102,69 +108,47 @@ def _kept(was: BaselineCase, record: Record) -> BaselineCase:
     )
 
 
-def _metrics(was: BaselineCase, record: Record) -> Amounts:
-    names = {BYTECODES.name, OPERATOR_CALLS.name}
-    amounts = record.outcome.metrics
-    others = {name: amount for name, amount in was.metrics.items() if name not in names}
-    return Amounts({**others, **{name: amounts[name] for name in names & amounts.keys()}})
-
-
 def _case(record: Record, was: BaselineCase | None) -> BaselineCase:
-    same_code = was is not None and was.definition_hash == record.definition_hash
-    found = [record.noise] if record.noise is not None else []
-    if was is not None and same_code:
-        found.append(was.noise)  # what layouts moved once, they may move again
-    return BaselineCase.of(record, found)
+    noises = [record.noise] if record.noise is not None else []
+    if was is not None and was.definition_hash == record.definition_hash:
+        noises.append(was.noise)  # what layouts moved once, they may move again
+    return BaselineCase.of(record, noises)
 
 
 def _counted(side: Side) -> dict[CaseKey, Record]:
+    counts = {
+        key: counted.per_run
+        for key, record in side.records.items()
+        if (counted := record.outcome.instructions) is not None
+    }
     failed = [
         key
         for key, record in side.records.items()
         if record.outcome.status in {Status.FAILED, Status.TIMEOUT}
     ]
-    if failed:
-        raise UsageError(
-            f"{side.title}: {len(failed)} cases failed: {_some(failed)}",
-            "Measure them again, or exclude them with --only.",
-        )
-    counted = {
-        key: (record, record.outcome.instructions.per_run)
-        for key, record in side.records.items()
-        if record.outcome.instructions is not None
-    }
-    negative = [key for key, (_, count) in counted.items() if count < 0]
-    if negative:
-        raise UsageError(
-            f"{side.title}: {len(negative)} cases cost less than the empty loop: {_some(negative)}",
-            "Nothing of them was executed: exclude them with --only.",
-        )
-    records = {key: record for key, (record, _) in counted.items()}
-    if not records:
+    negative = [key for key, count in counts.items() if count < 0]
+    for keys, what, remedy in (
+        (failed, "failed", "Measure them again, or exclude them with --only."),
+        (negative, "cost less than the empty loop", "Exclude them with --only."),
+    ):
+        if keys:
+            more = f"; and {len(keys) - _NAMED} more" if len(keys) > _NAMED else ""
+            named = "; ".join(key.title for key in keys[:_NAMED])
+            raise UsageError(f"{side.title} has cases that {what}: {named}{more}", remedy)
+    if not counts:
         raise UsageError(f"{side.title}: no case was counted", "Measure without --no-counts.")
-    return records
+    return {key: side.records[key] for key in counts}
 
 
 def _refuse_mixture(old: Baseline, side: Side, number: int, *, allow_different: bool) -> None:
     found = old.obstacles(side, allow_different=allow_different)
-    if found:
-        differences = "; ".join(obstacle.text for obstacle in found)
-        raise UsageError(
-            f"{number} baseline cases would be kept, but were recorded with another build: "
-            f"{differences}",
-            "Accept a run of all cases (--prune drops cases that are not in the run)"
-            + (
-                "."
-                if any(obstacle.prevents for obstacle in found)
-                else ", or add --allow-different."
-            ),
-        )
-
-
-def _some(keys: list[CaseKey]) -> str:
-    names = [
-        " · ".join([key.path, *(mode.value for mode in key.modes if mode.value)])
-        for key in keys[:_NAMED]
-    ]
-    more = len(keys) - len(names)
-    return "; ".join([*names, *([f"and {more} more"] if more else [])])
+    if not found:
+        return
+    differences = "; ".join(obstacle.text for obstacle in found)
+    is_final = any(obstacle.prevents for obstacle in found)
+    raise UsageError(
+        f"{number} baseline cases would be kept, but were recorded with another build: "
+        f"{differences}",
+        "Accept a run of all cases (--prune drops cases that are not in the run)"
+        f"{'' if is_final else ', or add --allow-different'}.",
+    )

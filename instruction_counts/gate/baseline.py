@@ -16,18 +16,21 @@ from typing import Any
 
 import attrs
 
-from instruction_counts.analysis.attribution.causes import causes_of_case, executed_changes
 from instruction_counts.analysis.attribution.functions import layer_counts
 from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS
-from instruction_counts.analysis.verdicts.comparison import Comparison, compare, verified
+from instruction_counts.analysis.verdicts.comparison import (
+    Comparison,
+    causes_of,
+    compare,
+    verified,
+)
 from instruction_counts.analysis.verdicts.difference import Difference, noise_floor
 from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disagreements
 from instruction_counts.core.types import CaseKey
-from instruction_counts.domain.bounds import Count
+from instruction_counts.domain.bounds import Count, Positive
 from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.errors import DataError
-from instruction_counts.domain.fingerprint import Fingerprint
+from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
 from instruction_counts.domain.metrics import (
     ALLOCATIONS,
     BYTECODES,
@@ -38,7 +41,6 @@ from instruction_counts.domain.metrics import (
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Instructions, Outcome, Status
 from instruction_counts.domain.records import Complete, Record, as_it_is
-from instruction_counts.gate.kept_execution import KeptExecution
 from instruction_counts.reading.structure import (
     Inline,
     Mismatch,
@@ -85,14 +87,58 @@ class Head:
     @classmethod
     def of(cls, side: Side) -> Head:
         """The head for what ``side`` holds."""
-        names = [field.name for field in attrs.fields(cls) if field.name != "engine"]
-        return cls(side.engine, **{name: getattr(side.fingerprint, name) for name in names})
+        known = {"engine": side.engine, **attrs.asdict(side.fingerprint)}
+        return cls(**{field.name: known[field.name] for field in attrs.fields(cls)})
 
-    def fingerprint(self, like: Fingerprint) -> Fingerprint:
-        """As a fingerprint; of what a baseline does not keep it says what ``like`` says."""
-        mine = attrs.asdict(self)
-        del mine["engine"]
-        return attrs.evolve(like, **mine, torch_git="", tool_version=f"baseline {FORMAT_VERSION}")
+
+@attrs.frozen
+class KeptExecution:
+    """What an iteration executed: Python functions by bytecodes, and operators by calls.
+
+    Without lines, which change with every edit above a function: the difference of two versions of
+    the file is what changed.
+    """
+
+    python: str
+    """The version of Python, without its last part; empty for C++."""
+    functions: Mapping[str, Mapping[str, Mapping[str, Positive]]] | None
+    """Bytecodes by file, name and digest of the code; None for C++."""
+    operators: Mapping[str, Positive]
+    backward: Mapping[str, Positive]
+    """Operators that nodes of the backward graph call."""
+
+    @classmethod
+    def of(cls, executed: Executed | None) -> KeptExecution | None:
+        """What is kept of it; None where it is not known."""
+        if executed is None:
+            return None
+        functions: dict[str, dict[str, dict[str, int]]] = {}
+        for function in sorted(executed.functions or ()):
+            found = functions.setdefault(function.file, {}).setdefault(function.name, {})
+            found[function.digest] = found.get(function.digest, 0) + function.bytecodes
+        forward, backward = (
+            {one.name: one.calls for one in sorted(executed.operators) if one.backward is side}
+            for side in (False, True)
+        )
+        known = None if executed.functions is None else functions
+        return cls(executed.python, known, forward, backward)
+
+    @property
+    def executed(self) -> Executed:
+        """The same without lines."""
+        functions = [
+            PythonFunction(file, 0, name, digest, bytecodes)
+            for file, names in (self.functions or {}).items()
+            for name, digests in names.items()
+            for digest, bytecodes in digests.items()
+        ]
+        operators = [
+            OperatorCalls(name, backward, calls)
+            for backward, side in ((False, self.operators), (True, self.backward))
+            for name, calls in side.items()
+        ]
+        known = None if self.functions is None else tuple(functions)
+        return Executed(known, tuple(operators), self.python)
 
 
 @attrs.frozen
@@ -126,36 +172,34 @@ class BaselineCase:
         total = sum(self.layers.values())
         if self.layers and total != self.instructions:
             yield Mismatch(f"layers that add up to {self.instructions}", str(total), ("layers",))
-        executed = None if self.executed is None else self.executed.executed
-        if executed is not None:
-            for metric, number, part in (
-                (BYTECODES, executed.bytecodes, "functions"),
-                (OPERATOR_CALLS, executed.operator_calls, "operators"),
-            ):
-                expected = self.metrics.get(metric.name, number)
-                if number != expected:
-                    text = f"{part} that add up to {expected}, as in metrics"
-                    yield Mismatch(text, str(number), ("executed", part))
+        if self.executed is None:
+            return
+        executed = self.executed.executed
+        for metric, number, part in (
+            (BYTECODES, executed.bytecodes, "functions"),
+            (OPERATOR_CALLS, executed.operator_calls, "operators"),
+        ):
+            expected = self.metrics.get(metric.name, number)
+            if number != expected:
+                text = f"{part} that add up to {expected}, as in metrics"
+                yield Mismatch(text, str(number), ("executed", part))
 
     @classmethod
     def of(cls, record: Record, noises: Sequence[Noise] = ()) -> BaselineCase:
         """The case that a counted ``record`` makes, with what is known of its noise."""
         counted = record.outcome.instructions
         assert counted is not None, "asked of counted cases only"
-        seen = [noise for noise in noises if noise.layouts]
+        count, seen = counted.per_run, [noise for noise in noises if noise.layouts]
         fresh = max((noise.server_spread for noise in noises), default=0.0)
         moved = max((noise.layout_spread for noise in seen), default=0.0)
         return cls(
-            record.key,
-            record.definition_hash,
-            counted.per_run,
-            counted.exact,
-            min(counted.per_run, max(counted.spread, math.ceil(fresh * counted.per_run))),
-            _kept(record.outcome.metrics),
-            max((noise.layouts for noise in seen), default=0),
-            min(counted.per_run, math.ceil(moved * counted.per_run)),
-            layer_counts(record),
-            kept_execution(record),
+            *(record.key, record.definition_hash, count, counted.exact),
+            spread=min(count, max(counted.spread, math.ceil(fresh * count))),
+            metrics=Amounts({n: v for n, v in record.outcome.metrics.items() if n in _kept()}),
+            layouts=max((noise.layouts for noise in seen), default=0),
+            layout_spread=min(count, math.ceil(moved * count)),
+            layers=layer_counts(record),
+            executed=KeptExecution.of(record.outcome.executed),
         )
 
     @property
@@ -196,17 +240,9 @@ class BaselineCase:
         return Instructions(self.instructions, self.exact, (), self.spread)
 
 
-def kept_execution(record: Record) -> KeptExecution | None:
-    """What is kept of what a record with its details executed; None where that is not known."""
-    executed = record.outcome.executed
-    return None if executed is None else KeptExecution.of(executed)
-
-
-def _kept(amounts: Amounts) -> Amounts:
-    names = {metric.name for metric in metrics() if metric.judged and metric.exact} | {
-        ALLOCATIONS.name
-    }
-    return Amounts({name: amount for name, amount in amounts.items() if name in names})
+def _kept() -> set[str]:
+    judged = {metric.name for metric in metrics() if metric.judged and metric.exact}
+    return judged | {ALLOCATIONS.name}
 
 
 @attrs.frozen
@@ -219,7 +255,11 @@ class Baseline:
     def side_for(self, new: Side, title: str) -> Side:
         """The baseline as the side that ``new`` is compared with."""
         records = {key: case.record for key, case in self.cases.items()}
-        return Side(title, self.head.engine, self.head.fingerprint(new.fingerprint), records)
+        known = attrs.asdict(self.head)
+        engine = known.pop("engine")
+        # Of what a baseline does not keep it says what the other side says.
+        fingerprint = attrs.evolve(new.fingerprint, **known, torch_git="")
+        return Side(title, engine, fingerprint, records)
 
     def obstacles(self, new: Side, *, allow_different: bool = False) -> tuple[Disagreement, ...]:
         """What keeps ``new`` from being compared; only what `prevents` cannot be allowed."""
@@ -237,22 +277,19 @@ class Baseline:
 
         In each the largest change comes first.
         """
+        executed = causes_of(difference, complete)
         case = self.cases.get(difference.key)
-        is_changed = difference.change or difference.program in OTHER_PROGRAMS
-        if case is None or difference.new is None or not is_changed:
-            return ()
-        record = complete(difference.new)
-        before = case.record.outcome.executed
-        executed = causes_of_case(executed_changes(before, record.outcome.executed))
-        after = layer_counts(record)
-        if not after or not case.layers or not difference.change:
+        if case is None or difference.new is None or not difference.change:
             return executed
-        causes = [
+        after = layer_counts(complete(difference.new))
+        if not after or not case.layers:
+            return executed
+        layers = [
             Cause(CauseKind.LAYER, layer.value, case.layers.get(layer, 0), after.get(layer, 0))
             for layer in Layer
         ]
-        causes.sort(key=lambda cause: -abs(cause.change))
-        return (*executed, *(cause for cause in causes if cause.change))
+        layers.sort(key=lambda cause: -abs(cause.change))
+        return (*executed, *(cause for cause in layers if cause.change))
 
 
 def verified_against(
@@ -263,23 +300,20 @@ def verified_against(
     The layouts of the baseline are those that it remembers. It knows how far they moved a case and
     not to which side, so the whole range is taken to lie on the side of the change.
     """
-    usual: dict[CaseKey, int] = {}
-    edge: dict[CaseKey, int] = {}
+    usual, edge = {}, {}
     for suspect in comparison.suspects:
         case = baseline.cases[suspect.key]
-        worse = (suspect.change or 0) > 0
+        side = 1 if (suspect.change or 0) > 0 else -1
         usual[suspect.key] = case.instructions
-        edge[suspect.key] = case.instructions + (case.noise_floor if worse else -case.noise_floor)
+        edge[suspect.key] = case.instructions + side * case.noise_floor
     return verified(comparison, [usual] * len(counts), counts, edge)
 
 
 def to_json(baseline: Baseline) -> str:
     """The text of the file; `read_baseline` gives the baseline back."""
     head = {"baseline_version": FORMAT_VERSION, **attrs.asdict(baseline.head)}
-    lines = (
-        json.dumps(_CONVERTER.unstructure(baseline.cases[key]))
-        for key in sorted_keys(baseline.cases)
-    )
+    cases = (baseline.cases[key] for key in sorted_keys(baseline.cases))
+    lines = (json.dumps(_CONVERTER.unstructure(case)) for case in cases)
     opening = json.dumps(head, indent=1).removesuffix("\n}")
     body = ",\n  ".join(lines)
     return f'{opening},\n "cases": [\n  {body}\n ]\n}}\n'
@@ -320,21 +354,18 @@ def _baseline(data: Any, _: Any) -> Baseline:
     return Baseline(file.head, cases)
 
 
-def sorted_keys(keys: Mapping[CaseKey, object]) -> Iterator[CaseKey]:
+def sorted_keys(keys: Mapping[CaseKey, object]) -> list[CaseKey]:
     """The keys in the order of the file."""
-
-    def order(key: CaseKey) -> tuple[object, ...]:
-        return key.label, *(mode.value for mode in key.modes), key.num_threads
-
-    return iter(sorted(keys, key=order))
-
-
-def _amounts(data: Any) -> Amounts:
-    return Amounts(_CONVERTER.structure(data, dict[str, int | float]))
+    return sorted(
+        keys, key=lambda key: (key.label, *(mode.value for mode in key.modes), key.num_threads)
+    )
 
 
 _CONVERTER = strict_converter()
-_CONVERTER.register_structure_hook(Amounts, Parsed(_amounts))
+_CONVERTER.register_structure_hook(
+    Amounts,
+    Parsed(lambda data: Amounts(_CONVERTER.structure(data, dict[str, int | float]))),
+)
 _CONVERTER.register_unstructure_hook(Amounts, dict)
 _CONVERTER.register_structure_hook(Baseline, _baseline)
 require_version(_CONVERTER, _File, "baseline_version", FORMAT_VERSION)

@@ -90,8 +90,6 @@ class Previous:
 
     exceeded: frozenset[CaseKey] = frozenset()
     """What exceeded a hard limit when it was last compared; it does until it is within again."""
-    moved: frozenset[CaseKey] = frozenset()
-    """What was worse or better, or exceeded; with a budget of time it is measured first."""
 
 
 def read_previous(path: Path) -> Previous:
@@ -109,14 +107,11 @@ def read_previous(path: Path) -> Previous:
         for case in (*found.cases, *found.skipped_by_budget)
         if case.exceeded_before or (case.level is Level.FAILS and case.verdict is Verdict.WORSE)
     )
-    moved = {case.key for case in found.cases if case.verdict in {Verdict.WORSE, Verdict.BETTER}}
-    return Previous(exceeded, exceeded | moved)
+    return Previous(exceeded)
 
 
 @attrs.frozen
 class _Case:
-    """What the next check has to know of a case; files say more of it."""
-
     key: Inline[CaseKey]
     exceeded_before: bool
     """Whether it exceeded its limit when it was last compared, and was not this time."""

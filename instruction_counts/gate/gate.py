@@ -1,9 +1,8 @@
 """What a comparison exceeds: limits on top of its verdicts, never instead of them.
 
-A hard limit is exceeded by a change that lies above it by more than a band, by default the noise
-floor of the case; between the two it is at the edge, which is reported and does not fail. A case
-that exceeded its limit the last time exceeds it until its change is no longer above the limit
-itself.
+A hard limit is exceeded by a change that lies above it by more than the noise floor of the case;
+between the two it is at the edge, which is reported and does not fail. A case that exceeded its
+limit the last time exceeds it until its change is no longer above the limit itself.
 """
 
 from __future__ import annotations
@@ -96,21 +95,17 @@ def apply_limits(
 
     ``exceeded_before`` are the cases that failed by their limit in the last check.
     """
-    findings = []
+    findings, silent = [], set(comparison.skipped_by_budget)
     for difference in comparison.differences:
         finding = _finding(difference, limits or Limits(), known=difference.key in exceeded_before)
         if fail_on is FailOn.ANY and difference.is_regression and finding.level is not Level.FAILS:
             finding = Finding(difference, Level.FAILS, "every regression fails (--fail-on any)")
         findings.append(finding)
-    silent = {
-        difference.key for difference in comparison.differences if difference.verdict not in _TOLD
-    }
-    carried = frozenset(exceeded_before & (silent | comparison.skipped_by_budget.keys()))
+        # Whether a limit is exceeded is not known then; an ambiguous case may be either.
+        if difference.verdict not in {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}:
+            silent.add(difference.key)
+    carried = frozenset(exceeded_before & silent)
     return Gate(comparison, tuple(findings), fail_on is not FailOn.NEVER, carried)
-
-
-_TOLD = {Verdict.SAME, Verdict.BETTER, Verdict.WORSE}
-"""What says whether a limit is exceeded. An ambiguous case may be either."""
 
 
 def _finding(difference: Difference, limits: Limits, *, known: bool) -> Finding:
@@ -141,12 +136,11 @@ def _of_worse(difference: Difference, rule: Rule, *, known: bool) -> Finding:
     assert base is not None, "a worse case was counted on both sides"
     if rule.hard is None:
         return Finding(difference, Level.FAILS, "it has no hard limit, so every regression fails")
-    allowed = rule.hard.of(base)
-    band = difference.noise if rule.band is None else rule.band.of(base)
-    if change > allowed + band or (known and change > allowed):
+    allowed, noise = rule.hard.of(base), difference.noise
+    if change > allowed + noise or (known and change > allowed):
         return Finding(difference, Level.FAILS, f"above the hard limit of {rule.hard}")
     if change > allowed:
-        why = f"above the hard limit of {rule.hard}, but by no more than {band:,.0f} instructions"
+        why = f"above the hard limit of {rule.hard}, but by no more than {noise:,} instructions"
         return Finding(difference, Level.EDGE, why)
     if rule.soft is not None and change > rule.soft.of(base):
         return Finding(difference, Level.SOFT, f"above the soft limit of {rule.soft}")

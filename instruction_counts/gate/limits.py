@@ -1,15 +1,19 @@
-"""Limits: the allowed increase per case, by patterns over labels, from a YAML file."""
+"""Limits: the allowed increase per case, by patterns over labels in a YAML file; their problems."""
 
 from __future__ import annotations
 
+import enum
+import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
-from instruction_counts.domain.effects import EXPECTED, NEVER, Effect
+from instruction_counts.domain.effects import EXPECTED, MIN_EFFECT, NEVER, Effect
 from instruction_counts.domain.selection import matches
+from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
 from instruction_counts.reading.structure import Mismatch, Parsed, read_as, strict_converter
 
 
@@ -24,16 +28,11 @@ class Rule:
     soft: Effect | None = None
     """Beyond it, a change is reported."""
     hard: Effect | None = None
-    """Beyond it, a change fails."""
-    band: Effect | None = None
-    """How far beyond the hard limit a change has to lie; None is the noise floor of the case."""
+    """Beyond it by more than the noise of the case, a change fails."""
 
     def __attrs_post_init__(self) -> None:
-        """Refuse limits that contradict each other, and a band that lets everything pass."""
+        """Refuse limits that contradict each other."""
         soft, hard = self.soft, self.hard
-        if self.band == NEVER:
-            expected = "a size; to enforce nothing, write `hard: never`"
-            raise Mismatch(expected, "never", ("band",))
         if (
             not (soft is None or hard is None or soft in {NEVER, hard})
             and soft.relative >= hard.relative
@@ -73,7 +72,7 @@ class Limits:
     def __attrs_post_init__(self) -> None:
         """Let the default hold for all cases."""
         if any(self.default.modes) or self.default.only != "*":
-            expected = "only soft, hard and band; move patterns to `limits:`"
+            expected = "only soft and hard; move patterns to `limits:`"
             raise Mismatch(expected, "a pattern", ("default",))
 
     def rule_for(self, key: CaseKey) -> Rule:
@@ -81,12 +80,11 @@ class Limits:
         rule = next((limit for limit in reversed(self.limits) if limit.applies(key)), None)
         if rule is None:
             return self.default
-        rest = {
-            name: getattr(self.default, name)
-            for name in ("soft", "hard", "band")
-            if getattr(rule, name) is None
-        }
-        return attrs.evolve(rule, **rest)
+        soft, hard = (
+            mine if mine is not None else other
+            for mine, other in ((rule.soft, self.default.soft), (rule.hard, self.default.hard))
+        )
+        return attrs.evolve(rule, soft=soft, hard=hard)
 
 
 def read_limits(path: Path) -> Limits:
@@ -115,3 +113,68 @@ def _effect(value: Any) -> Effect:
 
 _CONVERTER = strict_converter()
 _CONVERTER.register_structure_hook(Effect, Parsed(_effect, EXPECTED))
+
+
+# -------------------------------------------------------------------------------- problems
+
+WIDEST = 10
+"""From so many times the noise on, a limit lets pass what could be seen."""
+
+
+class Doubt(enum.Enum):
+    """What can be wrong, with what to do about it."""
+
+    NO_MATCH = "a pattern matches no case", "Correct or remove it."
+    NARROW = (
+        "hard limits below the noise",
+        "Changes that small are never reported: raise the limits.",
+    )
+    WIDE = (
+        f"hard limits above {WIDEST} times the noise floor",
+        "Lower the limits, or write `hard: never`.",
+    )
+    NO_LIMIT = "cases without a hard limit", "Every regression fails: set a default."
+    NO_LAYOUTS = (
+        "cases counted in one memory layout only",
+        "Their noise is an estimate: accept a run of `selftest --layouts 4 --only '*'`.",
+    )
+
+    def __init__(self, what: str, remedy: str) -> None:
+        self.what, self.remedy = what, remedy
+
+
+@attrs.frozen
+class Remark:
+    """A doubt, with what it is about."""
+
+    doubt: Doubt
+    about: tuple[CaseKey | Rule, ...]
+
+
+def problems(baseline: Baseline, limits: Limits | None = None) -> tuple[Remark, ...]:
+    """All problems; those of limits only if there are limits."""
+    found: dict[Doubt, list[CaseKey | Rule]] = {doubt: [] for doubt in Doubt}
+    for rule in () if limits is None else limits.limits:
+        if not any(map(rule.applies, baseline.cases)):
+            found[Doubt.NO_MATCH].append(rule)
+    for key in sorted_keys(baseline.cases):
+        for doubt in _doubts_of_case(baseline.cases[key], limits):
+            found[doubt].append(key)
+    return tuple(Remark(doubt, tuple(about)) for doubt, about in found.items() if about)
+
+
+def _doubts_of_case(case: BaselineCase, limits: Limits | None) -> Iterator[Doubt]:
+    if not case.layouts:
+        yield Doubt.NO_LAYOUTS
+    if limits is None:
+        return
+    hard = limits.rule_for(case.key).hard
+    if hard is None:
+        yield Doubt.NO_LIMIT
+        return
+    allowed = hard.of(case.instructions)
+    seen = max(case.noise_floor, MIN_EFFECT.of(case.instructions))
+    if allowed < case.noise_floor:
+        yield Doubt.NARROW
+    elif seen * WIDEST < allowed < math.inf:
+        yield Doubt.WIDE

@@ -68,46 +68,46 @@ def bisect(builds: int, measurer: Measurer) -> Bisection:
     All are found whose intervals have ends that differ. Changes that cancel each other out can be
     missed.
     """
-    return _Search(measurer).over(builds)
+    search = _Search(measurer)
+    first = next((place for place in range(builds) if search.works(place)), None)
+    last = next((place for place in reversed(range(builds)) if search.works(place)), None)
+    changes: tuple[Change, ...] = ()
+    if first is not None and last is not None and first < last:
+        changes = tuple(search.changes(first, last))
+    tried = sorted(search.tried.items())
+    return Bisection(
+        changes,
+        tuple(place for place, why in tried if why is None),
+        {place: why for place, why in tried if why is not None},
+    )
 
 
 @attrs.define
 class _Search:
     measurer: Measurer
-    _tried: dict[int, str | None] = attrs.field(factory=dict)
+    tried: dict[int, str | None] = attrs.field(factory=dict)
+    """Why builds are broken; None of those that work."""
 
-    def over(self, builds: int) -> Bisection:
-        """Look at all builds."""
-        first = next((place for place in range(builds) if self._works(place)), None)
-        last = next((place for place in reversed(range(builds)) if self._works(place)), None)
-        changes: tuple[Change, ...] = ()
-        if first is not None and last is not None and first < last:
-            changes = tuple(self._changes(first, last))
-        return Bisection(
-            changes,
-            tuple(sorted(place for place, why in self._tried.items() if why is None)),
-            {place: why for place, why in sorted(self._tried.items()) if why is not None},
-        )
+    def works(self, place: int) -> bool:
+        """Whether a build can be measured; it is, unless it was."""
+        if place not in self.tried:
+            self.tried[place] = self.measurer.measure(place)
+        return self.tried[place] is None
 
-    def _works(self, place: int) -> bool:
-        if place not in self._tried:
-            self._tried[place] = self.measurer.measure(place)
-        return self._tried[place] is None
-
-    def _changes(self, before: int, after: int) -> Iterator[Change]:
+    def changes(self, before: int, after: int) -> Iterator[Change]:
         """The changes between two measured builds."""
         if not self.measurer.differ(before, after):
             return
         middle = self._middle(before, after)
         if middle is None:
-            if self.measurer.verify(before, after):
+            if self.measurer.differ(before, after) and self.measurer.verify(before, after):
                 yield Change(before, after, tuple(range(before + 1, after)))
             return
-        found = [*self._changes(before, middle), *self._changes(middle, after)]
+        found = [*self.changes(before, middle), *self.changes(middle, after)]
         # Readings may have been replaced meanwhile, so the ends are compared anew.
         if not found and self.measurer.differ(before, after):
             if self.measurer.verify(before, after):
-                broken = [place for place in range(before + 1, after) if self._tried.get(place)]
+                broken = [place for place in range(before + 1, after) if self.tried.get(place)]
                 yield Change(before, after, tuple(broken), gradual=True)
             return
         yield from found
@@ -116,7 +116,7 @@ class _Search:
         """The build nearest to the middle that can be measured; None where there is none."""
         centre = (before + after) / 2
         places = sorted(range(before + 1, after), key=lambda place: (abs(place - centre), place))
-        return next((place for place in places if self._works(place)), None)
+        return next((place for place in places if self.works(place)), None)
 
 
 # The builds

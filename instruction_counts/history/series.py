@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 import attrs
@@ -12,7 +12,7 @@ from instruction_counts.analysis.verdicts.sides import Disagreement, Side, disag
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.outcomes import Instructions
-from instruction_counts.domain.stored import StoredCount
+from instruction_counts.domain.records import StoredCount
 from instruction_counts.history.steps import Level, Step, levels, steps_between
 
 _OF_MACHINE = ("CPU", "C library")
@@ -55,13 +55,13 @@ class Series:
 
 
 def all_series(
-    points: Iterable[StoredCount], min_effect: Effect | None = None
+    points: Iterable[StoredCount], min_effect: Effect = MIN_EFFECT
 ) -> tuple[Series, ...]:
     """A series for each case, in the order of its first point; ``points`` are in order of time."""
     by_case: dict[CaseKey, list[StoredCount]] = {}
     for point in points:
         by_case.setdefault(point.case, []).append(point)
-    return tuple(_series(key, mine, min_effect or MIN_EFFECT) for key, mine in by_case.items())
+    return tuple(_series(key, mine, min_effect) for key, mine in by_case.items())
 
 
 def pairs_at_steps(series: Series) -> Iterator[tuple[StoredCount, StoredCount]]:
@@ -90,44 +90,42 @@ def floor_of(point: StoredCount) -> int:
     return noise_floor(counted, counted, point.case.language, noises).instructions
 
 
-def _series(key: CaseKey, points: Iterable[StoredCount], min_effect: Effect) -> Series:
-    known = list(points)
-    groups = _groups([point for point in known if point.instructions is not None])
+def _series(key: CaseKey, points: Sequence[StoredCount], min_effect: Effect) -> Series:
+    groups = _groups([point for point in points if point.instructions is not None])
     segments = []
     for place, group in enumerate(groups):
         counts = [count_of(point).per_run for point in group]
         floors = [floor_of(point) for point in group]
         apart = tuple(_apart(groups[place - 1][-1], group[0])) if place else ()
         segments.append(Segment(tuple(group), levels(counts, floors, min_effect), apart))
-    return Series(
-        key, tuple(segments), tuple(point for point in known if point.instructions is None)
-    )
+    uncounted = tuple(point for point in points if point.instructions is None)
+    return Series(key, tuple(segments), uncounted)
 
 
-def _groups(points: Iterable[StoredCount]) -> list[list[StoredCount]]:
+def _groups(points: Sequence[StoredCount]) -> list[list[StoredCount]]:
     """The points of each segment, in the order of the first points."""
-    comparable: list[list[tuple[int, StoredCount]]] = []
-    for place, point in enumerate(points):
-        group = next((group for group in comparable if not any(_between(group[0][1], point))), None)
+    comparable: list[list[StoredCount]] = []
+    for point in points:
+        group = next((group for group in comparable if not any(_between(group[0], point))), None)
         if group is None:
-            comparable.append([(place, point)])
+            comparable.append([point])
         else:
-            group.append((place, point))
+            group.append(point)
     found = [part for group in comparable for part in _machines(group)]
-    return [[point for _, point in part] for part in sorted(found, key=lambda part: part[0][0])]
+    return sorted(found, key=lambda part: points.index(part[0]))
 
 
-def _machines(group: list[tuple[int, StoredCount]]) -> list[list[tuple[int, StoredCount]]]:
+def _machines(group: list[StoredCount]) -> list[list[StoredCount]]:
     """The points of each machine, if machines take turns; else all of them together.
 
     A machine that was left for good is one that was upgraded or replaced: the step that this made
     belongs into the history. Between machines that take turns every change would look like one.
     """
-    stretches = [machine for machine, _ in groupby(_machine(point) for _, point in group)]
+    stretches = [machine for machine, _ in groupby(map(_machine, group))]
     machines = dict.fromkeys(stretches)
     if len(machines) == len(stretches):
         return [group]
-    return [[member for member in group if _machine(member[1]) == machine] for machine in machines]
+    return [[point for point in group if _machine(point) == machine] for machine in machines]
 
 
 def _machine(point: StoredCount) -> tuple[str, str]:

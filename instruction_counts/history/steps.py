@@ -76,7 +76,7 @@ class Step:
 
 
 def levels(
-    counts: Sequence[int], floors: Sequence[float], min_effect: Effect | None = None
+    counts: Sequence[int], floors: Sequence[float], min_effect: Effect = MIN_EFFECT
 ) -> tuple[Level, ...]:
     """The levels of a series, in order; ``floors`` are the noise floors of the counts.
 
@@ -85,15 +85,14 @@ def levels(
     if not counts:
         return ()
     assert len(counts) == len(floors), "each count has a noise floor"
-    effect = min_effect or MIN_EFFECT
     least = [max(floor, ROUNDING) for floor in floors]
     found = []
-    for start, end, level in _merged(_starts(counts, least), counts, least, effect):
+    for start, end, level in _merged(_starts(counts, least), counts, least, min_effect):
         members = (
             place
             for place in range(start, end)
             if _is_near(counts[place], least[place], level)
-            or not effect.is_reached(counts[place] - level, level)
+            or not min_effect.is_reached(counts[place] - level, level)
         )
         found.append(Level(start, end, level, tuple(members)))
     return tuple(found)
@@ -144,12 +143,8 @@ def _without_single_counts(starts: Sequence[int], end: int) -> list[int]:
 
     The penalty nearly forbids them. What is left lies beside a step, where it saves one of two.
     """
-    bounds = [*starts, end]
-    return [
-        start
-        for start, after in itertools.pairwise(bounds)
-        if after - start > 1 or start == 0 or after == end
-    ]
+    pairs = itertools.pairwise([*starts, end])
+    return [start for start, after in pairs if after - start > 1 or start == 0 or after == end]
 
 
 def _grid(counts: Sequence[int]) -> _Array:
@@ -173,15 +168,12 @@ def _merged(
             (start, end, _level(counts[start:end], floors[start:end]))
             for start, end in itertools.pairwise(bounds)
         ]
-        joined = [
-            (abs(after - before), place)
-            for place, ((a, middle, before), (_, b, after)) in enumerate(
-                itertools.pairwise(found), 1
-            )
-            if abs(after - before)
-            <= max(statistics.median(floors[a:middle]), statistics.median(floors[middle:b]))
-            or not least.is_reached(after - before, before)
-        ]
+        noise = [statistics.median(floors[start:end]) for start, end, _ in found]
+        joined = []
+        for place, ((_, _, before), (_, _, after)) in enumerate(itertools.pairwise(found), 1):
+            change = abs(after - before)
+            if change <= max(noise[place - 1 : place + 1]) or not least.is_reached(change, before):
+                joined.append((change, place))
         if not joined:
             return found
         bounds.pop(min(joined)[1])

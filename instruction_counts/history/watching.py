@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
 import attrs
@@ -17,7 +17,6 @@ from instruction_counts.analysis.verdicts.difference import Difference, Reason, 
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import BuildError
-from instruction_counts.domain.records import Record
 
 
 @attrs.frozen
@@ -112,25 +111,29 @@ def look_at(
     except BuildError as error:
         notice(f"{name} is broken and was skipped: {error.message}")
         return state
-    counted = _counted(side)
+    counted = {key: None for key, record in side.records.items() if record.outcome.instructions}
     if not counted:
         notice(f"{name} is broken and was skipped: no case has a count")
         return state
     steps: list[FoundStep] = []
+    waiting: list[Base] = []
     for base in state.bases:
-        found = _compared(base, side, builds)
-        for why, keys in _not_compared(found, base, counted, is_last=base is state.bases[-1]):
-            notice(f"{name}: {why}: {_titles(keys)}")
-        if found is None:
+        back = [key for key in base.cases if key in counted]
+        lost = tuple(key for key in base.cases if key not in counted)
+        if lost:
+            waiting.append(Base(base.build, lost))
+        if lost and base is state.bases[-1]:  # later, it was said before
+            notice(f"{name}: not counted, so not compared: {_titles(lost)}")
+        before = builds.stored(base.build) if back else None
+        if before is None:
             continue
+        found = builds.compare(*(_only(side, back) for side in (before, side)))
+        for why, keys in _incomparable(found):
+            notice(f"{name}: not comparable with {base.build.line}, {why}: {_titles(keys)}")
         suspects = [difference for difference in found.differences if difference.is_change]
         verified = _verified(suspects, base.build, build, builds, notice) if suspects else []
         steps += (_step(step, base.build.line, name, side, causes(step)) for step in verified)
-    waiting = (
-        attrs.evolve(base, cases=tuple(key for key in base.cases if key not in counted))
-        for base in state.bases
-    )
-    bases = (*(base for base in waiting if base.cases), Base(build, tuple(counted)))
+    bases = (*waiting, Base(build, tuple(counted)))
     return attrs.evolve(state, bases=bases, unreported=(*state.unreported, *steps))
 
 
@@ -148,45 +151,21 @@ _NAMED = 3
 """So many cases are named in a notice."""
 
 
-def _counted(side: Side) -> dict[CaseKey, Record]:
-    """The cases that have a count."""
-    return {
-        key: record
-        for key, record in side.records.items()
-        if record.outcome.instructions is not None
-    }
-
-
-def _compared(base: Base, new: Side, builds: WatchedBuilds) -> Comparison | None:
-    """The cases that have a count on both builds; None where there are none."""
-    back = [key for key in base.cases if key in _counted(new)]
-    before = builds.stored(base.build) if back else None
-    if before is None:
-        return None
-    sides = (
-        attrs.evolve(side, records={key: side.records[key] for key in back if key in side.records})
-        for side in (before, new)
+def _only(side: Side, keys: Iterable[CaseKey]) -> Side:
+    return attrs.evolve(
+        side, records={key: side.records[key] for key in keys if key in side.records}
     )
-    return builds.compare(*sides)
 
 
-def _not_compared(
-    found: Comparison | None, base: Base, counted: Collection[CaseKey], *, is_last: bool
-) -> Iterator[tuple[str, list[CaseKey]]]:
-    """What cannot be compared, by the reason; a case that lost its count only the first time."""
-    lost = [key for key in base.cases if key not in counted]
-    if lost and is_last:
-        yield "not counted, so not compared", lost
-    if found is None:
-        return
+def _incomparable(found: Comparison) -> Iterator[tuple[str, list[CaseKey]]]:
+    """What cannot be compared, by the reason."""
     reasons: dict[Reason, list[CaseKey]] = {}
     for difference in found.differences:
         if difference.verdict is Verdict.INCOMPARABLE and not difference.is_change:
             reasons.setdefault(difference.reason, []).append(difference.key)
     facts = "".join(f", {fact.text}" for fact in found.disagreements if fact.prevents)
     for reason, keys in reasons.items():
-        why = reason.value + (facts if reason is Reason.FINGERPRINT_DIFFERS else "")
-        yield f"not comparable with {base.build.line}, {why}", keys
+        yield reason.value + (facts if reason is Reason.FINGERPRINT_DIFFERS else ""), keys
 
 
 def _verified(
@@ -200,7 +179,7 @@ def _verified(
     try:
         again = builds.verify(base, new, [suspect.key for suspect in suspects])
     except BuildError as error:
-        notice(f"{new.line}: {len(suspects)} suspects cannot be verified: {error.message}")
+        notice(f"{new.line}: candidates cannot be verified: {error.message}")
         return list(suspects)
     judged = {
         difference.key: difference
@@ -210,15 +189,12 @@ def _verified(
     unknown = sum(suspect.key not in judged for suspect in suspects)
     if unknown:
         notice(
-            f"{new.line}: {unknown} of {len(suspects)} suspects cannot be verified: "
+            f"{new.line}: {unknown} of {len(suspects)} candidates cannot be verified: "
             "they failed when measured again"
         )
     # The direction may be another one: what was seen first may have been an outlier.
-    return [
-        difference
-        for difference in (judged.get(suspect.key, suspect) for suspect in suspects)
-        if difference.is_change
-    ]
+    last = (judged.get(suspect.key, suspect) for suspect in suspects)
+    return [difference for difference in last if difference.is_change]
 
 
 def _titles(keys: Sequence[CaseKey]) -> str:

@@ -24,11 +24,10 @@ from instruction_counts.analysis.attribution.names import short
 from instruction_counts.analysis.attribution.profiles import speedscope
 from instruction_counts.analysis.verdicts.sides import Side, disagreements
 from instruction_counts.domain.causes import Cause, CauseKind
-from instruction_counts.domain.executed import Executed
+from instruction_counts.domain.executed import Executed, SourceChange
 from instruction_counts.domain.metrics import ALLOCATIONS
 from instruction_counts.domain.outcomes import Instructions
 from instruction_counts.domain.records import Record
-from instruction_counts.domain.source_lines import SourceChange
 from instruction_counts.gate import checks
 from instruction_counts.report import source_lines
 from instruction_counts.report.causes import texts, title
@@ -175,7 +174,7 @@ def _notes(explained: Explained, wanted: set[str]) -> Iterator[Line]:
 def _doubts_of_pair(explained: Explained) -> Iterator[str]:
     base, new = explained.sides
     if len({_record(explained, side).definition_hash for side in explained.sides}) > 1:
-        yield "The definitions differ: the sides did not run the same code."
+        yield "The definitions differ: base and new did not run the same code."
     differing = [
         found.name
         if max(len(found.base), len(found.new)) > _LONGEST_VALUE
@@ -388,10 +387,6 @@ def _functions(explained: Explained) -> Iterator[Section]:
     yield _table(explained, "functions", heading, "instructions", items, ("calls", "layer"))
     if not _is_pair(explained):
         return
-    renamed = ", ".join(short(function.key.name, 40) for function, _ in found if function.was)
-    if renamed:
-        note = Line(f"With other parameters than in base: {renamed}.", indent=2)
-        yield Block("", (note,))
     explained_functions = [
         (function, callers)
         for function, _ in found[:SHOWN]
@@ -478,7 +473,6 @@ def _values(explained: Explained, sources: Sequence[SourceChange] | None) -> dic
                 function=function.key.name,
                 library=function.key.library,
                 layer=function.key.layer.value,
-                was=function.was,
                 base_calls=function.base_calls,
                 new_calls=function.new_calls,
             )

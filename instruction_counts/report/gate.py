@@ -16,8 +16,7 @@ from instruction_counts.gate.accept import Acceptance
 from instruction_counts.gate.baseline import Baseline, BaselineCase, sorted_keys
 from instruction_counts.gate.checks import check_values
 from instruction_counts.gate.gate import Finding, Gate, Level
-from instruction_counts.gate.limits import Rule
-from instruction_counts.gate.lint import Remark
+from instruction_counts.gate.limits import Remark, Rule
 from instruction_counts.report import causes
 from instruction_counts.report import comparison as report
 from instruction_counts.report.document import (

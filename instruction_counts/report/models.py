@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from instruction_counts.analysis.models import Amount, Prediction
+from instruction_counts.analysis.models import Amount, MeasuredModel
 from instruction_counts.domain.records import Record
 from instruction_counts.report import charts
 from instruction_counts.report import format as fmt
@@ -61,7 +61,7 @@ def _remarks(traces: Sequence[ModelTrace]) -> Iterator[str]:
         for kind, reason in trace.taken_apart.items():
             yield f"{name}: {kind} is written as its operators: {reason}"
         for what, times in trace.left_out.items():
-            yield f"{name}: left out, {times} calls: {what}"
+            yield f"{name}: left out, {fmt.plural(times, 'call')}: {what}"
 
 
 _COLUMNS = (
@@ -77,7 +77,7 @@ _ALWAYS = 3
 """Columns that are shown even where they hold nothing."""
 
 
-def predicted(predictions: Sequence[Prediction]) -> Document:
+def predicted(predictions: Sequence[MeasuredModel]) -> Document:
     """The layers of models by type, their sums, and the models as they were measured."""
     rows = {found.model: tuple(_rows(found)) for found in predictions}
     records = [
@@ -106,7 +106,7 @@ def _shown(model: str, rows: tuple[Row, ...]) -> Table:
     return Table(model, model, columns, tuple(shown))
 
 
-def _rows(prediction: Prediction) -> Iterator[Row]:
+def _rows(prediction: MeasuredModel) -> Iterator[Row]:
     def row(name: str, amount: Amount, *counts: Value, role: Role = Role.STRONG) -> Row:
         total = prediction.total
         values = (
@@ -119,18 +119,15 @@ def _rows(prediction: Prediction) -> Iterator[Row]:
     for found in prediction.types:
         yield row(found.type, found.cost, found.calls, found.unique, role=Role.PLAIN)
     unique = sum(found.unique for found in prediction.types)
-    yield row("sum of layers", prediction.layers, prediction.calls, unique)
+    yield row("sum of layers", prediction.sum_of_layers, prediction.calls, unique)
     if prediction.whole != Amount(None, None):
         yield row("whole, as measured", prediction.whole, "", "")
         yield row("unexplained", prediction.unexplained, "", "")
 
 
-def _notes(prediction: Prediction) -> Iterator[Line]:
+def _notes(prediction: MeasuredModel) -> Iterator[Line]:
     """What the sum of a model does not hold."""
     model = prediction.model
-    if prediction.beyond:
-        parts = " · ".join(f"{count:+,} {layer.value}" for layer, count in prediction.beyond)
-        yield Line(f"{model}: unexplained, by where it is spent: {parts}")
     if prediction.forward_only:
         unique = fmt.plural(sum(found.unique for found in prediction.types), "layer")
         count = f"{len(prediction.forward_only):,} of {unique}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from instruction_counts.analysis.complexity import Fit, fit
-from instruction_counts.analysis.operator_metrics import Metrics, metrics_of
+from instruction_counts.analysis.operators import Fit, Metrics, fit, metrics_of
 from instruction_counts.core.types import AutogradMode, Language, RuntimeMode
 from instruction_counts.domain.metrics import PEAK_BYTES
 from instruction_counts.domain.outcomes import Instructions, Machine
@@ -72,7 +71,7 @@ def _missing(entry: OperatorEntry) -> Iterator[str]:
         yield "C++"
     if not entry.torchscript:
         yield "TorchScript"
-    if not entry.autograd:
+    if not entry.differentiates:
         yield "backward"
 
 

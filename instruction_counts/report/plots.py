@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 import attrs
 import plotext
 
-from instruction_counts.analysis.complexity import Fit
+from instruction_counts.analysis.operators import Fit
 
 _COUNT, _OUTLIER, _LEVEL, _FIT = "•", "×", "─", "·"
 _SERIES = "●○■□▲△◆◇"

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from instruction_counts.analysis.attribution.names import short
-from instruction_counts.analysis.verdicts.statements import MeasuredStatement
+from instruction_counts.analysis.verdicts.comparison import MeasuredStatement
 from instruction_counts.domain.metrics import ALLOCATIONS, BYTECODES, OPERATOR_CALLS
 from instruction_counts.domain.outcomes import Status
 from instruction_counts.domain.records import Record, Run

@@ -19,8 +19,7 @@ from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.errors import DataError, UsageError
 from instruction_counts.domain.noise import Noise
 from instruction_counts.domain.outcomes import Details
-from instruction_counts.domain.records import Identity, Record, Run
-from instruction_counts.domain.stored import RunSummary, StoredCount
+from instruction_counts.domain.records import Identity, Record, Run, RunSummary, StoredCount
 from instruction_counts.storage import queries
 from instruction_counts.storage.database import LOCK_TIMEOUT_S, Database
 from instruction_counts.storage.json_files import is_file_name, no_garbage, packed, unpacked
@@ -216,16 +215,14 @@ class Store:
         with self._database.reading() as connection:
             return queries.case_keys(connection)
 
-    def counts(
-        self, names: Collection[CaseKey], *, last_runs: int | None = None
-    ) -> tuple[StoredCount, ...]:
+    def counts(self, names: Collection[CaseKey]) -> tuple[StoredCount, ...]:
         """What these cases cost on every build of every run, in order of time.
 
         Runs of unknown time come first; of one run its builds in their order. Costs per function,
-        windows, times and outputs are not read. ``last_runs`` are so many runs, the newest.
+        windows, times and outputs are not read.
         """
         with self._database.reading() as connection:
-            return tuple(queries.stored_counts(connection, self.name, set(names), last_runs))
+            return tuple(queries.stored_counts(connection, self.name, set(names)))
 
     # Names
 

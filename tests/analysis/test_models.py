@@ -5,8 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from instruction_counts.analysis.attribution.layers import Layer
-from instruction_counts.analysis.models import Amount, Models, measured, models_in, predict
+from instruction_counts.analysis.models import Amount, Models, measured, models_in
 from instruction_counts.core.facts import Operator
 from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.outcomes import Outcome
@@ -21,7 +20,6 @@ from tests.sources.models.made import (
     WHOLE,
     cost,
     layer_record,
-    spent,
     whole_record,
 )
 
@@ -31,9 +29,9 @@ def test_each_layer_counts_as_often_as_it_is_called() -> None:
 
     What the whole costs beyond its layers is unexplained: Python between them, for one.
     """
-    found = predict(measured(RECORDS, "Net"))
+    found = measured(RECORDS, "Net")
 
-    assert Amount(390, 3 * 1e-3 + 2e-3 + 4 * 1e-4) == found.layers
+    assert Amount(390, 3 * 1e-3 + 2e-3 + 4 * 1e-4) == found.sum_of_layers
     assert [("Conv2d", 4, 2, 350), ("ReLU", 4, 1, 40)] == [
         (predicted.type, predicted.calls, predicted.unique, predicted.cost.instructions)
         for predicted in found.types
@@ -41,27 +39,9 @@ def test_each_layer_counts_as_often_as_it_is_called() -> None:
     assert 110 == found.unexplained.instructions
 
 
-def test_unexplained_instructions_are_listed_by_where_they_are_spent() -> None:
-    """The largest part first; a layer that is called twice is taken off twice."""
-    conv = layer_record("one", spent(100, kernels=80, interpreter=20), {"Net": 2})
-    whole = whole_record("Net", spent(500, kernels=150, interpreter=350))
-
-    prediction = predict(measured([conv, whole], "Net"))
-
-    assert ((Layer.INTERPRETER, 310), (Layer.KERNELS, -10)) == prediction.beyond
-    assert 300 == prediction.unexplained.instructions
-
-
-def test_where_functions_of_a_layer_are_unknown_nothing_is_attributed_by_place() -> None:
-    """The rest would look as if it lay where only this layer lies."""
-    whole = whole_record("Net", spent(500, interpreter=500))
-
-    assert () == predict(measured([CONV_1, whole], "Net")).beyond
-
-
 def test_nothing_is_unexplained_where_the_whole_was_not_measured() -> None:
     """Shares are of the sum then."""
-    prediction = predict(measured([CONV_1], "Other"))
+    prediction = measured([CONV_1], "Other")
 
     assert prediction.unexplained.instructions is None
     assert 100 == prediction.total.instructions
@@ -75,7 +55,7 @@ def test_a_run_without_times_or_counts_has_the_others(outcome: Outcome, expected
     """Neither stands for the other."""
     record = layer_record("one", outcome, {"Net": 2})
 
-    assert expected == predict(measured([record], "Net")).layers
+    assert expected == measured([record], "Net").sum_of_layers
 
 
 def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
@@ -84,33 +64,30 @@ def test_backward_takes_the_forward_pass_of_what_has_no_backward() -> None:
     whole = whole_record("Net", cost(900), **BACKWARD)
     bad = layer_record("bad", failed(), {"Net": 1})
     records = [WHOLE, whole, CONV_1, both, RELU, bad]
-    found = measured(records, "Net", autograd=AutogradMode.FORWARD_BACKWARD)
-    prediction = predict(found)
+    prediction = measured(records, "Net", autograd=AutogradMode.FORWARD_BACKWARD)
 
-    assert 300 + 40 == prediction.layers.instructions
+    assert 300 + 40 == prediction.sum_of_layers.instructions
     assert 900 == prediction.whole.instructions
     assert (RELU,) == prediction.forward_only
     assert (bad,) == prediction.missing
-    assert found.has_autograd is True
+    assert prediction.has_autograd is True
 
 
 def test_one_language_is_added_up() -> None:
     """The other is another model."""
     cpp = layer_record("one", cost(80), {"Net": 3}, **CPP)
 
-    assert 240 == predict(measured([*RECORDS, cpp], "Net", Language.CPP)).layers.instructions
+    assert 240 == measured([*RECORDS, cpp], "Net", Language.CPP).sum_of_layers.instructions
 
 
 def test_a_run_of_forward_alone_has_no_backward() -> None:
-    """Its numbers would pass for others."""
-    assert not measured(RECORDS, "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
-
-
-def test_a_whole_model_with_backward_is_enough() -> None:
-    """Each of its layers may have none."""
+    """Its numbers would pass for others; a whole model with backward is enough."""
     whole = whole_record("Net", cost(900), **BACKWARD)
+    runs = (RECORDS, [whole, RELU])
 
-    assert measured([whole, RELU], "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd
+    assert [False, True] == [
+        measured(run, "Net", autograd=AutogradMode.FORWARD_BACKWARD).has_autograd for run in runs
+    ]
 
 
 def test_models_are_found_in_layers_and_wholes() -> None:

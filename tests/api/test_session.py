@@ -76,8 +76,10 @@ def interrupt() -> None:
 def test_a_statement_is_counted_or_timed(engine: FakeEngine) -> None:
     """With what it reads of a namespace."""
     with Opened() as session:
+        assert "<Session on default, no servers>" == repr(session)
         found = session.count("x + y", "y = 1", globals={"x": 2, "y": 3, "z": 4})
         session.time("x + y")
+        assert "<Session on default, servers are open>" == repr(session)
 
     assert 8899 == found.instructions
     assert found.exact
@@ -180,12 +182,3 @@ def test_runs_are_stored_where_a_database_is_given(engine: FakeEngine, tmp_path:
     with Store.open(tmp_path / "runs.db") as store:
         assert 1 == len(store.summaries())
     assert [OK.functions] == [record.outcome.functions for record in run.cases]
-
-
-def test_a_session_says_whether_servers_are_open(engine: FakeEngine) -> None:
-    """In one line."""
-    del engine
-    with Opened() as session:
-        assert "<Session on default, no servers>" == repr(session)
-        session.count("x")
-        assert "<Session on default, servers are open>" == repr(session)

@@ -41,7 +41,7 @@ def definitions(tmp_path: Path) -> str:
         (["--command", "exit 2"], "--command ends with 2"),
         (["--command", "echo c1", "--build", "a=/x"], "--build and --command exclude each other"),
         (["--build-cmd", "make {commit}"], "--build-cmd is for commits"),
-        (["--command", "echo c1", "--build-cmd", "make"], "--build-cmd does not say {commit}"),
+        (["--command", "echo c1", "--build-cmd", "make"], "--build-cmd does not contain {commit}"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(

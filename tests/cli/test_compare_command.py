@@ -110,7 +110,7 @@ def test_the_comparison_is_written_in_every_form(
     [
         (["a", "b"], '"a" is neither a build, an interpreter, a JSON file nor a stored run'),
         (["99", "98"], '"99" is neither a build, an interpreter, a JSON file nor a stored run'),
-        (["a", "a"], "both sides are a"),
+        (["a", "a"], "base and new are both a"),
         (["no/python", "a"], "there is no interpreter, virtual environment or file no/python"),
     ],
 )
@@ -163,7 +163,7 @@ def test_two_builds_of_one_run_are_compared(tmp_path: Path, program: Program) ->
 
     assert 3 == program(f"{path}:old", f"{path}:new").code
     assert 3 == program(path).code  # both of its builds
-    assert "is one side" in program.error(f"{path}:old")
+    assert "has one build" in program.error(f"{path}:old")
 
 
 def test_an_interpreter_or_a_virtual_environment_is_a_build(

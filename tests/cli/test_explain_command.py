@@ -184,7 +184,10 @@ def test_the_source_of_changed_functions_is_shown(tmp_path: Path, program: Progr
             ["Pointwise/add", "--language", "c++", "--runtime", "torchscript"],
             "has no case of these",
         ),
-        (["Pointwise/add", "--num-threads", "7"], "has no case of these modes; it has\n"),
+        (
+            ["Pointwise/add", "--num-threads", "7"],
+            "modes in base.json or new.json; it has\n",
+        ),
         (["Pointwise/mul"], "has no count in base.json: failed: ValueError: bad"),
         (["Training/uncounted"], "was not counted in base.json"),
         (["Training/only 1000"], "is in base.json, and not in new.json"),
@@ -268,4 +271,4 @@ def test_one_side_shows_where_its_instructions_go(
 
 def test_source_needs_two_sides(files: Files, program: Program) -> None:
     """No option is accepted and ignored."""
-    assert "needs two sides" in program.error(files[0], *ADD, "--by", "source")
+    assert "needs two builds" in program.error(files[0], *ADD, "--by", "source")

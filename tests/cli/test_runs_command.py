@@ -96,7 +96,7 @@ def test_a_database_without_runs_says_so(program: Program, tmp_path: Path) -> No
     answer = program("list", "--db", path)
 
     assert (0, "") == (answer.code, answer.out)
-    assert f"{path} holds no runs" in answer.err
+    assert f"{path} contains no runs" in answer.err
     assert Answer(0, "[]\n", "") == program("list", "--db", path, "--format", "json")
 
 

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from instruction_counts.cli.statement_options import statement_options
 from instruction_counts.domain.errors import UsageError
-from instruction_counts.domain.statements import Statements
+from instruction_counts.domain.work import Statements
 from instruction_counts.storage.json_files import read_json
 from tests.cli.program import Program
 
@@ -110,7 +110,7 @@ def test_what_contradicts_itself_is_refused(args: tuple[str, ...], message: str)
 
 def test_standard_input_has_to_be_text() -> None:
     """In UTF-8."""
-    with pytest.raises(UsageError, match="no text in UTF-8"):
+    with pytest.raises(UsageError, match="not UTF-8 text"):
         typed("-", stdin=b"\xff")
 
 
@@ -122,7 +122,7 @@ def test_standard_input_has_to_be_text() -> None:
         (["x", "--definitions", "a.py"], "--definitions is the file that --save appends to"),
         (["x", "--save", "a", "--definitions", "a.yaml"], "a definition file ends in .py"),
         (["x", "--save", "/", "--definitions", "a.py"], '--save: "/" is no label'),
-        (["x", "--save", "a", "--definitions", "pipe.py"], "is not a regular file"),
+        (["x", "--save", "a", "--definitions", "pipe.py"], "is not a file that can be written"),
         (["x += 1", "--backward"], "the statement ends without a value: x += 1"),
         (["x;", "--cpp", "--runtime", "torchscript"], "a Python statement to script"),
         (["x", "--no-counts", "--no-times"], "leave nothing to measure"),

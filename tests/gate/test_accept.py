@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from instruction_counts.analysis.verdicts.sides import Side, with_noise
+from instruction_counts.analysis.verdicts.sides import Side
+from instruction_counts.core.types import Language
 from instruction_counts.domain.errors import UsageError
 from instruction_counts.domain.executed import Executed, PythonFunction
 from instruction_counts.domain.metrics import Amounts
@@ -61,28 +62,18 @@ def test_cases_outside_the_run_and_the_selection_stay() -> None:
 
 
 def test_counts_that_differ_by_noise_stay() -> None:
-    """So that the file changes only where something did, and drift adds up until it is seen."""
-    found = accepted(first(a=1_000_000), run(a=1_000_400))
-
-    assert {"a": 1_000_000} == counts(found.after)
-    assert (key("a"),) == found.kept
-
-
-def python_run(count: int) -> Side:
-    """A run of one Python case, that layouts usually move by 0.1%."""
-    return side(make_record("a", outcome=counted(count)))
-
-
-def test_what_may_be_noise_is_not_taken_in_again_and_again() -> None:
-    """Ten steps of 0.09%, each within the noise floor, are seen when they are beyond it."""
-    baseline = accept(None, python_run(1_000_000), {}).after
+    """So that the file changes only where something did, and drift is seen once it adds up."""
+    python = {"outcome": counted(1_000_000), "language": Language.PYTHON}  # layouts move 0.1%
+    baseline = accept(None, side(cpp("a", **python)), {}).after
     shown = []
     for step in range(1, 11):
-        found = accepted(baseline, python_run(1_000_000 + 900 * step))
-        shown.append(bool(found.kept))
+        python["outcome"] = counted(1_000_000 + 900 * step)
+        found = accepted(baseline, side(cpp("a", **python)))
+        assert found.after == accepted(found.after, side(cpp("a", **python))).after
+        shown.append(len(found.kept))
         baseline = found.after
 
-    assert [True, False] * 5 == shown
+    assert [1, 0] * 5 == shown
 
 
 @pytest.mark.parametrize(("known", "expected"), [(700, 700), (100, 500)])
@@ -132,15 +123,6 @@ def test_a_count_that_stays_is_that_of_the_program_that_was_accepted() -> None:
     assert programs[1].digests == case.executed.executed.digests
 
 
-def test_accepting_noise_twice_changes_nothing_the_second_time() -> None:
-    """So that the file changes only where something did."""
-    new = with_noise(run(a=1_000_400), {key("a"): Noise(0.00001, 0.0003, 4)})
-    before = first(a=1_000_000)
-    once = accept(before, new, before.cases).after
-
-    assert once == accept(once, new, once.cases).after
-
-
 def test_selected_cases_that_the_run_lacks_are_dropped_when_asked() -> None:
     """Otherwise they stay, and are listed."""
     before = first(a=1000, gone=2000)
@@ -166,11 +148,11 @@ def test_what_was_not_counted_is_no_case_that_is_gone(outcome: Outcome) -> None:
     [
         (
             [cpp("a", outcome=counted(1)), make_record("b", outcome=failed())],
-            "1 cases failed: b · Python · Eager · Forward",
+            "has cases that failed: b · Python · Eager · Forward",
         ),
         (
             [cpp("a", outcome=counted(-2)), cpp("b", outcome=counted(100))],
-            "1 cases cost less than the empty loop: a",
+            "has cases that cost less than the empty loop: a",
         ),
         ([cpp("a", outcome=Outcome(Status.SKIPPED))], "no case was counted"),
     ],
@@ -208,27 +190,24 @@ def test_a_whole_run_of_another_build_is_accepted() -> None:
     assert "steady" == after.head.allocator
 
 
-def test_what_is_known_of_layouts_is_taken_in() -> None:
-    """From what selftest and comparisons found of the run."""
-    new = with_noise(run(a=1000), {key("a"): Noise(0.0, 0.01, 4)})
-    after = accept(None, new, {}).after
-    case = after.cases[key("a")]
-
-    assert 4 == case.layouts
-    assert 10 == case.layout_spread
-
-
 @pytest.mark.parametrize(
-    ("code", "count", "layouts", "spread"), [(None, 2000, 4, 20), ("x", 1000, 0, 0)]
+    ("code", "count", "noise", "expected"),
+    [
+        (None, 2000, None, (4, 20)),
+        # From what selftest and comparisons found of the run.
+        (None, 2000, Noise(0.0, 0.02, 6), (6, 40)),
+        # Other code begins anew, also where its count is the same.
+        ("x", 1000, None, (0, 0)),
+    ],
 )
 def test_what_was_known_of_layouts_stays_where_the_code_is_the_same(
-    code: str | None, count: int, layouts: int, spread: int
+    code: str | None, count: int, noise: Noise | None, expected: tuple[int, int]
 ) -> None:
-    """Other code begins anew, also where its count is the same."""
+    """With what the run knows of them."""
     before = first(a=1000)
     case = attrs.evolve(before.cases[key("a")], layouts=4, layout_spread=10)
     case = attrs.evolve(case, definition_hash=code or case.definition_hash)
-    after = accepted(attrs.evolve(before, cases={case.key: case}), run(a=count)).after
+    new = side(cpp("a", outcome=counted(count), noise=noise))
+    found = accepted(attrs.evolve(before, cases={case.key: case}), new).after.cases[key("a")]
 
-    assert layouts == after.cases[key("a")].layouts
-    assert spread == after.cases[key("a")].layout_spread
+    assert expected == (found.layouts, found.layout_spread)

@@ -14,7 +14,7 @@ from instruction_counts.domain.errors import DataError
 from instruction_counts.gate.checks import check_values, read_previous
 from instruction_counts.gate.gate import apply_limits
 from instruction_counts.gate.limits import Limits, Rule
-from tests.gate.fakes import comparison, difference, key
+from tests.builders import comparison, difference, key
 
 LIMITS = Limits(Rule(hard=Effect(absolute=100)))
 CASES = (

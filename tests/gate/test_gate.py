@@ -13,7 +13,7 @@ from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.outcomes import Outcome, Status
 from instruction_counts.gate.gate import FailOn, Level, apply_limits
 from instruction_counts.gate.limits import Limits, Rule
-from tests.gate.fakes import comparison, counted, cpp, difference, key
+from tests.builders import comparison, counted, cpp, difference, key
 
 BASE = 10_000
 HARD = 100
@@ -44,17 +44,6 @@ def test_a_hard_limit_is_exceeded_beyond_the_noise(change: int, expected: Level)
     assert expected == level(change, noise=10)
 
 
-@given(st.integers(1, 500), st.data())
-def test_a_wobble_within_the_noise_never_leads_from_within_to_failing(
-    noise: int, data: st.DataObject
-) -> None:
-    """Whatever the true change: there is the edge between the two."""
-    first = data.draw(st.integers(1, HARD))
-    second = first + data.draw(st.integers(-noise, noise))
-
-    assert Level.FAILS is not level(max(1, second), noise=noise)
-
-
 @given(st.integers(0, 300), st.lists(st.fractions(0, 1), min_size=1, max_size=30), st.data())
 def test_repeated_checks_do_not_flicker(
     noise: int, wobble: list[float], data: st.DataObject
@@ -77,24 +66,6 @@ def test_repeated_checks_do_not_flicker(
 def test_what_was_failing_fails_until_it_is_within_its_limit(change: int, noise: int) -> None:
     """The band is on the way up only."""
     assert (change > HARD) is (level(change, noise=noise, known=True) is Level.FAILS)
-
-
-@given(st.integers(1, 10**6), st.integers(0, 10**6))
-def test_a_larger_change_is_never_judged_more_kindly(change: int, noise: int) -> None:
-    """Levels come in the order of changes."""
-    order = [Level.WITHIN, Level.SOFT, Level.EDGE, Level.FAILS]
-    places = [order.index(level(effect, noise=noise)) for effect in (change, change + 1)]
-
-    assert sorted(places) == places
-
-
-def test_a_band_can_be_given() -> None:
-    """Instead of the noise floor."""
-    limits = Limits(Rule(hard=Effect(absolute=HARD), band=Effect(absolute=5)))
-
-    assert [Level.EDGE, Level.FAILS] == [
-        level(effect, noise=50, limits=limits) for effect in (HARD + 5, HARD + 6)
-    ]
 
 
 @pytest.mark.parametrize("verdict", OTHERS)

@@ -1,4 +1,4 @@
-"""Limits: which one holds for a case, and what a file may say."""
+"""Limits: which one holds for a case, what a file may say, and what is doubtful about them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from instruction_counts.domain.effects import Effect
+from instruction_counts.domain.effects import NEVER, Effect
 from instruction_counts.domain.errors import DataError
-from instruction_counts.gate.limits import Limits, Rule, read_limits
-from tests.gate.fakes import key
+from instruction_counts.domain.noise import Noise
+from instruction_counts.gate.baseline import Baseline, BaselineCase, Head
+from instruction_counts.gate.limits import Doubt, Limits, Rule, problems, read_limits
+from tests.builders import counted, cpp, key, side
 
 FILE = """\
 default: {soft: 0.1%, hard: "0.5%,100"}
 limits:
   - {only: "MatMul/*", hard: 10%}
   - {only: "*/mm", language: python, hard: 7}
-  - {only: "*/mm", language: c++, soft: 20, band: 0}
+  - {only: "*/mm", language: c++, soft: 20}
 fail_on_new: true
 """
 
@@ -35,7 +37,6 @@ def test_the_last_rule_that_matches_holds(tmp_path: Path) -> None:
 
     assert Effect(absolute=20) == rule.soft
     assert Effect(0.005, 100) == rule.hard
-    assert Effect() == rule.band
     assert (True, False, True) == (
         *(limits.fail_on_new, limits.fail_on_missing),
         limits.fail_on_output,
@@ -70,7 +71,7 @@ def test_a_rule_of_another_language_or_label_does_not_hold(
         ("fail_on_new: maybe", '$.fail_on_new\n  found     "maybe"\n  expected  true or false'),
         (
             "default: {only: add}",
-            "$.default\n  found     a pattern\n  expected  only soft, hard and",
+            "$.default\n  found     a pattern\n  expected  only soft and hard; move",
         ),
         ("", "1:1: $\n  found     nothing\n  expected  a mapping"),
         ("limits: {a: b}", "$.limits\n  found     {'a': 'b'} (dict)\n  expected  a list"),
@@ -79,7 +80,6 @@ def test_a_rule_of_another_language_or_label_does_not_hold(
             "$.default.soft\n  found     5%\n  expected  at most the hard limit, 0.5%",
         ),
         ('limits: [{soft: "1%,20", hard: "1%,10"}]', "$.limits[0].soft\n  found     1% and 20 ins"),
-        ("limits: [{band: never}]", "$.limits[0].band\n  found     never\n  expected  a size; to"),
         (f"default: {{hard: 1{'0' * 400}}}", "$.default.hard"),
     ],
 )
@@ -113,3 +113,61 @@ def test_the_limits_of_the_documentation_are_limits(tmp_path: Path) -> None:
 
     assert Rule(soft=Effect(0.001), hard=Effect(0.005)) == found.default
     assert 2 == len(found.limits)
+
+
+# Problems
+
+BASE = 100_000
+
+
+def baseline(*, layouts: int = 4, spread: float = 0.001) -> Baseline:
+    """A baseline of one case whose noise floor is 100 instructions."""
+    case = BaselineCase.of(
+        cpp("Group", "add", outcome=counted(BASE)), [Noise(0.0, spread, layouts)]
+    )
+    return Baseline(Head.of(side()), {case.key: case})
+
+
+def doubts(hard: Effect | None, *rules: Rule) -> list[Doubt]:
+    """What is doubtful where the default is this one."""
+    return [remark.doubt for remark in problems(baseline(), Limits(Rule(hard=hard), rules))]
+
+
+@pytest.mark.parametrize(
+    ("hard", "expected"),
+    [
+        (Effect(0.005), []),
+        (Effect(absolute=100), []),
+        (Effect(absolute=1000), []),
+        (Effect(absolute=99), [Doubt.NARROW]),
+        (Effect(), [Doubt.NARROW]),
+        (Effect(absolute=1001), [Doubt.WIDE]),
+        (Effect(0.05), [Doubt.WIDE]),
+        (NEVER, []),
+        (None, [Doubt.NO_LIMIT]),
+    ],
+)
+def test_limits_are_held_against_the_noise(hard: Effect | None, expected: list[Doubt]) -> None:
+    """Below it nothing is ever reported; far beyond it, what could be seen passes."""
+    assert expected == doubts(hard)
+
+
+def test_a_pattern_that_matches_nothing_is_doubtful() -> None:
+    """It is a typing mistake, or a case that is no more."""
+    assert [Doubt.NO_MATCH] == doubts(Effect(0.005), Rule("Grupp/*", hard=Effect(0.004)))
+
+
+def test_cases_without_knowledge_of_layouts_are_doubtful() -> None:
+    """Their noise is what is usual, and not theirs."""
+    (remark,) = problems(baseline(layouts=0))
+
+    assert Doubt.NO_LAYOUTS == remark.doubt
+    assert (key("Group", "add"),) == remark.about
+
+
+def test_exact_cases_may_have_limits_of_ten_times_the_smallest_change() -> None:
+    """A noise of nothing does not make every limit too wide."""
+    still = baseline(spread=0.0)
+
+    assert () == problems(still, Limits(Rule(hard=Effect(absolute=500))))
+    assert () == problems(still)

@@ -8,17 +8,10 @@ from typing import Any
 import attrs
 
 from instruction_counts.core.types import Language
-from instruction_counts.domain.outcomes import (
-    FunctionCost,
-    FunctionCosts,
-    Instructions,
-    Outcome,
-    Status,
-    Window,
-)
-from instruction_counts.domain.records import Run
-from instruction_counts.domain.stored import StoredCount
+from instruction_counts.domain.outcomes import Outcome, Status
+from instruction_counts.domain.records import Run, StoredCount
 from instruction_counts.storage.store import Store
+from tests.builders import counted
 from tests.fakes import FINGERPRINT, failed, make_record, make_run
 
 
@@ -26,14 +19,8 @@ def outcome_of(count: int | None) -> Outcome:
     """An outcome with so many instructions, all above 1,000 of them in one function."""
     if count is None:
         return failed()
-    costs = [FunctionCost("libtorch.so", "", "at::add", min(count, 1000))]
-    if count > 1000:
-        costs.append(FunctionCost("libtorch.so", "", "at::slow", count - 1000))
-    return Outcome(
-        Status.OK,
-        Instructions(count, exact=True, windows=(Window(1, count),)),
-        functions=FunctionCosts(1, tuple(costs)),
-    )
+    spent = {"at::add": min(count, 1000), "at::slow": count - 1000}
+    return counted(count, {name: cost for name, cost in spent.items() if cost > 0})
 
 
 def run_of(count: int | None, day: int, label: str = "add", **more: Any) -> Run:
@@ -53,7 +40,7 @@ def stored(store: Store, counts: Iterable[int | None], **more: Any) -> list[int]
 def point(count: int | None, number: int = 1, **more: Any) -> StoredCount:
     """A stored count, as the store gives it."""
     record = make_record("add", language=Language.CPP)
-    counted = outcome_of(count).instructions
+    found = outcome_of(count).instructions
     return attrs.evolve(
         StoredCount(
             case=record.key,
@@ -65,7 +52,7 @@ def point(count: int | None, number: int = 1, **more: Any) -> StoredCount:
             fingerprint=FINGERPRINT,
             definition_hash="d1",
             status=Status.OK if count is not None else Status.FAILED,
-            instructions=None if counted is None else attrs.evolve(counted, windows=()),
+            instructions=None if found is None else attrs.evolve(found, windows=()),
         ),
         **more,
     )

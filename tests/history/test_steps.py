@@ -95,23 +95,27 @@ def test_steps_lie_between_counts_that_agree(
     assert expected == [(step.before, step.after, step.confirmed) for step in steps_of(counts)]
 
 
-def test_the_noise_floor_decides_and_not_the_series() -> None:
-    """The same counts with another floor."""
-    counts = [1000] * 5 + [1008] * 5
+@pytest.mark.parametrize(
+    ("more", "floors", "expected"),
+    [
+        # The noise floor decides, and not the series.
+        (8, (4, 4), 1),
+        (8, (10, 10), 0),
+        # Counts without noise still are rounded: two instructions are no step, four are.
+        (2, (0, 0), 0),
+        (4, (0, 0), 1),
+        # A noisy count weighs less: its own floor says how far it may lie off.
+        (60, (4, 100), 0),
+    ],
+)
+def test_a_step_is_beyond_the_noise_floors_of_its_counts(
+    more: int, floors: tuple[int, int], expected: int
+) -> None:
+    """Of five counts on either side."""
+    counts = [1000] * 5 + [1000 + more] * 5
+    noise = [floor for floor in floors for _ in range(5)]
 
-    assert [1, 0] == [len(steps_of(counts, floor)) for floor in (4, 10)]
-
-
-def test_counts_without_noise_still_are_rounded() -> None:
-    """Two instructions are no step, four are."""
-    assert [0, 1] == [len(steps_of([1000] * 5 + [1000 + more] * 5, 0)) for more in (2, 4)]
-
-
-def test_a_noisy_count_weighs_less() -> None:
-    """Its own floor says how far it may lie off."""
-    counts = [1000] * 5 + [1060] * 5
-
-    assert () == steps_between(levels(counts, [4] * 5 + [100] * 5))
+    assert expected == len(steps_between(levels(counts, noise)))
 
 
 def test_steps_below_the_minimum_effect_are_none() -> None:

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import Language
-from instruction_counts.domain.executed import Executed, OperatorCalls, PythonFunction
+from instruction_counts.domain.executed import (
+    Executed,
+    OperatorCalls,
+    PythonFunction,
+    SourceChange,
+    SourceLines,
+)
 from instruction_counts.domain.metrics import Amounts
 from instruction_counts.domain.outcomes import (
     CallCost,
@@ -24,7 +30,6 @@ from instruction_counts.domain.outcomes import (
     Status,
     Window,
 )
-from instruction_counts.domain.source_lines import SourceChange, SourceLines
 from instruction_counts.report.document import Document, Table
 from instruction_counts.report.explain import SECTIONS, explanation_document
 from instruction_counts.report.renderers import markdown, renderer_named, terminal
@@ -295,15 +300,6 @@ def test_callers_of_the_largest_changes_are_shown() -> None:
     assert "0 11 +11 0 → 1 kernels" in text
 
 
-def test_a_function_with_other_parameters_is_one_function() -> None:
-    """Under its new name."""
-    renamed = costs_of([(CPU, "f(int)", 100)]), costs_of([(CPU, "f(int, bool)", 107)])
-    text = words(explained(*map(side, ("base", "new"), renamed)))
-
-    assert "f 100 107 +7" in text
-    assert "With other parameters than in base: f." in text
-
-
 # Source lines
 
 SOURCES = (
@@ -346,7 +342,6 @@ def test_json_has_every_function_and_what_was_executed() -> None:
         "function": "malloc",
         "library": STEADY,
         "layer": "allocator",
-        "was": "",
         "base": 99,
         "new": 110,
         "change": 11,

@@ -14,8 +14,7 @@ from instruction_counts.domain.causes import Cause, CauseKind
 from instruction_counts.domain.effects import Effect
 from instruction_counts.gate.accept import accept
 from instruction_counts.gate.gate import FailOn, Gate, apply_limits
-from instruction_counts.gate.limits import Limits, Rule
-from instruction_counts.gate.lint import Doubt, Remark
+from instruction_counts.gate.limits import Doubt, Limits, Remark, Rule
 from instruction_counts.report import gate as report
 from instruction_counts.report.document import Block, Document
 from instruction_counts.report.renderers import junit, markdown, terminal

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import attrs
-
-from instruction_counts.analysis.models import measured, predict
+from instruction_counts.analysis.models import measured
+from instruction_counts.core.types import AutogradMode
 from instruction_counts.domain.records import Record
 from instruction_counts.report import models as report
 from instruction_counts.report.document import Document
@@ -14,12 +13,12 @@ from instruction_counts.report.renderers.terminal import render
 from instruction_counts.session.models import Generated
 from instruction_counts.sources.models.layers import unique_layers
 from tests.fakes import failed
-from tests.sources.models.made import ADD, CONV, cost, layer_record, make_trace, spent, whole_record
+from tests.sources.models.made import ADD, CONV, cost, layer_record, make_trace, whole_record
 
 
 def predicted(*records: Record) -> list[str]:
     """The prediction of Net, line by line, without what spaces align."""
-    return shown(report.predicted([predict(measured(records, "Net"))]))
+    return shown(report.predicted([measured(records, "Net")]))
 
 
 def shown(document: Document) -> list[str]:
@@ -68,14 +67,6 @@ def test_without_counts_there_is_no_column_of_counts() -> None:
     assert "layer type calls unique time share" == heading
 
 
-def test_what_is_unexplained_says_where_it_is_spent() -> None:
-    """In the layers of PyTorch that explain a change, too."""
-    whole = whole_record("Net", spent(1500, kernels=190, interpreter=1310))
-    *_, last = predicted(layer_record("one", spent(100, kernels=100), {"Net": 2}), whole)
-
-    assert "Net: unexplained, by where it is spent: +1,310 interpreter · -10 kernels" == last
-
-
 def test_what_is_not_in_the_sum_is_named() -> None:
     """With how many these are."""
     *_, last = predicted(*RECORDS, layer_record("bad", failed(), {"Net": 1}))
@@ -85,8 +76,9 @@ def test_what_is_not_in_the_sum_is_named() -> None:
 
 def test_layers_without_backward_are_named() -> None:
     """Beside how many of all they are."""
-    prediction = attrs.evolve(predict(measured(RECORDS, "Net")), forward_only=RECORDS[1:2])
-    *_, last = shown(report.predicted([prediction]))
+    both = {"autograd": AutogradMode.FORWARD_BACKWARD}
+    records = (layer_record("one", cost(300), {"Net": 2}, **both), RECORDS[1])
+    *_, last = shown(report.predicted([measured(records, "Net", **both)]))
 
     assert "Net: forward alone, 1 of 2 layers without backward: ReLU / relu" == last
 
@@ -110,7 +102,7 @@ def test_what_models_became_is_counted_and_what_is_missing_has_its_reason() -> N
 
 def test_a_file_of_records_has_all_models() -> None:
     """With every column, whatever was measured."""
-    found = report.predicted([predict(measured(RECORDS, "Net"))] * 2)
+    found = report.predicted([measured(RECORDS, "Net")] * 2)
 
     assert found.records is not None
     assert [

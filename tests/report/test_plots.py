@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instruction_counts.analysis.complexity import fit
+from instruction_counts.analysis.operators import fit
 from instruction_counts.report.plots import Curve, Line, curves, levels
 
 COUNTS = [1000, 1000, 9000, 1000, 1200, 1200]

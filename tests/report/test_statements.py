@@ -6,7 +6,7 @@ import json
 
 import attrs
 
-from instruction_counts.analysis.verdicts.statements import beside
+from instruction_counts.analysis.verdicts.comparison import beside
 from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.outcomes import Times
 from instruction_counts.domain.records import Record

@@ -79,15 +79,14 @@ def is_elsewhere(condition: selftest.Condition) -> bool:
 
 def test_four_things_must_not_matter() -> None:
     """Each has a round of its own, beside the first."""
+    found = [(of.another_directory, of.busy, bool(of.variables)) for of in CONDITIONS]
+
     assert [
         (False, False, False),
         (True, False, False),
         (False, True, False),
         (False, False, True),
-    ] == [
-        (condition.another_directory, condition.busy, bool(condition.variables))
-        for condition in CONDITIONS
-    ]
+    ] == found
 
 
 @pytest.mark.parametrize("condition", CONDITIONS[1::2], ids=["elsewhere", "environment"])
@@ -118,51 +117,32 @@ def test_a_command_of_a_build_is_run_where_the_program_was_started(
 # Representative cases
 
 
-@pytest.fixture(scope="module")
-def standard() -> tuple[Case, ...]:
-    """The standard suite."""
-    return load(STANDARD)
+def test_a_representative_set_covers_the_suite() -> None:
+    """Each top label in its languages, and each mode, is another way through torch.
 
-
-def test_every_top_label_is_represented_in_its_languages(standard: tuple[Case, ...]) -> None:
-    """Each is another part of torch."""
+    They are few enough for several rounds, keep their order, and none stands twice.
+    """
+    standard = load(STANDARD)
+    chosen = representative(standard)
 
     def covered(cases: tuple[Case, ...]) -> set[tuple[str, Language]]:
         return {(str(case.label[0]), case.autolabels.language) for case in cases}
 
-    assert covered(standard) == covered(representative(standard))
-
-
-def test_every_mode_is_represented(standard: tuple[Case, ...]) -> None:
-    """Each takes another way through torch."""
+    assert covered(standard) == covered(chosen)
     expected = {case.autolabels for case in standard if case.num_threads == 1}
-
-    assert expected == {case.autolabels for case in representative(standard)}
-
-
-def test_there_are_about_forty(standard: tuple[Case, ...]) -> None:
-    """Few enough for several rounds."""
-    assert 35 <= len(representative(standard)) <= 50
+    assert expected == {case.autolabels for case in chosen}
+    assert 35 <= len(chosen) <= 50
+    assert tuple(case for case in standard if case in set(chosen)) == chosen
 
 
-def test_they_keep_the_order_of_the_suite(standard: tuple[Case, ...]) -> None:
-    """No case stands twice."""
-    chosen = set(representative(standard))
-
-    assert tuple(case for case in standard if case in chosen) == representative(standard)
-
-
-def test_cases_of_several_threads_are_left_out() -> None:
-    """Their counts depend on the scheduler."""
-    assert (A,) == representative([make_case("a", num_threads=2), A, make_case("a", stmt="z")])
-
-
-def test_few_cases_represent_themselves() -> None:
-    """As many as there are ways through torch."""
+def test_a_representative_set_has_each_way_once() -> None:
+    """Of several threads none: their counts depend on the scheduler."""
     scripted = make_case("a", runtime=RuntimeMode.JIT)
     backward = make_case("a", autograd=AutogradMode.FORWARD_BACKWARD)
+    others = [make_case("a", num_threads=2), make_case("a", stmt="z")]
 
     assert (A, scripted, backward) == representative([A, scripted, backward])
+    assert (A,) == representative([others[0], A, others[1]])
 
 
 # What the rounds say

@@ -17,24 +17,6 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "runs.db"
 
 
-def test_a_run_goes_on_while_its_process_does(path: Path) -> None:
-    """Whoever asks, also the process itself."""
-    mine, others = RunningRuns(path), RunningRuns(path)
-    mine.begin(7)
-
-    assert not mine.is_abandoned(7)
-    assert not others.is_abandoned(7)
-
-
-def test_a_run_that_was_let_go_of_is_abandoned(path: Path) -> None:
-    """As the system does for a process that dies; asking changes nothing."""
-    mine = RunningRuns(path)
-    mine.begin(7)
-    mine.close()
-
-    assert [True] * 3 == [RunningRuns(path).is_abandoned(7) for _ in range(3)]
-
-
 def test_nothing_is_left_of_a_run_that_came_to_its_end(path: Path) -> None:
     """Its state is in the database."""
     runs = RunningRuns(path)

@@ -18,7 +18,6 @@ import attrs
 
 from instruction_counts.analysis.attribution.layers import Layer, layer_of
 from instruction_counts.analysis.attribution.names import normalised, normalised_library, stem
-from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import FunctionCosts
 from instruction_counts.domain.records import Record
 
@@ -45,8 +44,6 @@ class FunctionChange:
     base_calls: Fraction | None = None
     """Calls into it per iteration; None where they are not known."""
     new_calls: Fraction | None = None
-    was: str = ""
-    """The name in base, where its parameters are others in new."""
 
     @property
     def delta(self) -> Fraction:
@@ -161,20 +158,15 @@ _Edge: TypeAlias = tuple[FunctionKey, FunctionKey]
 
 
 def difference(base: FunctionCosts | None, new: FunctionCosts | None) -> FunctionDifference:
-    """What changed from ``base`` to ``new``; a side that is None spends nothing.
-
-    Raises:
-        DataError: the costs of a side contradict themselves.
-    """
+    """What changed from ``base`` to ``new``; a side that is None spends nothing."""
     before, after = _Spent.of(base), _Spent.of(new)
     names = _renamed(before.costs, after.costs)
-    old_names = {key: old.name for old, key in names.items()}
     if names:
         before = _Spent.of(base, names)
     functions = [
         FunctionChange(
             *(key, before.costs.get(key), after.costs.get(key)),
-            *(before.calls_into(key), after.calls_into(key), old_names.get(key, "")),
+            *(before.calls_into(key), after.calls_into(key)),
         )
         for key in {**after.costs, **before.costs}
     ]
@@ -206,7 +198,6 @@ class _Spent:
         """The sums over what has one name; ``names`` are other names for some functions."""
         if costs is None:
             return cls({}, {}, {})
-        _check(costs)
         found = [
             FunctionKey(
                 normalised(cost.function, cost.library),
@@ -241,30 +232,6 @@ class _Spent:
     def call(self, edge: _Edge) -> tuple[Fraction, Fraction] | tuple[None, None]:
         """Calls from one function to another, with their instructions; None where not known."""
         return self.calls.get(edge, (_NOTHING, _NOTHING)) if self.knows_calls else (None, None)
-
-
-def _check(costs: FunctionCosts) -> None:
-    # The rows of a file are taken as they are, which is what makes reading large files quick.
-    places = range(len(costs.costs))
-    wrong: list[object] = [
-        cost
-        for cost in costs.costs
-        if not isinstance(cost.exclusive, int)
-        or not all(isinstance(name, str) for name in (cost.function, cost.library, cost.file))
-    ]
-    wrong += [
-        call
-        for call in costs.calls
-        if not isinstance(call.calls, int)
-        or not isinstance(call.instructions, int)
-        or not all(
-            isinstance(place, int) and place in places for place in (call.caller, call.callee)
-        )
-    ]
-    if not isinstance(costs.runs, int) or costs.runs < 1:
-        wrong.append(f"they are over {costs.runs} runs")
-    if wrong:
-        raise DataError(f"the costs of a case are damaged: {wrong[0]}", "Measure it again.")
 
 
 def _renamed(

@@ -4,14 +4,10 @@ Two builds call one function by different names: compilers number the clones tha
 add versions, libraries carry a version or a hash, and template arguments spell out types at any
 length. `normalised` takes that away and keeps what tells functions apart.
 
-Argument lists are kept. In the standard suite one function in twenty differs from another one of
-its library in them alone, often from one that calls it (``at::detail::empty_cpu``); without
-arguments the two would be one that calls itself. The price would be that a function with a new
-parameter is another function, so there is `stem`: where of one stem and library one name left and
-one entered, they are one function whose parameters changed.
-
-What Callgrind left mangled (``_ZN…``) stays so. It demangles what ``c++filt`` does; the names that
-it does not know, of generic lambdas in templates, ``c++filt`` does not know either.
+Argument lists are kept: one function in twenty differs from another one of its library in them
+alone, often from one that calls it (``at::detail::empty_cpu``). So that a function with a new
+parameter is no other function there is `stem`: where of one stem and library one name left and one
+entered, they are one. What Callgrind left mangled (``_ZN…``) stays so.
 """
 
 from __future__ import annotations
@@ -190,13 +186,8 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
-def without_recursion(function: str) -> str:
-    """A name without the suffix that Callgrind gives to the levels of a recursion."""
-    return _RECURSION.sub("", function)
-
-
 def _undecorated(function: str) -> str:
-    name = without_recursion(printable(" ".join(function.split())))
+    name = _RECURSION.sub("", printable(" ".join(function.split())))
     name = _CLONE.sub("", _VERSION.sub("", name))
     name = _INLINE_NAMESPACE.sub("std::", _NOISE.sub("", name)).strip()
     return UNKNOWN if not name or _ADDRESS.fullmatch(name) else name
@@ -230,43 +221,36 @@ class _Group:
     arguments: tuple[_Text, ...]
 
 
-@attrs.define
-class _Open:
-    """A pair of brackets that is being read."""
-
-    opening: str
-    arguments: list[_Text] = attrs.field(factory=list)
-    mask: list[str] = attrs.field(factory=list)
-    groups: list[_Group] = attrs.field(factory=list)
-
-    def end(self) -> None:
-        """End an argument, and begin the next."""
-        self.arguments.append(_Text("".join(self.mask), tuple(self.groups)))
-        self.mask, self.groups = [], []
-
-
 def _parsed(name: str) -> _Text | None:
     """The name with its brackets resolved; None where they do not match, or go too deep."""
-    levels = [_Open("")]
-    for piece in _PIECE.findall(name):
-        level = levels[-1]
-        if piece in _CLOSING:
-            levels.append(_Open(piece))
-        elif piece == "," and level.opening:
-            level.end()
-        elif level.opening and piece == _CLOSING[level.opening]:
-            levels.pop()
-            level.end()
-            levels[-1].mask.append(_HOLE)
-            levels[-1].groups.append(_Group(level.opening, tuple(level.arguments)))
-        else:
-            level.mask.append(piece)
-        if len(levels) > _DEEPEST:
-            return None
-    if len(levels) > 1:
+    try:
+        return _arguments(iter(_PIECE.findall(name)), "", 1)[0]
+    except ValueError:
         return None
-    levels[0].end()
-    return levels[0].arguments[0]
+
+
+def _arguments(pieces: Iterator[str], opening: str, depth: int) -> tuple[_Text, ...]:
+    """What stands from an opening bracket to the one that closes it."""
+    found: list[_Text] = []
+    mask: list[str] = []
+    groups: list[_Group] = []
+    for piece in pieces:
+        if opening and piece == _CLOSING[opening]:
+            break
+        if piece in _CLOSING:
+            if depth == _DEEPEST:
+                raise ValueError("too many brackets")
+            groups.append(_Group(piece, _arguments(pieces, piece, depth + 1)))
+            mask.append(_HOLE)
+        elif opening and piece == ",":
+            found.append(_Text("".join(mask), tuple(groups)))
+            mask, groups = [], []
+        else:
+            mask.append(piece)
+    else:
+        if opening:
+            raise ValueError("a bracket is not closed")
+    return (*found, _Text("".join(mask), tuple(groups)))
 
 
 def _without_return_type(text: _Text) -> _Text:

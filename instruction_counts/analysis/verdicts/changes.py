@@ -17,11 +17,10 @@ class Program(enum.Enum):
     """What is known of what two sides executed."""
 
     UNKNOWN = "unknown"
-    """It is not known of a side, or the sides have different versions of Python."""
+    """It is not known of a side, or the sides have different versions of Python, or other Python
+    code that executes as many bytecodes."""
     SAME = "same"
     """Each Python function with the same code, as often; each operator as often."""
-    EDITED = "edited"
-    """Other Python code, which executes as many bytecodes; the same operators."""
     PYTHON_DIFFERS = "Python code differs"
     OPERATORS_DIFFER = "operators differ"
 
@@ -32,9 +31,8 @@ OTHER_PROGRAMS = frozenset({Program.PYTHON_DIFFERS, Program.OPERATORS_DIFFER})
 
 def program(base: Record | None, new: Record | None) -> Program:
     """What two sides of a case executed, compared."""
-    before, after = (
-        record.outcome.executed_digests if record is not None else None for record in (base, new)
-    )
+    before = base.outcome.executed_digests if base is not None else None
+    after = new.outcome.executed_digests if new is not None else None
     if before is None or after is None:
         return Program.UNKNOWN
     same_python = before.python == after.python
@@ -42,9 +40,8 @@ def program(base: Record | None, new: Record | None) -> Program:
         return Program.PYTHON_DIFFERS
     if before.operators != after.operators:
         return Program.OPERATORS_DIFFER
-    if not same_python:
-        return Program.UNKNOWN
-    return Program.SAME if before.code == after.code else Program.EDITED
+    is_same = same_python and before.code == after.code
+    return Program.SAME if is_same else Program.UNKNOWN
 
 
 @attrs.frozen
@@ -68,11 +65,9 @@ def metric_changes(base: Record | None, new: Record | None) -> Iterator[MetricCh
     """
     if base is None or new is None or base.definition_hash != new.definition_hash:
         return
-    for metric in metrics():
+    for metric in (metric for metric in metrics() if metric.judged and metric.exact):
         before, after = (record.outcome.metrics.get(metric.name) for record in (base, new))
-        if not (metric.judged and metric.exact) or before is None or after is None:
-            continue
-        if before != after:
+        if before is not None and after is not None and before != after:
             yield MetricChange(metric, before, after)
 
 
@@ -80,9 +75,8 @@ def metric_changes(base: Record | None, new: Record | None) -> Iterator[MetricCh
 class TimeChange:
     """The ratio of the medians (new to base) with its confidence interval.
 
-    ``low`` and ``high`` bound the ratio at 95%, from the intervals of both medians, and so
-    cautiously. They speak of the blocks of one process on either side; two processes can differ by
-    more.
+    ``low`` and ``high`` bound it at 95%, cautiously: from the intervals of both medians. They speak
+    of the blocks of one process on either side; two processes can differ by more.
     """
 
     base_s: float

@@ -1,4 +1,4 @@
-"""A whole comparison: two sides, case by case."""
+"""A whole comparison: two sides case by case, or statements beside the first of them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import attrs
 
 from instruction_counts.analysis.attribution.causes import causes_of_case, executed_changes
-from instruction_counts.analysis.attribution.functions import difference, steady_change
-from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS, program
+from instruction_counts.analysis.attribution.functions import (
+    FunctionChange,
+    difference,
+    steady_change,
+)
+from instruction_counts.analysis.verdicts.changes import OTHER_PROGRAMS
 from instruction_counts.analysis.verdicts.difference import (
     Difference,
     Layouts,
@@ -25,7 +29,7 @@ from instruction_counts.domain.causes import Cause
 from instruction_counts.domain.effects import MIN_EFFECT, Effect
 from instruction_counts.domain.errors import DataError
 from instruction_counts.domain.outcomes import FunctionCosts
-from instruction_counts.domain.records import Complete, as_it_is
+from instruction_counts.domain.records import Complete, Record, as_it_is
 
 
 @attrs.frozen
@@ -59,19 +63,15 @@ class Comparison:
 
 def causes_of(compared: Difference, complete: Complete = as_it_is) -> tuple[Cause, ...]:
     """What changed; nothing where the details of a record cannot be read."""
-    if (
-        not (compared.change or compared.program in OTHER_PROGRAMS)
-        or compared.base is None
-        or compared.new is None
-    ):
+    is_changed = compared.change or compared.program in OTHER_PROGRAMS
+    if not is_changed or compared.base is None or compared.new is None:
         return ()
     try:
         before, after = (complete(record).outcome for record in (compared.base, compared.new))
         executed = executed_changes(before.executed, after.executed)
         if before.functions is None or after.functions is None or not compared.change:
-            return causes_of_case(executed)
-        native = difference(before.functions, after.functions)
-        return causes_of_case(executed, native)
+            return executed
+        return causes_of_case(executed, difference(before.functions, after.functions))
     except DataError:  # a verdict does not depend on its causes
         return ()
 
@@ -79,7 +79,7 @@ def causes_of(compared: Difference, complete: Complete = as_it_is) -> tuple[Caus
 def compare(
     base: Side,
     new: Side,
-    min_effect: Effect | None = None,
+    min_effect: Effect = MIN_EFFECT,
     causes: Callable[[Difference], tuple[Cause, ...]] = causes_of,
 ) -> Comparison:
     """Judge every case of either side, in the order of ``new``, then what is only in ``base``.
@@ -91,7 +91,6 @@ def compare(
     """
     found = tuple(disagreements(base, new))
     comparable = not any(disagreement.prevents for disagreement in found)
-    least = min_effect or MIN_EFFECT
     skipped_by_budget = {
         key: budget
         for side in (new, base)
@@ -103,20 +102,17 @@ def compare(
         if key in skipped_by_budget:
             continue
         before, after = base.records.get(key), new.records.get(key)
-        outcomes = [record.outcome if record is not None else None for record in (before, after)]
-        outputs = [outcome.output if outcome is not None else None for outcome in outcomes]
+        output = (
+            compare_outputs(before.outcome.output, after.outcome.output)
+            if before and after
+            else None
+        )
         judged = judge(
-            key,
-            before,
-            after,
-            comparable=comparable,
-            min_effect=least,
-            output=compare_outputs(*outputs),
-            program=program(before, after),
+            key, before, after, comparable=comparable, min_effect=min_effect, output=output
         )
         differences.append(attrs.evolve(judged, causes=causes(judged)))
     return Comparison(
-        base, new, found, least, tuple(differences), skipped_by_budget=skipped_by_budget
+        base, new, found, min_effect, tuple(differences), skipped_by_budget=skipped_by_budget
     )
 
 
@@ -180,3 +176,51 @@ def _steady_change(
         return None
     base, new = ([layout[key] for layout in side] for side in functions)
     return steady_change(base, new)
+
+
+# ------------------------------------------------------------------- statements, side by side
+
+_PLACES = 3
+
+
+@attrs.frozen
+class MeasuredStatement:
+    """A statement that was measured."""
+
+    record: Record
+    places: tuple[FunctionChange, ...] = ()
+    """The functions that spend most of its instructions, from nothing to that; at most three."""
+    difference: Difference | None = None
+    """From the first statement to this one; None for the first itself."""
+
+
+def beside(records: Sequence[Record]) -> tuple[MeasuredStatement, ...]:
+    """The statements of ``records``, which hold their details, in their order."""
+    return tuple(
+        MeasuredStatement(
+            record, _places(record), _from_first(records[0], record) if number else None
+        )
+        for number, record in enumerate(records)
+    )
+
+
+def _places(record: Record) -> tuple[FunctionChange, ...]:
+    if record.outcome.functions is None:
+        return ()
+    return difference(None, record.outcome.functions).functions[:_PLACES]
+
+
+def _from_first(first: Record, other: Record) -> Difference:
+    """As between two builds; that they are other code and of other modes is meant."""
+    key = other.key
+    base = attrs.evolve(
+        first,
+        label=key.label,
+        language=key.language,
+        runtime=key.runtime,
+        autograd=key.autograd,
+        num_threads=key.num_threads,
+        definition_hash=other.definition_hash,
+    )
+    judged = judge(key, base, other)
+    return attrs.evolve(judged, causes=causes_of(judged))

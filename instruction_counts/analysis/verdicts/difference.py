@@ -18,6 +18,7 @@ from instruction_counts.analysis.verdicts.changes import (
     Program,
     TimeChange,
     metric_changes,
+    program,
     time_change,
 )
 from instruction_counts.analysis.verdicts.outputs import OutputDifference
@@ -111,18 +112,21 @@ class Difference:
     layouts: Layouts | None = None
     """What it was verified with; None where it was not."""
     output: OutputDifference | None = None
-    program: Program = Program.UNKNOWN
     causes: tuple[Cause, ...] = ()
     """What changed most: Python functions and operators, then the largest changes of native
     functions; empty where that is not known."""
 
     @property
+    def program(self) -> Program:
+        """What is known of what both sides executed."""
+        return program(self.base, self.new)
+
+    @property
     def time(self) -> TimeChange | None:
         """The change of the wall times; None where a side has none."""
-        times = [
-            record.outcome.times if record is not None else None for record in (self.base, self.new)
-        ]
-        return time_change(*times)
+        if self.base is None or self.new is None:
+            return None
+        return time_change(self.base.outcome.times, self.new.outcome.times)
 
     @property
     def metrics(self) -> tuple[MetricChange, ...]:
@@ -181,26 +185,22 @@ def judge(
     new: Record | None,
     *,
     comparable: bool = True,
-    min_effect: Effect | None = None,
+    min_effect: Effect = MIN_EFFECT,
     output: OutputDifference | None = None,
-    program: Program = Program.UNKNOWN,
 ) -> Difference:
     """The verdict on two records, before anything is measured again.
 
-    ``comparable`` is False where the fingerprints forbid to compare counts. ``program`` is what is
-    known of what both sides executed.
+    ``comparable`` is False where the fingerprints forbid to compare counts.
     """
     said = _without_counts(base, new, comparable=comparable, output=output)
     if said is not None:
-        return Difference(key, base, new, *said, output=output, program=program)
+        return Difference(key, base, new, *said, output=output)
     before, after = _instructions(base), _instructions(new)
-    noises = [
-        record.noise for record in (base, new) if record is not None and record.noise is not None
-    ]
+    noises = [record.noise for record in (base, new) if record and record.noise]
     floor = noise_floor(before, after, key.language, noises)
-    said = _on_counts(before, after, floor.instructions, min_effect or MIN_EFFECT)
+    said = _on_counts(before, after, floor.instructions, min_effect)
     found = Difference(key, base, new, *said, floor.instructions, floor.origin, output=output)
-    return _by_program(attrs.evolve(found, program=program))
+    return _by_program(found)
 
 
 def is_suspect(difference: Difference, min_effect: Effect) -> bool:
@@ -219,7 +219,7 @@ def is_suspect(difference: Difference, min_effect: Effect) -> bool:
 
 
 def judge_verified(
-    difference: Difference, layouts: Layouts, min_effect: Effect | None = None
+    difference: Difference, layouts: Layouts, min_effect: Effect = MIN_EFFECT
 ) -> Difference:
     """The verdict on a suspect that was counted again in several layouts.
 
@@ -232,7 +232,7 @@ def judge_verified(
     noise = max(max(side) - min(side) for side in (base, new))
     gap = max(min(new) - max(base), min(base) - max(new))
     checked = attrs.evolve(difference, layouts=layouts, noise=noise, noise_origin=Origin.LAYOUTS)
-    verdict, reason = _on_layouts(checked, layouts, gap, min_effect or MIN_EFFECT)
+    verdict, reason = _on_layouts(checked, layouts, gap, min_effect)
     return _by_program(attrs.evolve(checked, verdict=verdict, reason=reason))
 
 
@@ -271,14 +271,11 @@ def noise_floor(
     known = list(noises)
     larger = max(base.per_run, new.per_run)
     layout = max((noise.layout_spread for noise in known if noise.layouts), default=None)
-    by_layout = (
-        Floor(round(USUAL_LAYOUT_SPREAD[language] * larger), Origin.ASSUMED)
-        if layout is None
-        else Floor(round(layout * larger), Origin.LAYOUTS)
-    )
+    origin = Origin.ASSUMED if layout is None else Origin.LAYOUTS
+    by_layout = USUAL_LAYOUT_SPREAD[language] if layout is None else layout
     by_server = max((noise.server_spread for noise in known), default=0.0)
     floors = (
-        by_layout,
+        Floor(round(by_layout * larger), origin),
         Floor(round(by_server * larger), Origin.SERVERS),
         Floor(max(base.spread, new.spread), Origin.WINDOWS),
     )
@@ -297,15 +294,13 @@ def _without_counts(
         return Verdict.NEW, Reason.ONLY_IN_NEW
     if new is None:
         return Verdict.MISSING, Reason.ONLY_IN_BASE
-    failed = tuple(
-        record.outcome.status in {Status.FAILED, Status.TIMEOUT} for record in (base, new)
-    )
+    outcomes = base.outcome, new.outcome
+    failed = tuple(outcome.status in {Status.FAILED, Status.TIMEOUT} for outcome in outcomes)
     if any(failed):
         return Verdict.FAILED, _FAILED[failed]
-    skipped = any(record.outcome.status is Status.SKIPPED for record in (base, new))
-    counted = all(record.outcome.instructions is not None for record in (base, new))
+    counted = all(outcome.instructions is not None for outcome in outcomes)
     obstacles = {
-        Reason.SKIPPED: skipped,
+        Reason.SKIPPED: any(outcome.status is Status.SKIPPED for outcome in outcomes),
         Reason.DEFINITION_CHANGED: base.definition_hash != new.definition_hash,
         Reason.OUTPUT_DIFFERS: output is not None and output.differs,
         Reason.NOT_COUNTED: not counted,
@@ -354,17 +349,15 @@ def _by_program(judged: Difference) -> Difference:
     if judged.program not in _PROGRAMS or too_small:
         return judged
     reason, metric = _PROGRAMS[judged.program]
-    if judged.verdict in {Verdict.BETTER, Verdict.WORSE}:
-        return attrs.evolve(judged, reason=reason)
-    before, after = (
-        0 if record is None else record.outcome.metrics.get(metric.name, 0)
-        for record in (judged.base, judged.new)
-    )
-    change = judged.effect or 0
-    agree = (after - before) * change > 0
-    return attrs.evolve(
-        judged, verdict=_direction(change) if agree else Verdict.AMBIGUOUS, reason=reason
-    )
+    verdict, change = judged.verdict, judged.effect or 0
+    if verdict not in {Verdict.BETTER, Verdict.WORSE}:
+        before, after = (
+            0 if record is None else record.outcome.metrics.get(metric.name, 0)
+            for record in (judged.base, judged.new)
+        )
+        agree = (after - before) * change > 0
+        verdict = _direction(change) if agree else Verdict.AMBIGUOUS
+    return attrs.evolve(judged, verdict=verdict, reason=reason)
 
 
 def _count(record: Record | None, layouts: Sequence[int]) -> int | None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import array
 import base64
-import math
-import sys
 from collections.abc import Iterator
 
 import attrs
+import numpy as np
 
 from instruction_counts.domain.outcomes import Output, TensorValue
 
@@ -63,7 +61,8 @@ def compare_outputs(base: Output | None, new: Output | None) -> OutputDifference
         return OutputDifference(differs=False, unknown="the output is not the same in every run")
     if base.inputs != new.inputs:
         return OutputDifference(differs=False, unknown="the setup made different inputs")
-    found = tuple(_differences(base, new))
+    with np.errstate(all="ignore"):  # what overflows is infinite
+        found = tuple(_differences(base, new))
     return OutputDifference(differs=bool(found), tensors=found)
 
 
@@ -82,46 +81,23 @@ def _of_tensors(base: TensorValue, new: TensorValue) -> Iterator[TensorDifferenc
     for what in ("shape", "dtype", "nans"):
         before, after = getattr(base, what), getattr(new, what)
         if before != after:
-            yield TensorDifference(base.name, f"{_WORDS[what]} {before} → {after}")
+            words = "number of NaNs" if what == "nans" else what
+            yield TensorDifference(base.name, f"{words} {before} → {after}")
             return
     if base.digest == new.digest:
         return
-    exact = base.dtype not in _TOLERANCES
+    was, now = (np.frombuffer(base64.b64decode(tensor.sample), "<f8") for tensor in (base, new))
+    size = min(len(was), len(now))
+    was, now = was[:size], now[:size]
     relative, absolute = _TOLERANCES.get(base.dtype, (0.0, 0.0))
-    pairs = list(zip(_values(base), _values(new), strict=False))
-    by = [(_distance(base, other), abs(base)) for base, other in pairs if not _same(base, other)]
-    outside = any(not _within(distance, absolute + relative * size) for distance, size in by)
-    if outside or exact:
-        largest = max((distance for distance, _ in by), default=0.0)
-        ratio = max((_ratio(distance, size) for distance, size in by if size), default=0.0)
-        what = f"differs by up to {largest:.3g} (relative {ratio:.3g})"
-        yield TensorDifference(base.name, what, largest, ratio)
-
-
-_WORDS = {"shape": "shape", "dtype": "dtype", "nans": "number of NaNs"}
-
-
-def _same(base: float, other: float) -> bool:
-    return (math.isnan(base) and math.isnan(other)) or base == other
-
-
-def _distance(base: float, other: float) -> float:
+    is_within = np.isclose(now, was, relative, absolute, equal_nan=True).all()
+    if base.dtype in _TOLERANCES and is_within:
+        return
+    differs = ~np.isclose(now, was, 0, 0, equal_nan=True)
+    was, now = was[differs], now[differs]
     # Between a number and NaN it is as far as can be, and not NaN, of which there is no largest.
-    distance = abs(base - other)
-    return math.inf if math.isnan(distance) else distance
-
-
-def _within(distance: float, bound: float) -> bool:
-    # A tolerance relative to an infinite value is infinite itself, and would let anything pass.
-    return math.isfinite(distance) and distance <= bound
-
-
-def _ratio(distance: float, size: float) -> float:
-    return distance / size if math.isfinite(distance) else math.inf
-
-
-def _values(tensor: TensorValue) -> array.array[float]:
-    values = array.array("d", base64.b64decode(tensor.sample))
-    if sys.byteorder == "big":
-        values.byteswap()
-    return values
+    distances = np.nan_to_num(abs(was - now), nan=np.inf, posinf=np.inf)
+    ratios = distances[was != 0] / np.where(np.isfinite(was), abs(was), 1)[was != 0]
+    largest, ratio = (float(numbers.max(initial=0)) for numbers in (distances, ratios))
+    what = f"differs by up to {largest:.3g} (relative {ratio:.3g})"
+    yield TensorDifference(base.name, what, largest, ratio)

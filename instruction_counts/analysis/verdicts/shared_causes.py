@@ -20,7 +20,6 @@ The rule:
 from __future__ import annotations
 
 import functools
-import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
@@ -31,9 +30,7 @@ from instruction_counts.analysis.verdicts.difference import Difference, Reason, 
 from instruction_counts.core.types import CaseKey
 from instruction_counts.domain.causes import Cause, CauseIdentity, CauseKind
 
-MOST = 5
-"""So many causes are told."""
-
+_MOST = 5
 _FEW = 3
 """So many changed cases need no causes in common."""
 
@@ -96,7 +93,7 @@ class SharedCauses:
     """All of them, the leading ones included."""
 
 
-def shared_causes(differences: Iterable[Difference], most: int = MOST) -> SharedCauses:
+def shared_causes(differences: Iterable[Difference], most: int = _MOST) -> SharedCauses:
     """What was compared, by the rule above; ``most`` causes are leading."""
     changed = sorted(filter(is_changed, differences), key=lambda case: -abs(case.change or 0))
     changes = {case.key: case.change or 0 for case in changed}
@@ -105,39 +102,33 @@ def shared_causes(differences: Iterable[Difference], most: int = MOST) -> Shared
     for case in changed:
         for cause in case.causes:
             found[cause.identity].setdefault(case.key, cause)
-    every = [
-        SharedCause(causes, sum((_explained(causes[key], changes[key]) for key in causes), _NONE))
-        for causes in found.values()
-        if len(causes) > 1
-    ]
+    every = []
+    for causes in (causes for causes in found.values() if len(causes) > 1):
+        parts = (
+            cause.instructions if changes[key] > 0 else -cause.instructions
+            for key, cause in causes.items()
+        )
+        every.append(SharedCause(causes, sum(parts, Fraction())))
     every.sort(key=lambda cause: (-abs(cause.explained), -len(cause.causes), cause.first.name))
     left = list(every)
     leading: list[LeadingCause] = []
     while left and len(leading) < most and len(changed) > _FEW:
-        together = [cause is left[0] or _go_together(left[0], cause) for cause in left]
-        members = list(itertools.compress(left, together))
-        left = [cause for cause, is_member in zip(left, together, strict=True) if not is_member]
-        explained = sum((member.explained for member in members), _NONE)
+        members = [cause for cause in left if cause is left[0] or _go_together(left[0], cause)]
+        left = [cause for cause in left if cause not in members]
+        explained = sum((member.explained for member in members), Fraction())
         members.sort(key=lambda cause: _KINDS.index(cause.first.kind))
         share = float(explained / whole) if explained and whole else None
         leading.append(LeadingCause(tuple(members), share))
     return SharedCauses(tuple(leading), len(left), tuple(every))
 
 
-_NONE = Fraction()
 _KINDS = tuple(CauseKind)
-
-
-def _explained(cause: Cause, change: int) -> Fraction:
-    return cause.instructions if change > 0 else -cause.instructions
 
 
 def _go_together(first: SharedCause, other: SharedCause) -> bool:
     both = len(first.causes.keys() & other.causes.keys())
-    return (
-        both >= _TOGETHER * max(len(first.causes), len(other.causes))
-        and first.explained * other.explained >= 0
-    )
+    is_alike = both >= _TOGETHER * max(len(first.causes), len(other.causes))
+    return is_alike and first.explained * other.explained >= 0
 
 
 def is_changed(difference: Difference) -> bool:

@@ -13,8 +13,7 @@ import attrs
 from instruction_counts.builds.inquiry import inquire
 from instruction_counts.core.facts import Use
 from instruction_counts.domain.build import Build
-from instruction_counts.sources.inputs import InputSpec
-from instruction_counts.sources.models.sources import ModelSource
+from instruction_counts.sources.inputs import InputSpec, ModelSource
 
 
 @attrs.frozen

@@ -97,6 +97,12 @@ class PublicOperator:
         """Where it stands and what it does: ``torch.linalg, reduction``."""
         return ", ".join([self.namespace, *(tag for tag in _SHOWN_TAGS if tag in self.tags)])
 
+    @property
+    def category_parts(self) -> tuple[str, ...]:
+        """What the category can be asked for by: as a whole, or a part of it."""
+        category = self.category.lower()
+        return (category, *category.split(", "))
+
 
 def native_name(operator: str) -> str:
     """The name that torch's schema has for an operator: ``torch.fft.rfft`` is ``fft_rfft``."""
@@ -200,23 +206,20 @@ def _in_categories(
     operators: Sequence[PublicOperator], patterns: Sequence[str]
 ) -> Sequence[PublicOperator]:
     """Those whose category matches a pattern, as a whole or in a part; all without any."""
-    spellings = {
-        category: (category.lower(), *category.lower().split(", "))
-        for category in dict.fromkeys(operator.category for operator in operators)
-    }
-    matching: set[str] = set()
+
+    def is_in(operator: PublicOperator, pattern: str) -> bool:
+        return any(fnmatchcase(text, pattern.lower()) for text in operator.category_parts)
+
     for pattern in patterns:
-        found = {
-            category
-            for category, texts in spellings.items()
-            if any(fnmatchcase(text, pattern.lower()) for text in texts)
-        }
-        if not found:
-            known = sorted({text for texts in spellings.values() for text in texts})
-            near = ", ".join(difflib.get_close_matches(pattern.lower(), known, n=3))
+        if not any(is_in(operator, pattern) for operator in operators):
+            known = {text for operator in operators for text in operator.category_parts}
+            near = ", ".join(difflib.get_close_matches(pattern.lower(), sorted(known), n=3))
             raise UsageError(
                 f"'{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
                 "For example: torch.linalg, pointwise or 'torch.Tensor*'",
             )
-        matching |= found
-    return [operator for operator in operators if not patterns or operator.category in matching]
+    return [
+        operator
+        for operator in operators
+        if not patterns or any(is_in(operator, pattern) for pattern in patterns)
+    ]

@@ -1,18 +1,13 @@
-"""Costs of functions: drawn at random, and profiles that were recorded."""
+"""Costs of functions, drawn at random."""
 
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.attribution.functions import FunctionChange, FunctionDifference
 from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
-
-_FIXTURES = Path(__file__).parents[2] / "fixtures" / "callgrind"
-STORED = sorted(set(_FIXTURES.glob("*.out")) - {_FIXTURES / "four_parts.out"})
-"""Of programs in C, one a file."""
 
 
 def change_of(found: FunctionDifference, name: str) -> FunctionChange:

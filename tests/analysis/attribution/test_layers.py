@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from instruction_counts.analysis.attribution.layers import Layer, layer_of
-from instruction_counts.engines.callgrind.reading import read
-from tests.analysis.attribution.made import STORED
 
 FUNCTIONS = {
     Layer.INTERPRETER: """
@@ -120,18 +116,6 @@ def test_a_function_belongs_to_its_layer(layer: Layer) -> None:
     for line in FUNCTIONS[layer].strip().splitlines():
         library, _, function = line.partition(" ")
         assert layer is layer_of(function, library), line
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_a_program_in_c_is_system_allocator_and_what_is_its_own(path: Path) -> None:
-    """Nothing of PyTorch is seen in programs that have nothing of it."""
-    functions = read(path).exclusive.keys()
-
-    assert {layer_of(function.name, function.object_name) for function in functions} <= {
-        Layer.SYSTEM,
-        Layer.ALLOCATOR,
-        Layer.OTHER,
-    }
 
 
 @given(st.text(), st.text())

@@ -17,8 +17,10 @@ from instruction_counts.analysis.attribution.names import (
     short,
     stem,
 )
-from instruction_counts.engines.callgrind.reading import read
-from tests.analysis.attribution.made import STORED
+from instruction_counts.engines.callgrind import read
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "callgrind"
+STORED = sorted(set(FIXTURES.glob("*.out")) - {FIXTURES / "four_parts.out"})
 
 WRAPPER = (
     "c10::impl::wrap_kernel_functor_unboxed_<c10::impl::detail::WrapFunctionIntoFunctor_"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,29 +11,9 @@ from hypothesis import given
 
 from instruction_counts.analysis.attribution.functions import difference
 from instruction_counts.analysis.attribution.profiles import speedscope
-from instruction_counts.domain.outcomes import CallCost, FunctionCost, FunctionCosts
-from instruction_counts.engines.callgrind.profiles import CallgrindProfile
-from instruction_counts.engines.callgrind.reading import read
-from tests.analysis.attribution.made import STORED, costs
+from instruction_counts.domain.outcomes import FunctionCost, FunctionCosts
+from tests.analysis.attribution.made import costs
 from tests.builders import costs_of
-
-
-def stored(profile: CallgrindProfile, runs: int = 1) -> FunctionCosts:
-    """What the engine would have stored of a profile."""
-    in_calls = (key for call in profile.calls for key in (call.caller, call.callee))
-    keys = list(dict.fromkeys([*profile.exclusive, *in_calls]))
-    places = {key: place for place, key in enumerate(keys)}
-    return FunctionCosts(
-        runs,
-        tuple(
-            FunctionCost(key.library, key.file, key.name, profile.exclusive.get(key, 0))
-            for key in keys
-        ),
-        tuple(
-            CallCost(places[call.caller], places[call.callee], call.calls, call.instructions)
-            for call in profile.calls
-        ),
-    )
 
 
 def profiles_of(base: FunctionCosts, new: FunctionCosts) -> list[dict[str, Any]]:
@@ -149,18 +128,6 @@ def test_sides_that_were_stored_without_calls_say_so() -> None:
         "flat: stored without calls" in profile["name"]
         for profile in profiles_of(costs_of(SPENT), CHAIN)
     ]
-
-
-@pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)
-def test_a_recorded_profile_becomes_a_flame_graph(path: Path) -> None:
-    """Of as many instructions as were recorded, with the functions that were executed."""
-    profile = read(path)
-    side = stored(profile)
-    document = speedscope("a case", difference(side, side))
-    shown = {name for stack in stacks(document, 0) for name in stack.split()}
-
-    assert profile.totals == sum(document["profiles"][0]["weights"])
-    assert {"main"} & {function.name for function in profile.exclusive} <= shown
 
 
 @pytest.mark.parametrize("rungs", [1, 12, 400])

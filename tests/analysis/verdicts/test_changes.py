@@ -35,7 +35,8 @@ def executing(digests: ExecutedDigests | None) -> Record:
         # Python first: operators follow from it.
         ({"bytecodes": "x", "code": "x", "operators": "x"}, Program.PYTHON_DIFFERS),
         ({"operators": "x"}, Program.OPERATORS_DIFFER),
-        ({"code": "x"}, Program.EDITED),
+        # The same bytecodes of other code.
+        ({"code": "x"}, Program.UNKNOWN),
         ({"python": "3.13", "bytecodes": "x"}, Program.UNKNOWN),
         ({"python": "3.13", "operators": "x"}, Program.OPERATORS_DIFFER),
     ],

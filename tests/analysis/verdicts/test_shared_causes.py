@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from fractions import Fraction
 
 import attrs
@@ -149,24 +148,6 @@ def test_no_instruction_is_counted_twice(cases: list[Difference]) -> None:
         assert {key for key, _ in mine} == shared.causes.keys()
         assert shared.explained == sum(cause.instructions * signs[key] for key, cause in mine)
     assert all(len(shared.causes) > 1 for shared in found.every)
-
-
-@given(CASES, st.randoms())
-def test_causes_do_not_depend_on_the_order_of_cases(
-    cases: list[Difference], order: random.Random
-) -> None:
-    """Only on what changed."""
-    shuffled = list(cases)
-    order.shuffle(shuffled)
-    both = [
-        {
-            (member.first.identity, frozenset(member.causes), member.explained)
-            for member in shared_causes(some).every
-        }
-        for some in (cases, shuffled)
-    ]
-
-    assert both[0] == both[1]
 
 
 @pytest.mark.parametrize("verdict", [Verdict.SAME, Verdict.NEW])

@@ -9,8 +9,6 @@ import attrs
 from instruction_counts.core.facts import Layer, Model, Use
 from instruction_counts.core.types import AutogradMode, Language
 from instruction_counts.domain.outcomes import (
-    FunctionCost,
-    FunctionCosts,
     Instructions,
     Outcome,
     Status,
@@ -18,6 +16,7 @@ from instruction_counts.domain.outcomes import (
     Window,
 )
 from instruction_counts.domain.records import Record
+from instruction_counts.sources.inputs import ModelSource
 from instruction_counts.sources.models.layers import (
     LayerCall,
     LayerInput,
@@ -25,7 +24,6 @@ from instruction_counts.sources.models.layers import (
     ModelTrace,
     Result,
 )
-from instruction_counts.sources.models.sources import ModelSource
 from tests.fakes import make_record
 
 IMAGE = LayerInput("x", (1, 3, 8, 8), "float32")
@@ -73,16 +71,6 @@ def cost(instructions: int | None, time_s: float | None = None) -> Outcome:
     )
     times = None if time_s is None else Times.of([time_s], 1)
     return Outcome(Status.OK, counted, times)
-
-
-def spent(instructions: int, **functions: int) -> Outcome:
-    """A case that costs so much, `interpreter` and `kernels` of it in these."""
-    found = {"interpreter": ("python3.11", "_PyEval"), "kernels": ("libtorch.so", "at::native::f")}
-    costs = [
-        FunctionCost(found[layer][0], "file", found[layer][1], count, count)
-        for layer, count in functions.items()
-    ]
-    return attrs.evolve(cost(instructions), functions=FunctionCosts(1, tuple(costs)))
 
 
 def layer_record(

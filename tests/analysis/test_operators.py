@@ -1,0 +1,102 @@
+"""What is known of operators: forward and backward apart, rates, and complexity over sizes."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from instruction_counts.analysis.operators import COMPLEXITIES, fit, metrics_of, without_metrics
+from instruction_counts.core.types import Language
+from tests.analysis.made_operators import CPP, OTHER, PYTHON, PYTHON_BOTH, RUN
+
+
+def test_backward_is_the_difference_of_two_measured_cases() -> None:
+    """It cannot run alone; what of either is not exact makes it so, too."""
+    (metrics,) = metrics_of([PYTHON, PYTHON_BOTH])
+    assert 4_000 == metrics.backward_instructions
+    assert metrics.backward_exact is False
+    assert metrics.backward_s == pytest.approx(7e-6)
+
+
+def test_without_a_backward_case_there_is_no_backward() -> None:
+    """Nothing is invented."""
+    (metrics,) = metrics_of([CPP])
+    assert metrics.backward_instructions is None
+    assert metrics.backward_s is None
+
+
+def test_backward_alone_has_no_metrics() -> None:
+    """It holds the forward pass, of which nothing is known."""
+    assert [] == list(metrics_of([PYTHON_BOTH]))
+
+
+def test_what_has_no_metrics_is_known() -> None:
+    """So that a report shows it elsewhere, and nothing is measured in vain."""
+    alone = attrs.evolve(PYTHON_BOTH, language=Language.CPP)
+
+    assert (alone, OTHER) == without_metrics([PYTHON, PYTHON_BOTH, alone, OTHER])
+
+
+def test_only_operators_have_metrics() -> None:
+    """Each language is a line of its own."""
+    assert [metrics.key.language for metrics in metrics_of(RUN.cases)] == [
+        Language.PYTHON,
+        Language.CPP,
+    ]
+
+
+def test_what_is_moved_and_computed_holds_for_every_language() -> None:
+    """It is known from Python; each language has its own time."""
+    python, cpp = metrics_of(RUN.cases)
+    assert python.bytes_per_s == pytest.approx(8_000 / 2e-6)
+    assert cpp.bytes_per_s == pytest.approx(8_000 / 1e-6)
+    assert cpp.flops_per_s == pytest.approx(10_000 / 1e-6)
+
+
+# Over sizes
+
+SIZES = [4**power for power in range(2, 9)]
+
+
+@pytest.mark.parametrize("complexity", COMPLEXITIES, ids=lambda complexity: complexity.name)
+@given(overhead=st.integers(1_000, 20_000), unit=st.floats(0.5, 20))
+def test_the_complexity_of_exact_counts_is_found(
+    complexity: object, overhead: int, unit: float
+) -> None:
+    """Overhead and work with it, although counts are whole numbers."""
+    known = next(known for known in COMPLEXITIES if known is complexity)
+    unit = max(unit, 300.0) if known.name == "log N" else unit
+    counts = {size: round(overhead + unit * known.grown(size)) for size in SIZES}
+    found = fit(counts)
+    assert found is not None
+    assert found.complexity.name == known.name
+    assert found.overhead == pytest.approx(overhead, rel=0.05)
+    if known.name != "1":
+        assert found.per_unit == pytest.approx(unit, rel=0.05)
+
+
+def test_work_begins_where_it_equals_the_overhead() -> None:
+    """Ten thousand instructions of overhead, two for each element."""
+    found = fit({size: 10_000 + 2 * size for size in SIZES})
+    assert found is not None
+    assert found.work_begins == pytest.approx(5_000, rel=1e-3)
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_few_counts_are_no_evidence(count: int) -> None:
+    """Three sizes fit nearly anything."""
+    assert fit({size: size for size in SIZES[:count]}) is None
+
+
+@given(st.dictionaries(st.integers(1, 10**6), st.integers(1, 10**9), min_size=4, max_size=9))
+def test_any_counts_have_a_fit_that_is_finite(counts: dict[int, int]) -> None:
+    """Neither overhead nor work is ever negative."""
+    found = fit(counts)
+    assert found is not None
+    assert found.overhead >= 0
+    assert found.per_unit >= 0
+    assert math.isfinite(found.error)
