@@ -200,7 +200,7 @@ def _in_categories(
             known = {text for operator in operators for text in operator.category_parts}
             near = ", ".join(difflib.get_close_matches(pattern.lower(), sorted(known), n=3))
             raise UsageError(
-                f"--category '{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
+                f"'{pattern}' matches no category.{f' Near: {near}.' if near else ''}",
                 "For example: torch.linalg, pointwise or 'torch.Tensor*'",
             )
     return [

@@ -220,7 +220,7 @@ def test_a_category_is_asked_for_as_a_whole_or_by_a_part(
 ) -> None:
     """Where operators stand, what they do, or both; what there is not tells what is near."""
     assert expected == [entry.entry_name for entry in coverage(SOME, [], patterns).public]
-    with pytest.raises(UsageError, match=r"--category 'reductions' .* Near: reduction"):
+    with pytest.raises(UsageError, match=r"'reductions' .* Near: reduction"):
         coverage(SOME, [], [*patterns, "reductions"])
 
 
