@@ -50,7 +50,6 @@ from instruction_counts.storage.store import Store
     help="Commits, one per line, the oldest first. - is stdin.",
 )
 @build_command_option
-@click.option("--thorough", is_flag=True, help="Also search between builds that do not differ.")
 @click.option("--fresh", is_flag=True, help="Do not use stored counts.")
 @layouts_option("only measures once more")
 @min_effect_option
@@ -64,7 +63,6 @@ def command(
     build: tuple[str, ...],
     commits: TextIO | None,
     build_cmd: str | None,
-    thorough: bool,
     fresh: bool,
     layouts: int | None,
     min_effect: Effect,
@@ -94,7 +92,7 @@ def command(
     selection = attrs.evolve(modes, only=(label,))
     only_case(definitions, selection)
     settings = (definitions, selection, measuring, min_effect, layouts)
-    request = BisectionRequest(*settings, thorough=thorough, fresh=fresh)
+    request = BisectionRequest(*settings, fresh=fresh)
     makers = makers_of(build, commits, build_cmd)
     with Store.open(db) as store:
         found = find_changes(makers, request, store, console)

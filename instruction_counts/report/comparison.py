@@ -16,7 +16,7 @@ from instruction_counts.analysis.verdicts.shared_causes import SharedCauses, sha
 from instruction_counts.analysis.verdicts.sides import Side
 from instruction_counts.core.types import AutogradMode, CaseKey, Language, RuntimeMode
 from instruction_counts.domain.metrics import metrics
-from instruction_counts.gate import checks
+from instruction_counts.gate import gate
 from instruction_counts.report import causes
 from instruction_counts.report.case_details import details
 from instruction_counts.report.document import (
@@ -435,7 +435,7 @@ def side_values(side: Side) -> dict[str, Any]:
         "title": side.title,
         "engine": side.engine,
         "fingerprint": attrs.asdict(side.fingerprint),
-        "changed_files": checks.changed_files(side),
+        "changed_files": gate.changed_files(side),
     }
 
 
@@ -443,7 +443,7 @@ def difference_values(difference: Difference) -> dict[str, Any]:
     """A compared case by names."""
     time = difference.time
     return {
-        **checks.difference_figures(difference, causes.texts(difference.causes)),
+        **gate.difference_figures(difference, causes.texts(difference.causes)),
         "layouts": None if difference.layouts is None else attrs.asdict(difference.layouts),
         "time": None if time is None else attrs.asdict(time),
         "output": None if difference.output is None else attrs.asdict(difference.output),

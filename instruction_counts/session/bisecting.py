@@ -33,8 +33,6 @@ class BisectionRequest:
     min_effect: Effect
     layouts: int | None
     """As in `ComparisonRequest`; 0 only measures once more."""
-    thorough: bool = False
-    """Also look between builds that do not differ."""
     fresh: bool = False
     """Do not use stored counts."""
 
@@ -124,7 +122,7 @@ def find_changes(
     candidates = Candidates(
         list(makers.values()), case.key, measurer, request.min_effect, complete=store.completed
     )
-    result = bisect(len(makers), candidates, thorough=request.thorough)
+    result = bisect(len(makers), candidates)
     return Found.of(makers, candidates, result, is_sound=measurer.is_sound)
 
 
