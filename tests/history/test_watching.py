@@ -248,4 +248,4 @@ def test_a_notice_names_a_few_cases() -> None:
 )
 def test_only_new_builds_are_looked_at(lines: str, names: list[str]) -> None:
     """Each once."""
-    assert names == list(watching.new_names(lines, ["a"]))
+    assert names == watching.new_names(lines, ["a"])
